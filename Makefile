@@ -60,7 +60,7 @@ fidelity: $(VENV)/installed  ## price and measure placements: the simulator's er
 
 pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, goes on
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
-	cp build/pretrain/weights.npz gdp_grappler/placers/shipped_moves.npz
+	cp build/pretrain/weights.npz gdp_grappler/placers/search/moves/shipped_moves.npz
 
 pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; half an hour, goes on
 	$(BIN)/gdp_pretrain --network=placer --model_dir=build/placer --config=full $(PRETRAIN_ARGS)

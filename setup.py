@@ -274,8 +274,9 @@ setuptools.setup(
     ]),
     package_data={
         'gdp_grappler': [
-            'lib/*', 'placers/placers.toml', 'placers/shipped_moves.npz',
-            'py.typed', 'reports/assets/*'
+            'lib/*', 'placers/placers.toml',
+            'placers/search/moves/shipped_moves.npz', 'py.typed',
+            'reports/assets/*'
         ],
         'placer_model': ['*/placers.toml', 'pretrained/**/*', 'py.typed'],
     },

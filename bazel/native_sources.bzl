@@ -86,7 +86,7 @@ NATIVE_LIBRARIES = {
     "libgdp_moves.so": {
         "srcs": [
             "gdp_grappler/features/moves/move_features.cc",
-            "gdp_grappler/placers/move_drawer.cc",
+            "gdp_grappler/placers/search/moves/move_drawer.cc",
         ],
         "hdrs": [
             "gdp_grappler/features/moves/move_candidates.h",
@@ -96,10 +96,10 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/features/moves/move_ties.h",
             "gdp_grappler/features/moves/move_traffic.h",
             "gdp_grappler/features/moves/rows.h",
-            "gdp_grappler/placers/move_drawer.h",
-            "gdp_grappler/placers/move_random.h",
-            "gdp_grappler/placers/move_sets.h",
-            "gdp_grappler/placers/slab_sets.h",
+            "gdp_grappler/placers/search/moves/move_drawer.h",
+            "gdp_grappler/placers/search/moves/move_random.h",
+            "gdp_grappler/placers/search/moves/move_sets.h",
+            "gdp_grappler/placers/search/moves/coordinate_sets.h",
             "gdp_grappler/workers.h",
         ],
         "copts": ["-std=c++17", "-O3", "-pthread"],

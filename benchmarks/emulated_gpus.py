@@ -33,15 +33,15 @@ os.environ[environment.LEGACY_KERAS] = '1'  # placer_model's.
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
+from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry
@@ -70,8 +70,8 @@ def main() -> int:
   parser.add_argument('--objective', choices=(_ROBUST, _SIMULATED),
                       default=_ROBUST, help='what searches minimise')
   parser.add_argument('--steps', type=int, default=3)
-  parser.add_argument('--order', choices=order_lib.ORDERS,
-                      default=order_lib.FIFO)
+  parser.add_argument('--order', choices=order_names.ORDERS,
+                      default=order_names.FIFO)
   parser.add_argument('--json', action='store_true')
   arguments = parser.parse_args()
   try:
@@ -101,15 +101,15 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
   simulator = simulator_lib.Simulator(loaded.cluster, loaded.cost_model)
   problem = placer_lib.Problem(
       loaded.graph, loaded.cluster,
-      robust.Robust(simulator) if arguments.objective == _ROBUST else simulator,
-      arguments.seed, loaded.expert_devices, arguments.time_budget_s,
-      simulator=None if arguments.order == order_lib.FIFO else simulator)
+      robust_evaluator.Robust(simulator) if arguments.objective == _ROBUST else
+      simulator, arguments.seed, loaded.expert_devices, arguments.time_budget_s,
+      simulator=None if arguments.order == order_names.FIFO else simulator)
   result = []
   with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
                              emulation_config.EmulationConfig(
                                  arguments.steps)) as emulator:
     for name in arguments.placers.split(','):
-      proposals = choosing.proposals(placers.create(name), problem)
+      proposals = edge_selection.proposals(placers.create(name), problem)
       placement = proposals[0]
       simulated, measured = (_seconds(
           evaluator.evaluate(loaded.graph, placement))
@@ -118,7 +118,7 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
           'task': task.name, 'placer': name, 'simulated_s': simulated,
           'measured_s': measured
       }
-      if arguments.order != order_lib.FIFO:
+      if arguments.order != order_names.FIFO:
         row.update(_ordered(problem, proposals, simulator, emulator))
       result.append(row)
   return result
@@ -129,8 +129,8 @@ def _ordered(problem: placer_lib.Problem,
              simulator: simulator_lib.Simulator,
              emulator: emulator_lib.Emulator) -> _Row:
   """The best proposal with the control edges that are predicted to pay."""
-  choice = choosing.best(problem, proposals, simulator,
-                         lambda _: control_edges.OrderConfig())
+  choice = edge_selection.best(problem, proposals, simulator,
+                               lambda _: control_edges.OrderConfig())
   order = choice.order
   # The emulator makes edges of priorities itself.
   placement = dataclasses.replace(

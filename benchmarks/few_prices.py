@@ -25,14 +25,15 @@ import numpy as np
 from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import anchored
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import local_search
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import move_network
+from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import shipped_moves
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
 _TITLE = 'Few prices'
@@ -72,18 +73,17 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
   best_s = seconds(best_of.BestOfPlacer().place(problem))
   starts = np.concatenate(
       list(
-          local_search.starting_points(problem, anchored.ANCHORS,
-                                       np.random.default_rng(0)).values()))
+          annealing_placer.starting_points(problem, default_placer.ANCHORS,
+                                           np.random.default_rng(0)).values()))
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed, 'best_of_s': best_s}
     for name, network in (('plain', None), ('chosen', shipped_moves.network())):
-      found = local_search.annealed(problem, starts,
-                                    np.random.default_rng(seed),
-                                    limits.Limit(priced),
-                                    functools.partial(_model, problem, network))
-      row[f'{name}_s'] = seconds(
-          placement_lib.from_groups(problem.graph, found, problem.cluster))
+      found, = staged_search.searched(
+          problem, starts, np.random.default_rng(seed),
+          search_budget.SearchBudget(priced),
+          functools.partial(_model, problem, network))
+      row[f'{name}_s'] = seconds(found)
     rows.append(row)
   return rows
 

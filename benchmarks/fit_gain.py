@@ -48,7 +48,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import optimizer
@@ -190,9 +190,9 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
   """The best of what the other placers find."""
   problem = dataclasses.replace(step.problem(seed=settings.seed),
                                 time_budget_s=search_s)
-  unfit = {entries.Need.EXPERT, entries.Need.KERAS_2}
+  unfit = {placer_table.Need.EXPERT, placer_table.Need.KERAS_2}
   found: dict[str, float] = {}
-  for name, entry in entries.table().items():
+  for name, entry in placer_table.table().items():
     if entry.needs & unfit or name == registry.DEFAULT:
       continue
     try:

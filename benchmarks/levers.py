@@ -14,7 +14,12 @@ that pay. Once with all levers ('all'), then without one of them:
   coordinates: no moves of repeated structure, no `structured` as an anchor, no
     smaller graph.
   multilevel: a large graph is not searched as a smaller one first.
+  parts: in the smaller graph layers move, their parts do not.
   priorities: it searches first in, first out; edges are looked for afterwards.
+  orders: priorities are those of the critical path alone.
+  unions: moves that gain are not tried together.
+  compound: every move is of one set.
+  patience: the search never returns to its best placement.
   anchors: it begins with single devices and stretches of the topological order.
   search: the best of the anchors.
 
@@ -28,6 +33,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import statistics
 import sys
 import time
@@ -40,17 +46,18 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.placers import anchored
-from gdp_grappler.placers import choosing
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import local_search
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import moves
-from gdp_grappler.placers import multilevel
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
-from gdp_grappler.placers import repair
-from gdp_grappler.placers import shipped_moves
+from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
 _TITLE = 'Levers'
@@ -62,23 +69,68 @@ _Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class _Levers:
-  """What a search may use."""
+  """What a search may use.
 
-  network: bool = True
-  filter: bool = True
-  repair: bool = True
+  Attributes:
+    config: Its numbers.
+    filter: How it chooses moves; None prices all that are drawn.
+    coordinates: Whether coordinates make anchors, moves and a smaller graph.
+    priorities: Whether it searches under priorities.
+    anchors: Whether it begins with anchors.
+    search: Whether it searches.
+  """
+
+  config: search_config.SearchConfig = search_config.DEFAULT
+  filter: move_filter.FilterConfig | None = move_filter.FilterConfig()
   coordinates: bool = True
-  multilevel: bool = True
   priorities: bool = True
   anchors: bool = True
   search: bool = True
 
 
-_NAMES = tuple(field.name for field in dataclasses.fields(_Levers))
+def _without(part: str, **fields: Any) -> _Levers:
+  """With other fields of a part of the config."""
+  config = search_config.DEFAULT
+  own = dataclasses.replace(getattr(config, part), **fields)
+  return _Levers(dataclasses.replace(config, **{part: own}))
+
+
 _WAYS = {
-    'all': _Levers(),
-    **{name: dataclasses.replace(_Levers(), **{name: False}) for name in _NAMES}
+    'all':
+        _Levers(),
+    'network':
+        _Levers(filter=None),
+    'filter':
+        _Levers(filter=move_filter.FilterConfig(draws=1)),
+    'repair':
+        _Levers(filter=move_filter.FilterConfig(repair=repair.RepairConfig(
+            share=0.))),
+    'coordinates':
+        _Levers(coordinates=False),
+    'multilevel':
+        _without('coarse', least_s=math.inf),
+    'parts':
+        _without('coarse', parts_least=1.),
+    'priorities':
+        _Levers(priorities=False),
+    'orders':
+        _without('priorities', several_orders=0),
+    'races':
+        _without('priorities', racers=1),
+    'comparison':
+        _without('edges', compared=1, clocked=1),
+    'unions':
+        _without('annealing', unions=0),
+    'compound':
+        _without('annealing', compound=0.),
+    'patience':
+        _without('annealing', patience=math.inf),
+    'anchors':
+        _Levers(anchors=False),
+    'search':
+        _Levers(search=False),
 }
+_NAMES = tuple(name for name in _WAYS if name != 'all')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,8 +154,8 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
-  proposed = local_search.starting_points(problem, anchored.ANCHORS,
-                                          np.random.default_rng(0))
+  proposed = annealing_placer.starting_points(problem, default_placer.ANCHORS,
+                                              np.random.default_rng(0))
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
@@ -125,33 +177,33 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in starts)
   begin_s = time.process_time()
-  ahead = _ahead(problem, starts, levers, seconds, rng)
-  limit = _limit(seconds - (time.process_time() - begin_s))
-  models = functools.partial(_model, problem, levers)
-  kinds = moves.Moves.kinds if levers.coordinates else _LOOSE
-  if levers.priorities:
-    return local_search.searched(problem, starts, rng, limit, models, kinds,
-                                 ahead)
-  best = local_search.annealed(problem, starts, rng, limit, models, kinds)
-  return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
+  further = _ahead(problem, starts, levers, seconds, rng)
+  budget = _budget(seconds - (time.process_time() - begin_s))
+  if not levers.priorities:
+    problem = dataclasses.replace(problem, simulator=None)
+  return staged_search.searched(
+      problem, starts, rng, budget, functools.partial(_model, problem, levers),
+      moves.Moves.kinds if levers.coordinates else _LOOSE, further,
+      levers.config)
 
 
 def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
            seconds: float, rng: np.random.Generator) -> list[np.ndarray]:
   """int32 [K, G], what a smaller graph says, if it is asked."""
-  if not (levers.multilevel and levers.coordinates and levers.priorities):
+  if not (levers.coordinates and levers.priorities):
     return []
-  coarse = multilevel.coarsened(problem, multilevel.SHARE * seconds)
+  own_s = levers.config.coarse.share * seconds
+  coarse = multilevel.coarsened(problem, own_s, levers.config)
   if coarse is None:
     return []
-  ahead = multilevel.in_order(coarse, starts, rng,
-                              _limit(multilevel.SHARE * seconds),
+  ahead = multilevel.in_order(coarse, starts, rng, _budget(own_s),
                               lambda problem: _model(problem, levers))
   return [ahead.rows]
 
 
-def _limit(seconds: float) -> limits.Limit:
-  return limits.Limit(sys.maxsize, seconds, clock=time.process_time)
+def _budget(seconds: float) -> search_budget.SearchBudget:
+  return search_budget.SearchBudget(sys.maxsize, seconds,
+                                    clock=time.process_time)
 
 
 def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
@@ -159,31 +211,26 @@ def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
   """int [S, G], the best first."""
   wanted = [
       rows for name, rows in proposed.items()
-      if (levers.anchors or name not in anchored.ANCHORS) and
+      if (levers.anchors or name not in default_placer.ANCHORS) and
       (levers.coordinates or name != _COORDINATES)
   ]
   rows = np.unique(np.concatenate(wanted), axis=0)
   prices = problem.evaluator.price_groups(problem.graph, rows)
-  return rows[prices.ranking()[:prioritized.STARTS]]
+  return rows[prices.ranking()[:levers.config.priorities.starts]]
 
 
 def _model(problem: placer_lib.Problem,
            levers: _Levers) -> move_filter.MoveFilter | None:
-  if not levers.network:
+  if levers.filter is None:
     return None
-  config = move_filter.FilterConfig()
-  if not levers.filter:
-    config = dataclasses.replace(config, draws=1)
-  if not levers.repair:
-    config = dataclasses.replace(config, repair=repair.RepairConfig(share=0.))
-  return move_filter.MoveFilter(problem, shipped_moves.network(), config)
+  return move_filter.MoveFilter(problem, shipped_moves.network(), levers.filter)
 
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
             placements: Sequence[placement_lib.Placement]) -> float:
   """Of the best of them, with the edges that pay."""
-  choice = choosing.best(problem, placements, simulator,
-                         lambda _: control_edges.OrderConfig())
+  choice = edge_selection.best(problem, placements, simulator,
+                               lambda _: control_edges.OrderConfig())
   if choice.order is not None:
     return choice.order.with_edges_s
   return simulator.evaluate(problem.graph, choice.placement).step_time_s

@@ -26,14 +26,15 @@ import numpy as np
 
 from benchmarks import tables
 from gdp_grappler import progress
-from gdp_grappler.placers import annealing
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import local_search
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import moves
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
-from gdp_grappler.placers import shipped_moves
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
 _TITLE, _ORDERED_TITLE = 'Move network', 'Move network under priorities'
@@ -68,16 +69,18 @@ def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
   problem = reading.read_task(task, progress.doing).problem()
   starts = np.concatenate(
       list(
-          local_search.starting_points(problem, local_search.DEFAULT_STARTS,
-                                       np.random.default_rng(0)).values()))
+          annealing_placer.starting_points(problem,
+                                           annealing_placer.DEFAULT_STARTS,
+                                           np.random.default_rng(0)).values()))
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
     for name in _WAYS:
       search = _search(problem, starts, seed, name, ordered)
-      limit = limits.Limit(sys.maxsize, seconds, clock=time.process_time)
+      limit = search_budget.SearchBudget(sys.maxsize, seconds,
+                                         clock=time.process_time)
       while (done := limit.progress(search.evaluations)) < 1:
-        search.step(done, annealing.BATCH)
+        search.step(done, search_config.DEFAULT.annealing.batch)
       row[f'{name}_s'] = search.best_key[-1]
       row[f'{name}_priced'] = search.evaluations
     rows.append(row)
@@ -86,7 +89,8 @@ def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
 
 def _search(
     problem: placer_lib.Problem, starts: np.ndarray, seed: int, way: str,
-    ordered: bool) -> annealing.Annealing | prioritized.PrioritizedSearch:
+    ordered: bool
+) -> annealing.Annealing | priority_annealing.PriorityAnnealing:
   rng = np.random.default_rng(seed)
   model = (move_filter.MoveFilter(problem, shipped_moves.network())
            if way == 'chosen' else None)
@@ -94,9 +98,9 @@ def _search(
   if not ordered:
     return annealing.Annealing(problem, starts, rng, model, own)
   ranking = annealing.Annealing(problem, starts, rng).ranking
-  return prioritized.PrioritizedSearch(problem,
-                                       starts[ranking[:prioritized.STARTS]],
-                                       rng, model, own)
+  return priority_annealing.PriorityAnnealing(
+      problem, starts[ranking[:search_config.DEFAULT.priorities.starts]], rng,
+      model, own)
 
 
 def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:

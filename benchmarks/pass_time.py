@@ -27,7 +27,7 @@ from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
 from gdp_grappler import progress
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
@@ -55,12 +55,12 @@ class _Clocked:
 
 
 _PLACING = _Clocked(optimizer, 'optimize')
-_REFINING = _Clocked(local_search, 'annealed')
+_REFINING = _Clocked(annealing_placer, 'annealed')
 
 
 def _pass_ms() -> float:
   """Spent in the pass by this process so far."""
-  function = native.load_grappler().gdp_pass_nanoseconds
+  function = native.load(native.Library.GRAPPLER).gdp_pass_nanoseconds
   function.restype = ctypes.c_int64
   return function() / 1e6
 

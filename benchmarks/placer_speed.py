@@ -21,12 +21,12 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import single_device
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_etf
 from gdp_grappler.placers.list_scheduling import m_sct
 from gdp_grappler.placers.list_scheduling import m_topo
+from gdp_grappler.placers.simple import single_device
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 from tests.helpers import clusters

@@ -24,7 +24,7 @@ from benchmarks import tables
 from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers import move_filter
+from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import ray_machines
 from placer_model.pretraining import learner as learner_lib

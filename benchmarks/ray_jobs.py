@@ -10,7 +10,7 @@ import numpy as np
 
 from gdp_grappler import progress
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import job_worker
@@ -29,7 +29,8 @@ def make(setup: Setup) -> Callable[[Any], np.ndarray]:
   job_worker.alone()
   graph, preset = setup
   simulator = simulator_lib.Simulator(presets.preset(preset), threads=1)
-  return functools.partial(_price, graph.replace(), robust.objective(simulator))
+  return functools.partial(_price, graph.replace(),
+                           robust_evaluator.objective(simulator))
 
 
 def _price(graph: op_graph.OpGraph, evaluator: Any,

@@ -80,9 +80,9 @@ def measure(graph: str, path: str) -> list[_Row]:
   from gdp_grappler.graph import coarsening
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import source_graph
-  from gdp_grappler.placers import learned
   from gdp_grappler.placers import registry
   from gdp_grappler.placers import step as step_lib
+  from gdp_grappler.placers.policy import learned
   stages, cluster = _Stages(graph), presets.preset(_CLUSTER)
   policy, m_etf = learned.LearnedPlacer(), registry.create('m_etf')
 

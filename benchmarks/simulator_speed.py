@@ -31,7 +31,7 @@ from gdp_grappler import quiet
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
@@ -39,7 +39,7 @@ from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
@@ -196,7 +196,7 @@ def _search_s(graph: op_graph.OpGraph,
               evaluator: evaluator_lib.Evaluator) -> float:
   """CPU seconds of a local search."""
   start = time.process_time()
-  local_search.LocalSearchPlacer(_SEARCHED, ()).place(
+  annealing_placer.AnnealingPlacer(_SEARCHED, ()).place(
       placer_lib.Problem(graph, _CLUSTER, evaluator))
   return time.process_time() - start
 
@@ -213,7 +213,7 @@ def _robust_row(num_ops: int) -> tuple[str, ...]:
   graph = graphs.random_graph(0, num_ops)
   devices = _random(graph, 16)
   plain = simulator.Simulator(_CLUSTER, threads=1)
-  both = plain, robust.Robust(plain)
+  both = plain, robust_evaluator.Robust(plain)
   # In turns, so that what else the machine does meets both.
   once, more = np.min(
       [[_best_ms(each.price, graph, devices) for each in both] for _ in range(3)

@@ -26,8 +26,8 @@ from typing import Any, Sequence
 
 from benchmarks import tables
 from gdp_grappler import progress
-from gdp_grappler.evaluation import recorder
-from gdp_grappler.placers import anchored
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
@@ -65,8 +65,8 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
     theirs = watched(hdp.HdpPlacer(clock=time.process_time))
     priced, took_s, best_s = theirs[-1]
     ours = watched(
-        anchored.AnchoredPlacer(clock=time.process_time, asks_policy=False),
-        enough_s=best_s)
+        default_placer.DefaultPlacer(clock=time.process_time,
+                                     asks_policy=False), enough_s=best_s)
     row = {
         'task': task, 'seed': seed, 'hdp_s': best_s, 'hdp_priced': priced,
         'hdp_took_s': took_s
@@ -82,7 +82,7 @@ class _Reached(Exception):
   """What was looked for is found."""
 
 
-class _Watch(recorder.Recorder):
+class _Watch(counting_evaluator.Recorder):
   """Ends a search that has found a step of `enough_s`."""
 
   enough_s = 0.
@@ -96,7 +96,7 @@ class _Watch(recorder.Recorder):
 def _watched(step: step_lib.Step, seed: int, seconds: float,
              placer: placer_lib.Placer,
              enough_s: float = 0.) -> list[tuple[int, float, float]]:
-  """The `recorder.Recorder.curve` of a search."""
+  """The `counting_evaluator.Recorder.curve` of a search."""
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s
   problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,

@@ -35,7 +35,7 @@ _PUBLIC = {
     'load_plan': 'gdp_grappler.api.placing',
     'pin': 'gdp_grappler.plugin.scopes',
     'place': 'gdp_grappler.api.placing',
-    'relocate': 'gdp_grappler.plugin.fitting.relocating',
+    'relocate': 'gdp_grappler.plugin.fitting.relocate_api',
     'report': 'gdp_grappler.api.reporting',
     'simulate': 'gdp_grappler.api.placing',
     'split': 'gdp_grappler.plugin.splitting',

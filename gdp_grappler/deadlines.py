@@ -1,11 +1,13 @@
-"""Until when something has to be done."""
+"""Until when something has to be done, and what counts as time spent."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import threading
 import time
-from typing import Callable
+from typing import Callable, Iterator
 
 
 def still() -> float:
@@ -29,6 +31,11 @@ class Deadline:
   def left_s(self) -> float | None:
     """Seconds until then, not less than 0; None if there is no hurry."""
     return None if self.at_s == math.inf else max(self.at_s - self.clock(), 0.)
+
+  @property
+  def remaining_s(self) -> float:
+    """Seconds until then, not less than 0; infinite if there is no hurry."""
+    return max(self.at_s - self.clock(), 0.)
 
   @property
   def passed(self) -> bool:
@@ -68,3 +75,49 @@ def within(seconds: float | None,
 
 
 NEVER = Deadline()
+
+
+class Stopwatch:
+  """Adds up the time that is spent within `running`, on any thread."""
+
+  def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    """Starts at 0.
+
+    Args:
+      clock: Seconds since any moment.
+    """
+    self._clock = clock
+    self._lock = threading.Lock()
+    self._total_s = 0.
+    self._began: list[float] = []
+
+  @property
+  def seconds(self) -> float:
+    """All of it so far, with what is going on now."""
+    with self._lock:
+      now = self._clock()
+      return self._total_s + sum(now - began for began in self._began)
+
+  @contextlib.contextmanager
+  def running(self) -> Iterator[None]:
+    """Counts what is done in the context."""
+    began = self._clock()
+    with self._lock:
+      self._began.append(began)
+    try:
+      yield
+    finally:
+      with self._lock:
+        self._began.remove(began)
+        self._total_s += self._clock() - began
+
+
+# Loading a policy and running it for the first time: it is done once, and no
+# time budget pays for it.
+LOADING = Stopwatch()
+
+
+def without_loading(seconds: float,
+                    clock: Callable[[], float] = time.monotonic) -> Deadline:
+  """So many seconds from now, not counting those of `LOADING`."""
+  return within(seconds, lambda: clock() - LOADING.seconds)

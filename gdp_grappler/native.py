@@ -7,6 +7,7 @@ Every user of a library declares its own functions; this module only answers
 from __future__ import annotations
 
 import ctypes
+import enum
 import functools
 import json
 import pathlib
@@ -14,74 +15,44 @@ import pathlib
 from gdp_grappler import errors
 
 LIB_DIR = pathlib.Path(__file__).parent / 'lib'
-# TensorFlow is given this one by its path.
-EMULATED_GPUS_PATH = LIB_DIR / 'libgdp_emulated_gpus.so'
 # The dynamic linker is given this one by its path.
 LOOPBACK_PATH = LIB_DIR / 'libgdp_loopback.so'
 _REMEDY = ('Reinstall the package next to the TensorFlow it is to run with: '
            'pip install --force-reinstall --no-deps gdp-grappler')
 
 
-@functools.cache
-def load_simulator() -> ctypes.CDLL:
-  """The simulator; knows nothing of TensorFlow.
+class Library(enum.Enum):
+  """The libraries, by file name."""
 
-  Raises:
-    PluginError: the library is missing or cannot be loaded.
-  """
-  return _load('libgdp_simulator.so')
+  SIMULATOR = 'libgdp_simulator.so'
+  GRAPH = 'libgdp_graph.so'  # What is done with all of a graph.
+  MOVES = 'libgdp_moves.so'  # What moves of a search need.
+  LIST_SCHEDULER = 'libgdp_list_scheduler.so'
+  GRAPPLER = 'libgdp_grappler.so'  # The pass and the op estimator.
+  EMULATED_GPUS = 'libgdp_emulated_gpus.so'
 
 
-@functools.cache
-def load_graph() -> ctypes.CDLL:
-  """What is done with all of a graph; knows nothing of TensorFlow.
-
-  Raises:
-    PluginError: the library is missing or cannot be loaded.
-  """
-  return _load('libgdp_graph.so')
+# They are linked against TensorFlow; the others know nothing of it.
+_WITH_TENSORFLOW = {Library.GRAPPLER, Library.EMULATED_GPUS}
+# TensorFlow is given this one by its path.
+EMULATED_GPUS_PATH = LIB_DIR / Library.EMULATED_GPUS.value
 
 
 @functools.cache
-def load_moves() -> ctypes.CDLL:
-  """What moves of a search need; knows nothing of TensorFlow.
+def load(library: Library) -> ctypes.CDLL:
+  """A library.
 
   Raises:
-    PluginError: the library is missing or cannot be loaded.
+    PluginError: it is missing, cannot be loaded, or was built for another
+      TensorFlow.
   """
-  return _load('libgdp_moves.so')
-
-
-@functools.cache
-def load_list_scheduler() -> ctypes.CDLL:
-  """The list schedulers; knows nothing of TensorFlow.
-
-  Raises:
-    PluginError: the library is missing or cannot be loaded.
-  """
-  return _load('libgdp_list_scheduler.so')
-
-
-@functools.cache
-def load_grappler() -> ctypes.CDLL:
-  """The Grappler pass and the op estimator; linked against TensorFlow.
-
-  Raises:
-    PluginError: the library is missing, or was built for another TensorFlow.
-  """
-  _check_tensorflow()
-  return _load('libgdp_grappler.so')
-
-
-@functools.cache
-def load_emulated_gpus() -> ctypes.CDLL:
-  """The emulated GPUs; linked against TensorFlow, which loads them as well.
-
-  Raises:
-    PluginError: the library is missing, or was built for another TensorFlow.
-  """
-  _check_tensorflow()
-  return _load(EMULATED_GPUS_PATH.name)
+  if library in _WITH_TENSORFLOW:
+    _check_tensorflow()
+  try:
+    return ctypes.CDLL(str(LIB_DIR / library.value))
+  except OSError as error:
+    raise errors.PluginError(
+        f'Cannot load {library.value}: {error}. {_REMEDY}') from error
 
 
 def built_for_tensorflow() -> str:
@@ -106,14 +77,6 @@ def _check_tensorflow() -> None:
     raise errors.PluginError(
         f'The native library was built for TensorFlow {built} but {running} '
         f'is running. {_REMEDY}')
-
-
-def _load(file_name: str) -> ctypes.CDLL:
-  try:
-    return ctypes.CDLL(str(LIB_DIR / file_name))
-  except OSError as error:
-    raise errors.PluginError(
-        f'Cannot load {file_name}: {error}. {_REMEDY}') from error
 
 
 def _minor(version: str) -> tuple[str, ...]:

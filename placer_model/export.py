@@ -24,8 +24,8 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.features import schema
-from gdp_grappler.placers import learned
-from gdp_grappler.placers import policy_ops
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import policy_ops
 from gdp_grappler.processes import calls
 from placer_model import config as config_lib
 from placer_model import network as network_lib
@@ -33,7 +33,7 @@ from placer_model import network as network_lib
 # Of logits, relative to the largest of them or 1.
 TOLERANCE = 1e-5
 _LIBRARIES = ('tensorflow', 'tensorflow-gnn', 'tf-keras')
-_LOADER = 'gdp_grappler.placers.policy_check:logits'
+_LOADER = 'gdp_grappler.placers.policy.policy_check:logits'
 _TIMEOUT_S = 1200.
 
 

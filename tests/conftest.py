@@ -15,6 +15,7 @@ import os
 os.environ.pop('TF_USE_LEGACY_KERAS', None)
 import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
+from helpers import warm
 
 # What is imported is no garbage, and looking for some costs a fifth of that.
 gc.set_threshold(100_000)
@@ -23,6 +24,7 @@ for _name in filter(fresh.steers, list(os.environ)):
   del os.environ[_name]
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+warm.install()
 
 
 def pytest_collection_modifyitems(items):

@@ -24,8 +24,10 @@ def test_a_build_without_libraries(folder: pathlib.Path):
 
 
 def test_a_library_that_does_not_load(folder: pathlib.Path):
-  with pytest.raises(errors.PluginError, match=r'Cannot load x\.so: .* Reinst'):
-    native._load('x.so')
+  native.load.cache_clear()
+  with pytest.raises(errors.PluginError,
+                     match=r'Cannot load libgdp_graph\.so: .* Reinst'):
+    native.load(native.Library.GRAPH)
 
 
 @pytest.mark.parametrize('built, running, fits', [

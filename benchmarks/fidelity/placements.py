@@ -15,7 +15,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -138,7 +138,7 @@ def by_placers(
     expert_devices: int [N], where an expert puts the ops; None if nobody does.
   """
   problem = placer_lib.Problem(graph, simulator.cluster,
-                               robust.objective(simulator), seed,
+                               robust_evaluator.objective(simulator), seed,
                                expert_devices, _SEARCH_S)
   return {
       f'placer {name}': registry.create(name).place(problem) for name in names

@@ -16,7 +16,7 @@ from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import assumptions
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
@@ -147,14 +147,14 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   return Comparison({name: placed[name] for name in ranked}, failures)
 
 
-def _unusable(placers: Sequence[entries.Entry]) -> dict[str, str]:
+def _unusable(placers: Sequence[placer_table.Entry]) -> dict[str, str]:
   """By placer, why it cannot be used here; all others are imported.
 
   Those of Keras 2 have to be before TensorFlow, which others import.
   """
   failures = {}
   for entry in sorted(
-      placers, key=lambda entry: entries.Need.KERAS_2 not in entry.needs):
+      placers, key=lambda entry: placer_table.Need.KERAS_2 not in entry.needs):
     try:
       registry.factory(entry.name)
     except errors.GdpError as error:

@@ -24,7 +24,7 @@ from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges as edges_lib
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -63,7 +63,7 @@ class PlacedStep:
   step: step_lib.Step
   placement: placement_lib.Placement
   placed_by: str
-  order: str = order_lib.FIFO
+  order: str = order_names.FIFO
   order_is_given: bool = False
   chosen_by: str | None = None
   chosen: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class PlacedStep:
     Raises:
       ValueError: there is no such order.
     """
-    chosen = order_lib.chosen(order, self.placement.priorities is not None)
+    chosen = order_names.chosen(order, self.placement.priorities is not None)
     if chosen not in self._prices:
       self._prices[chosen] = price_lib.price(self.graph, self.placement,
                                              self.simulator, chosen)

@@ -22,15 +22,15 @@ from gdp_grappler.cluster import shortage
 from gdp_grappler.cluster import whole_graph as whole_graph_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import reasons as reasons_lib
-from gdp_grappler.placers import choosing
-from gdp_grappler.placers import entries
-from gdp_grappler.placers import planned
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.plans import planned
+from gdp_grappler.placers.search.edges import edge_selection
 
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
@@ -150,15 +150,16 @@ def by_placer(
         'The time budget was over once the graph was read; searches take '
         'their first placement.')
   progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
-  simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
+  simulator, ordered = step.simulator(), order == order_names.CRITICAL_PATH
   problem = dataclasses.replace(step.problem(seed=seed),
                                 time_budget_s=_search_s(placer, deadline),
                                 clock=deadline.clock,
                                 simulator=simulator if ordered else None)
-  found = choosing.proposals(registry.create(placer, policy), problem)
+  found = edge_selection.proposals(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
-  choice = choosing.best(problem, found, simulator,
-                         lambda _: _order_config(deadline) if ordered else None)
+  choice = edge_selection.best(
+      problem, found, simulator, lambda _: _order_config(deadline)
+      if ordered else None)
   placement = dataclasses.replace(
       choice.placement,
       priorities=None if choice.order is None else choice.order.priorities)
@@ -174,7 +175,7 @@ def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
   Of a placer that learns no clock is to count if none moves: it has a number of
   rounds.
   """
-  learns = registry.get(placer).kind == entries.Kind.LEARNS
+  learns = registry.get(placer).kind == placer_table.Kind.LEARNS
   if learns and deadline.clock is deadlines.still:
     return None
   return deadline.after(_SEARCH_SHARE).left_s
@@ -283,9 +284,9 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
                           'Give one of them.')
-  if order is not None and order not in order_lib.ORDERS:
+  if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
-                          f'{", ".join(order_lib.ORDERS)}.')
+                          f'{", ".join(order_names.ORDERS)}.')
 
 
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
@@ -329,9 +330,9 @@ def _ordered(placed: placed_step.PlacedStep, order: str | None,
              deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """With priorities where the order means some; no new ones when it is late."""
   priorities = placed.placement.priorities
-  order = order_lib.chosen(order, priorities is not None)
+  order = order_names.chosen(order, priorities is not None)
   config = _order_config(deadline)
-  if order == order_lib.FIFO:
+  if order == order_names.FIFO:
     priorities = None
   elif priorities is None and config is not None:
     progress.doing('looking for an order')

@@ -190,6 +190,7 @@ class Cluster:
 
   @property
   def num_devices(self) -> int:
+    """D."""
     return len(self.devices)
 
   @functools.cached_property

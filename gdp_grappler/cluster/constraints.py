@@ -85,8 +85,8 @@ def way_out_of_memory(graph: op_graph.OpGraph,
   lifted = allowed_devices(graph.replace(may_round=True), cluster)
   if (lifted == allowed_devices(graph, cluster)).all():
     return ''
-  return ('float arithmetic of GPUs stays there, as CPUs round it otherwise; '
-          'may_round lets it move to where there is memory')
+  return ('float arithmetic of GPUs stays there, because CPUs round it '
+          'otherwise; may_round lets it move to other memory')
 
 
 def _possible(graph: op_graph.OpGraph,

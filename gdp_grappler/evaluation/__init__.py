@@ -1,7 +1,7 @@
 """What a placement costs, in seconds and bytes.
 
-Belongs here: what every evaluator answers (`evaluator`), all that a simulation
-says of one placement (`price`), what a search spends (`recorder`); a folder
-for each way to know. Does not belong here: choosing devices (`placers`),
+Belongs here: the interface of evaluators (`evaluator`), everything that a
+simulation tells about one placement (`price`), what a search spends; a folder
+for each source of costs. Does not belong here: choosing devices (`placers`),
 drawing (`reports`).
 """

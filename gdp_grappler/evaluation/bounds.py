@@ -1,4 +1,4 @@
-"""What no placement can beat, and what holds one placement back."""
+"""A lower bound of all placements, and what limits one placement."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class LowerBound:
 
   @property
   def seconds(self) -> float:
+    """The largest of the bounds."""
     return max(self.critical_path_s, self.work_s)
 
 
 def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                 op_seconds: np.ndarray) -> LowerBound:
-  """Bounds the step time of a graph on a cluster, whatever memory there is.
+  """Bounds the step time of a graph on a cluster, without regard to memory.
 
   Args:
     graph: N ops.

@@ -1,9 +1,9 @@
 """What a simulated step waited for, from its end back to its beginning.
 
-The chain goes from the op that ended last to what let it start, and so on: an
-op waits for the last of its inputs, or for its device to be done with another
-op; a transfer waits for the op that made the tensor, for the link, or for a
-device's stream. Where nothing ends when something starts, what is between is
+The chain starts at the op that ended last and goes back from effect to cause.
+An op waits for the last of its inputs, or for its device to finish another op.
+A transfer waits for the op that made the tensor, for the link, or for the
+stream of a device. If nothing ends when something starts, the time between is
 launch, dispatch or latency.
 """
 
@@ -62,9 +62,9 @@ def critical_chain(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   return tuple(search.backwards())[::-1]
 
 
-# Whether it is a transfer, and which.
+# Whether the event is a transfer, and its index.
 _Event = tuple[bool, int]
-# When it ended, what it is to the one that waits, and the event.
+# The end of the cause, its kind, and its event.
 _Cause = tuple[float, str, _Event]
 
 

@@ -38,6 +38,7 @@ class Evaluation:
 
   @property
   def valid(self) -> bool:
+    """Whether the placement runs: it breaks no rule and fits."""
     return not self.violations
 
 
@@ -97,8 +98,8 @@ class Prices:
   def keys(self) -> list[Key]:
     """[K], the less the better, over all prices of one graph and cluster.
 
-    Valid placements come first, what cannot run whatever the memories come
-    last. Then what overflows least is better, then what is faster.
+    Valid placements come first, and placements that no memory could make
+    valid come last. Then the least overflow is better, then the shorter step.
     """
     return list(
         zip((~self.valid).tolist(),
@@ -124,7 +125,7 @@ class Prices:
     return self.seconds, self.peak_bytes, self.overflow_bytes, self.valid
 
 
-# Of one placement, or of all, float or float64 [K].
+# Of one placement, or of all: float or float64 [K].
 Ceiling = float | np.ndarray
 
 

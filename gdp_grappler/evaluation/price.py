@@ -1,4 +1,4 @@
-"""All that a simulation says about one placement, in one object."""
+"""Everything that a simulation tells about one placement, in one object."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import edge_pricer
-from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -94,13 +94,14 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       cluster, or there is no such order.
   """
   has_order = placement.priorities is not None
-  order = order_lib.chosen(order, has_order)
-  critical = ordering.with_critical_path_order(graph, placement, simulator)
+  order = order_names.chosen(order, has_order)
+  critical = critical_path_order.with_critical_path_order(
+      graph, placement, simulator)
   assert critical.priorities is not None  # It was given them.
   fifo = dataclasses.replace(placement, priorities=None)
   found = control_edges.control_edges(graph, placement, simulator)
   in_order = edge_pricer.with_edges(graph, found.control_edges)
-  drawn, chosen = ((graph, fifo) if order == order_lib.FIFO else
+  drawn, chosen = ((graph, fifo) if order == order_names.FIFO else
                    (in_order, placement if has_order else dataclasses.replace(
                        placement, priorities=found.priorities)))
   schedule = simulator.schedule(drawn, fifo)

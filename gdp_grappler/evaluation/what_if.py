@@ -1,4 +1,4 @@
-"""What a step would take if some groups were elsewhere."""
+"""The step time if some groups were on other devices."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdp_grappler.graph import label_rows
+from gdp_grappler.graph import unique_rows
 
 
 def kinds(allowed: np.ndarray) -> np.ndarray:
@@ -18,7 +18,7 @@ def kinds(allowed: np.ndarray) -> np.ndarray:
   Args:
     allowed: bool [G, D].
   """
-  sets, of_groups = label_rows.distinct(
+  sets, of_groups = unique_rows.distinct(
       list(np.packbits(allowed, axis=1).T.astype(np.int64)))
   first = np.zeros(sets.shape[1], np.int64)
   first[of_groups] = np.arange(len(of_groups))

@@ -15,9 +15,9 @@ import weakref
 import numpy as np
 
 from gdp_grappler.graph import choices
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import unique_rows
 
 COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
 # From what a policy learns in hundreds of trials to what it does in thousands.
@@ -68,6 +68,24 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
                                   edges.heavy, edges.slight, fair,
                                   config.light_share * fair)
   return _in_topological_order(graph, labels[graph.groups])
+
+
+def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
+           counts: Sequence[int]) -> list[np.ndarray]:
+  """int [G] each, units of groups, from coarse to fine.
+
+  Args:
+    graph: G groups.
+    allowed: bool [G, D].
+    op_seconds: float64 [N, D].
+    counts: Units of each level; levels nearly as fine as the groups are left
+      out.
+  """
+  return [
+      coarsen(graph, allowed, op_seconds,
+              CoarseningConfig(count, graph.num_groups))[graph.first_ops]
+      for count in counts if count < graph.num_groups / 2
+  ]
 
 
 def nested(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
@@ -164,7 +182,7 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
   """int32 [G], equal where both are."""
-  return label_rows.distinct([first, second])[1].astype(np.int32)
+  return unique_rows.distinct([first, second])[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,

@@ -15,9 +15,9 @@ import dataclasses
 
 import numpy as np
 
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import unique_rows
 
 # Nodes are of no type that anybody knows: what ops may do, and whether their
 # outputs are their inputs, is not to be read from a node.
@@ -79,7 +79,7 @@ def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
 def nodes(graph: op_graph.OpGraph, cells: np.ndarray) -> np.ndarray:
   """int64 [N], from 0, which ops are one node; see `contract`."""
   of_op = cells[graph.groups]
-  return label_rows.distinct([of_op, *_depths(graph, of_op)])[1]
+  return unique_rows.distinct([of_op, *_depths(graph, of_op)])[1]
 
 
 def _depths(graph: op_graph.OpGraph,
@@ -120,7 +120,7 @@ class _Sent:
 def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
   """What leaves a node; what the same nodes need of it is one tensor."""
   data = graph.edge_tensors >= 0
-  (tensors, consumers), _ = label_rows.distinct(
+  (tensors, consumers), _ = unique_rows.distinct(
       [graph.edge_tensors[data], nodes[graph.edges[data, 1]]])
   sources = nodes[graph.tensor_ops]
   leaving = sources[tensors] != consumers
@@ -130,11 +130,11 @@ def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
   sums = np.zeros(len(sources), np.int64)
   np.add.at(sums, tensors, marks[consumers])
   used = np.unique(tensors)
-  (of, _), where = label_rows.distinct([sources[used], sums[used]])
+  (of, _), where = unique_rows.distinct([sources[used], sums[used]])
   alive = graph.executions[graph.tensor_ops[used]] > 0
   merged = np.zeros(len(sources), np.int64)
   merged[used] = where
-  messages, _ = label_rows.distinct([merged[tensors], consumers])
+  messages, _ = unique_rows.distinct([merged[tensors], consumers])
   return _Sent(of, np.bincount(where, graph.tensor_bytes[used] * alive,
                                len(of)), *messages)
 
@@ -142,5 +142,5 @@ def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
 def _between(nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
   """int64 [E', 2], edges [E, 2] between different nodes, each once."""
   ends = nodes[edges]
-  pairs, _ = label_rows.distinct(list(ends[ends[:, 0] != ends[:, 1]].T))
+  pairs, _ = unique_rows.distinct(list(ends[ends[:, 0] != ends[:, 1]].T))
   return pairs.T

@@ -139,7 +139,7 @@ def _check(status: int) -> None:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_graph()
+  lib = native.load(native.Library.GRAPH)
   pointer, i64, f64 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
   lib.gdp_graph_order.restype = i64
   lib.gdp_graph_order.argtypes = [i64, pointer, pointer, pointer]

@@ -159,7 +159,7 @@ def _copied(address: int | None, size: int) -> np.ndarray:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_grappler()
+  lib = native.load(native.Library.GRAPPLER)
   lib.gdp_nodes_new.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
   lib.gdp_nodes_delete.restype = None
   lib.gdp_nodes_num_edges.restype = ctypes.c_int64

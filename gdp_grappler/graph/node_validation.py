@@ -34,7 +34,7 @@ def problem(graph_def: graph_pb2.GraphDef) -> str:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_grappler()
+  lib = native.load(native.Library.GRAPPLER)
   lib.gdp_nodes_validate.argtypes = [
       ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t
   ]

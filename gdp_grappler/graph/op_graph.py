@@ -57,6 +57,8 @@ class OpGraph:
     rounds_by_name: How often an execution of an op launches its kernels, one
       time after the other, where that is not once: time steps times layers of
       a recurrent network that is one op.
+    coordinates: int32 [G, C], where groups are (`structure.coordinates`); None
+      where names and variables tell.
   """
 
   name: str
@@ -81,6 +83,7 @@ class OpGraph:
   same_numbers: np.ndarray = None  # type: ignore[assignment]
   may_round: bool = False
   rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  coordinates: np.ndarray | None = None
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -137,16 +140,31 @@ class OpGraph:
 
   @property
   def num_ops(self) -> int:
+    """N."""
     return len(self.names)
 
   @functools.cached_property
   def num_groups(self) -> int:
+    """G."""
     return int(self.groups.max()) + 1 if self.num_ops else 0
 
   @functools.cached_property
   def first_ops(self) -> np.ndarray:
     """int [G], an op of each group, by which what all share can be read."""
     return np.unique(self.groups, return_index=True)[1]
+
+  def group_sums(self, values: np.ndarray) -> np.ndarray:
+    """float64 [G] or [G, D], sums of values [N] or [N, D] over each group."""
+    columns = np.atleast_2d(np.asarray(values).T)
+    sums = np.stack([
+        np.bincount(self.groups, column, self.num_groups) for column in columns
+    ], axis=1)
+    return sums if np.ndim(values) > 1 else sums[:, 0]
+
+  @functools.cached_property
+  def holds_variables(self) -> np.ndarray:
+    """bool [G], whether a group holds memory for good."""
+    return self.group_sums(self.param_bytes) > 0
 
   @functools.cached_property
   def rounds(self) -> np.ndarray:

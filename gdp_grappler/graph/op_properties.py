@@ -145,7 +145,7 @@ def _copy(address: int | None, size: int,
 
 
 def _library() -> ctypes.CDLL:
-  lib = native.load_grappler()
+  lib = native.load(native.Library.GRAPPLER)
   lib.gdp_properties_new.restype = ctypes.c_void_p
   lib.gdp_properties_new.argtypes = [
       ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p,

@@ -226,7 +226,7 @@ ROUNDS: _Kinds = {
              'TensorArrayWriteV2', 'TensorArrayWriteV3', 'TensorScatterAdd',
              'TensorScatterMax', 'TensorScatterMin', 'TensorScatterSub',
              'TensorScatterUpdate')),
-    'it chooses by size, between equals as its device likes':
+    'it chooses by size, and devices choose differently between equals':
         frozenset(('ApproxTopK', 'ArgMax', 'ArgMin', 'Bucketize',
                    'HistogramFixedWidth', 'InTopKV2', 'LowerBound',
                    'NonMaxSuppressionV2', 'NonMaxSuppressionV3',
@@ -248,7 +248,7 @@ ROUNDS: _Kinds = {
     'it is a Fourier transform':
         frozenset(('FFT', 'FFT2D', 'FFT3D', 'IFFT', 'IFFT2D', 'IFFT3D', 'IRFFT',
                    'IRFFT2D', 'IRFFT3D', 'RFFT', 'RFFT2D', 'RFFT3D')),
-    'it makes a distribution of random bits':
+    'it computes a distribution from random bits':
         frozenset(('Multinomial', 'ParameterizedTruncatedNormal',
                    'RandomGammaGrad', 'RandomStandardNormal',
                    'StatefulStandardNormalV2', 'StatefulTruncatedNormal',
@@ -268,7 +268,7 @@ ROUNDS: _Kinds = {
             'QuantizeAndDequantizeV3', 'QuantizeAndDequantizeV4',
             'QuantizeAndDequantizeV4Grad'
         },
-    'it is in a format of sparse matrices that each kind reads its own way':
+    'it has a sparse matrix format that differs between CPUs and GPUs':
         frozenset(('CSRSparseMatrixComponents', 'CSRSparseMatrixToDense',
                    'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix',
                    'SparseMatrixMatMul', 'SparseMatrixNNZ',

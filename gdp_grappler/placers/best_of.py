@@ -14,10 +14,10 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import choosing
-from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.search.edges import edge_selection
 
 # Everything that neither learns nor searches, in the order of preference
 # between equals.
@@ -153,7 +153,7 @@ def propose_each(
       continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
-      found[name] = choosing.proposals(
+      found[name] = edge_selection.proposals(
           registry.create(name),
           problem.until(deadline) if hurried else problem)
     except errors.GdpError as error:
@@ -167,12 +167,12 @@ def _slowness(name: str) -> int:
   return _QUICKEST_FIRST.index(name) if known else len(_QUICKEST_FIRST)
 
 
-def _missing(needs: frozenset[entries.Need],
+def _missing(needs: frozenset[placer_table.Need],
              problem: placer_lib.Problem) -> str:
   """Why a placer has nothing to say of a problem; '' if it may have."""
-  if entries.Need.EXPERT in needs and problem.expert_devices is None:
+  if placer_table.Need.EXPERT in needs and problem.expert_devices is None:
     return 'Nobody said how an expert would place this graph.'
-  if entries.Need.HOSTS in needs and len(problem.cluster.hosts) < 2:
+  if placer_table.Need.HOSTS in needs and len(problem.cluster.hosts) < 2:
     return 'The cluster has one host.'
   return ''
 

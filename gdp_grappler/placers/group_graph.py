@@ -40,6 +40,7 @@ class GroupGraph:
 
   @property
   def num_vertices(self) -> int:
+    """V."""
     return len(self.weights)
 
   @functools.cached_property

@@ -27,7 +27,7 @@ class Problem:
     graph: What to place.
     cluster: Where.
     evaluator: Prices placements on `cluster`: what is to be minimised, which
-      need not be what a step is said to take in the end (`robust`).
+      need not be what a step is said to take in the end (`robust_evaluator`).
     seed: Two runs with the same seed give the same placement.
     expert_devices: int [N], where a human expert puts the ops; None if nobody
       said. It need not keep the graph's rules.
@@ -40,6 +40,8 @@ class Problem:
       (`deadlines.still`), the budget says how many placements are priced.
     repeatable: Whether to say the same again on a quick machine, although there
       is a time budget, rather than to use all of it.
+    given_allowed: bool [G, D], where groups may be; None for what graph and
+      cluster say.
   """
 
   graph: op_graph.OpGraph
@@ -51,6 +53,12 @@ class Problem:
   simulator: simulator_lib.Simulator | None = None
   clock: Callable[[], float] = time.monotonic
   repeatable: bool = False
+  given_allowed: np.ndarray | None = None
+
+  @property
+  def may_add_edges(self) -> bool:
+    """Whether control edges may be added to the graph."""
+    return self.simulator is not None
 
   @property
   def by_count(self) -> bool:
@@ -59,7 +67,9 @@ class Problem:
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:
-    """bool [G, D], `constraints.allowed_devices` of graph and cluster."""
+    """bool [G, D], where groups may be."""
+    if self.given_allowed is not None:
+      return self.given_allowed
     return constraints.allowed_devices(self.graph, self.cluster)
 
   @functools.cached_property
@@ -72,6 +82,11 @@ class Problem:
     """float64 [N, D], by which to share work out: the host counts (`busy`)."""
     return busy.seconds(self.graph, self.cluster,
                         self.evaluator.costs(self.graph), self.op_seconds)
+
+  @functools.cached_property
+  def group_seconds(self) -> np.ndarray:
+    """float64 [G, D], `op_seconds` of all ops of each group."""
+    return self.graph.group_sums(self.op_seconds)
 
   def deadline(self) -> deadlines.Deadline:
     """When the time budget will be over, if it begins now."""
@@ -88,7 +103,7 @@ class Problem:
   def _with(self, **changes: Any) -> Problem:
     """The same with other fields; what is known of it stays known."""
     result = dataclasses.replace(self, **changes)
-    for name in ('allowed', 'op_seconds', 'busy_seconds'):
+    for name in ('allowed', 'op_seconds', 'busy_seconds', 'group_seconds'):
       if name in self.__dict__:
         result.__dict__[name] = self.__dict__[name]
     return result

@@ -9,7 +9,7 @@ from typing import Callable, TYPE_CHECKING
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import suggestions
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 
 if TYPE_CHECKING:
   # Command lines ask for names alone, and should be there at once.
@@ -22,16 +22,16 @@ DEFAULT, LEARNED, EXPERT = 'gdp', 'gdp_policy', 'human_expert'
 
 def names() -> tuple[str, ...]:
   """All names, in the order of tables."""
-  return tuple(entries.table())
+  return tuple(placer_table.table())
 
 
-def get(name: str) -> entries.Entry:
+def get(name: str) -> placer_table.Entry:
   """What is known of a placer.
 
   Raises:
     GdpError: there is none of that name.
   """
-  table = entries.table()
+  table = placer_table.table()
   if name not in table:
     raise errors.GdpError(
         suggestions.unknown('placer', name, table, 'gdp place --help'))
@@ -53,7 +53,7 @@ def factory(name: str,
     GdpError: no such placer, or its module cannot be imported here.
   """
   entry = get(name)
-  if entries.Need.KERAS_2 in entry.needs:
+  if placer_table.Need.KERAS_2 in entry.needs:
     extras.require(f'The placer "{name}"', 'tf_keras')
   try:
     module = importlib.import_module(entry.module)
@@ -61,7 +61,7 @@ def factory(name: str,
     raise errors.GdpError(
         f'Placer "{name}" cannot be used here: {error}') from error
   arguments = dict(entry.arguments)
-  if entries.Need.POLICY in entry.needs:
+  if placer_table.Need.POLICY in entry.needs:
     arguments['policy'] = policy
   make = getattr(module, entry.factory.partition(':')[2])
   return functools.partial(make, **arguments)

@@ -14,7 +14,7 @@ import numpy as np
 from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
@@ -62,10 +62,10 @@ class Step:
 
     Args:
       evaluator: Says what a step takes on the cluster; by default a simulator.
-        What is minimised is its `robust.objective`.
+        What is minimised is its `robust_evaluator.objective`.
       seed: Two runs with the same seed give the same placement.
     """
-    objective = robust.objective(evaluator or self.simulator())
+    objective = robust_evaluator.objective(evaluator or self.simulator())
     problem = placer_lib.Problem(self.graph, self.cluster, objective, seed)
     if self.expert is None:
       return problem

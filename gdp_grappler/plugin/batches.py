@@ -1,7 +1,7 @@
-"""The size of the batches that graphs will be given which leave it open.
+"""The batch size of graphs that leave it open.
 
-A graph arrives before its first batch. Whoever knows the batches says so
-around the call that has the graph made.
+A graph arrives before its first batch. Code that knows the batches announces
+their size around the call that makes the graph.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import threading
 from typing import Any, Iterator
 
-# What a data set of batches is made of, from the outermost on.
+# The largest depth of nested data sets that is searched.
 _MOST_LAYERS = 100
 
 _lock = threading.Lock()

@@ -65,6 +65,7 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
   return graph_id
 
 
-# Ops that tell what most of a graph is; its functions are few.
+# This many ops tell what most of a graph is, because few of its functions
+# differ.
 _ENOUGH = 2000
 _DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')

@@ -1,9 +1,10 @@
 """The functions of datasets, and what they have captured.
 
-A dataset keeps what its functions captured to itself. Whoever moves a variable
-has to know who reads it, and the objects of a program are too many to look for
-the few that do: a large program has tens of millions. So they are noted as they
-are made, whether or not the option is ever switched on.
+A dataset does not publish the captures of its functions, but code that moves a
+variable must know all readers of the variable. A search through all objects of
+a program would be too slow, because a large program has tens of millions.
+Datasets are therefore recorded when they are made, even if the option is never
+switched on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import weakref
 _MODULE, _CLASS = ('tensorflow.python.data.ops.structured_function',
                    'StructuredFunctionWrapper')
 _MARK = '_gdp_wrapped'
-# By id, since nobody says that they can be hashed.
+# By id, because datasets need not be hashable.
 _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 

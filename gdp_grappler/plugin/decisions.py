@@ -1,9 +1,10 @@
 """Decisions about graphs, kept from one run of a program to the next.
 
-A decision is kept under all that it depends on: the graph as the pass received
-it, what the caller feeds and fetches, the cluster with all its figures, the
-settings with the files that they name, and the versions. Graphs that call
-functions are decided anew: the pass's fingerprint does not know what these do.
+The key of a decision is everything that it depends on: the graph as the pass
+received it, feeds and fetches, the cluster with all its figures, the settings
+with the files that they name, and the versions. Graphs that call functions are
+always decided anew, because the pass's fingerprint does not include these
+functions.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ import numpy as np
 
 import gdp_grappler
 from gdp_grappler import cache
+from gdp_grappler import deadlines
 from gdp_grappler import digests
 from gdp_grappler import environment
 from gdp_grappler import extras
 from gdp_grappler import files
-from gdp_grappler.placers import stopwatch
-from gdp_grappler.placers import trainer
-from gdp_grappler.plugin import network
+from gdp_grappler.placers.policy import shipped_policy
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
 
 if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import library
 
-# The least recently used of more than that go.
+# Beyond these limits the least recently used decisions are removed.
 MOST_ENTRIES, MOST_BYTES = 512, 64 << 20
-# No graph has more nodes; what says so is damaged.
+# No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
 _RECALLED = '; as decided in an earlier run'
 
@@ -64,8 +65,8 @@ def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
   """
   if not graph or not settings.cache:
     return ''
-  cluster = network.KNOWN.cluster(settings.cluster, devices,
-                                  settings.max_memory)
+  cluster = task_links.KNOWN.cluster(settings.cluster, devices,
+                                     settings.max_memory)
   plan = settings.plan if isinstance(settings.plan, str) else None
   policy = settings.policy or environment.policy_folder() or _shipped()
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),
@@ -75,7 +76,7 @@ def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
 
 
 def _shipped() -> str:
-  return trainer.shipped_policy() if trainer.has_policy() else ''
+  return shipped_policy.shipped_policy() if shipped_policy.has_policy() else ''
 
 
 def _stamps(path: str | None) -> list[str]:
@@ -221,7 +222,7 @@ def optimize(
       known.devices or source.graph_def.node):
     return known
   # Imported when a graph has to be placed.
-  with stopwatch.LOADING.running():
+  with deadlines.LOADING.running():
     from gdp_grappler.plugin import optimizer
   result = optimizer.optimize(source, settings, relocatable=relocatable)
   if name and not _calls_functions(source):

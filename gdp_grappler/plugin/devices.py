@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Sequence
 
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
@@ -25,11 +25,10 @@ def names() -> list[str]:
 def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   """Why there is nothing to place; '' if there may be something.
 
-  With one GPU there is not: float arithmetic stays on it (`rounding`), and what
-  else could go to the CPU is too little to slow a program down for: to be
-  placed, a step may not be compiled by XLA. Whoever asks for something that the
-  CPU can do gets it: a plan, an order, a pin, numbers that may round otherwise,
-  or the placer's choice whatever it is worth.
+  With one GPU there is no choice: float arithmetic stays on it (`rounding`).
+  Other ops could go to the CPU, but they gain less than XLA, which has to be
+  switched off for a placed step. Explicit requests are obeyed all the same: a
+  plan, an order, a pin, `may_round`, or `keep_best` switched off.
 
   Args:
     found: Names of devices.
@@ -41,7 +40,7 @@ def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   if len(short) == 1:
     return f'this program has one device, {short[0]}'
   asks = (not settings.keep_best or settings.plan is not None or
-          settings.may_round or settings.order == order_lib.CRITICAL_PATH or
+          settings.may_round or settings.order == order_names.CRITICAL_PATH or
           scopes.were_used())
   tasks = {name.rpartition('/device:')[0] for name in found}
   gpus = [name for name in short if name.startswith(_GPU)]

@@ -1,4 +1,4 @@
-"""Checks an installation, and says what to do about what is wrong."""
+"""Checks an installation, and tells how to repair it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TIMEOUT_S = 120.
 _PROBE = 'gdp_grappler.plugin.probe:main'
 _OF_XLA = {
     xla.Handling.KEPT: 'XLA stays',
-    xla.Handling.COMPARED: 'the step with XLA is what a placed one has to beat',
+    xla.Handling.COMPARED: 'a placed step has to beat the step with XLA',
     xla.Handling.HELD_BACK: 'no XLA'
 }
 _NO_GPU = (
     'With fewer than two physical devices nothing can get faster; graphs '
     'are then left as they are.')
-_ONE_GPU = ('With one GPU little can get faster: what is rounded on it stays '
-            "there, unless 'may_round' is set.")
+_ONE_GPU = ('With one GPU little can get faster: float arithmetic stays on it '
+            "unless 'may_round' is set.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,10 +77,10 @@ def _tensorflow() -> Iterator[Finding]:
 
 
 def _libraries() -> Iterator[Finding]:
-  for what, load in (('simulator', native.load_simulator),
-                     ('Grappler pass', native.load_grappler)):
+  for what, library in (('simulator', native.Library.SIMULATOR),
+                        ('Grappler pass', native.Library.GRAPPLER)):
     try:
-      load()
+      native.load(library)
       yield Finding(GOOD, what, 'library loads')
     except errors.PluginError as error:
       yield Finding(BAD, what, str(error), _REINSTALL)
@@ -155,7 +155,7 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
     works = len(report['used']) > 1
     yield Finding(
         GOOD if works else BAD, 'placement',
-        f'a function really ran on {len(report["used"])} of '
+        f'a function ran on {len(report["used"])} of '
         f'{len(report["logical"])} logical CPUs' +
         (f': {said[-1]}' if said and not works else ''),
         '' if works else _REINSTALL)
@@ -190,7 +190,7 @@ def _next_fit(num_gpus: int) -> Finding:
   where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
       GOOD, 'next fit',
-      f'{_course_of(on)}, {where}; what GPUs round stays on GPUs; '
+      f'{_course_of(on)}, {where}; float arithmetic of GPUs stays there; '
       f'jit_compile="auto": {_OF_XLA[xla.handling(on)]}')
 
 
@@ -224,7 +224,7 @@ def _calibration() -> Iterator[Finding]:
     yield Finding(
         GOOD if not found.left_out_for_time else NOTE, 'calibration',
         f'{found.card}: {len(found.kernels)} kernels measured',
-        'Run: gdp calibrate, which goes on with what is left out.'
+        'Run: gdp calibrate. It continues with the missing steps.'
         if found.left_out_for_time else '')
 
 
@@ -242,11 +242,12 @@ def _xla() -> Iterator[Finding]:
 
 
 def _policy(policy: str | None) -> Iterator[Finding]:
-  from gdp_grappler.placers import learned
-  from gdp_grappler.placers import trainer
+  from gdp_grappler.placers.policy import learned
+  from gdp_grappler.placers.policy import shipped_policy
   try:
     learned.LearnedPlacer(policy)
-    folder = policy or environment.policy_folder() or trainer.shipped_policy()
+    folder = policy or environment.policy_folder(
+    ) or shipped_policy.shipped_policy()
     yield Finding(GOOD, 'policy', f'{folder} loads')
   except errors.PolicyMismatchError as error:
     yield Finding(BAD, 'policy', str(error))

@@ -1,8 +1,8 @@
-"""Keeps Python's collector of garbage from looking at the user's objects.
+"""Keeps Python's garbage collector from scanning the user's objects.
 
-A graph of many ops makes as many objects of Python at once, which the collector
-takes for a reason to look at all that the program has: 0.9 s of a pass over
-84,000 ops, whose own objects are in no cycles.
+Reading a graph of many ops creates as many Python objects at once. This
+triggers a collection of all objects of the program: 0.9 s of a pass over 84,000
+ops. The objects of the pass itself are in no cycles.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _Pauses:
 
   def end(self) -> None:
     if self._count == 1 and self._was_on:
-      # Or what was made meanwhile would be a reason to look at all at once.
-      # Finalizers may end up here, so that nobody may be kept waiting.
+      # Otherwise the objects made meanwhile would trigger a full collection.
+      # Finalizers may call this method, so no lock may be held here.
       gc.collect(0)
     with self._lock:
       self._count -= 1
@@ -44,7 +44,7 @@ class _Pauses:
     self._count = 0
 
   def _resume(self) -> None:
-    # Whoever has begun is not there to end.
+    # After a fork: the threads that began a pause do not exist here.
     if self._count and self._was_on:
       gc.enable()
     self._reset()

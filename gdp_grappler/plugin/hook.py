@@ -1,7 +1,8 @@
 """Adds the `gdp_placement` option to TensorFlow.
 
-`import tensorflow` runs this in every program, so it imports next to nothing
-and only replaces a few attributes. All else waits until the option is set.
+`import tensorflow` runs this module in every program. It therefore imports next
+to nothing and only replaces a few attributes. All other work waits until the
+option is set.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import threading
 from typing import Any
 
 from gdp_grappler import environment
-from gdp_grappler.plugin import changes
-from gdp_grappler.plugin import running
+from gdp_grappler.plugin import config_epoch
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import switch
 
 # All else is imported where it is used: most programs need none of it.
@@ -61,10 +62,10 @@ def _wrap(cls: type[Any]) -> None:
   stock_get = cls.get_optimizer_experimental_options
 
   def function_call_options(self: Any) -> Any:
-    if getattr(calls, 'changes', 0) != changes.count():
+    if getattr(calls, 'changes', 0) != config_epoch.count():
       # TensorFlow tells only the thread that has set the option.
       self._thread_local_data.function_call_options = None
-      calls.changes = changes.count()
+      calls.changes = config_epoch.count()
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
@@ -77,7 +78,7 @@ def _wrap(cls: type[Any]) -> None:
       return options
     if not self.executing_eagerly():
       return calls.stock
-    call = running.current()
+    call = current_call.current()
     if call is None or not call.is_placed:
       return options
     return calls.clusters if call.has_clusters else calls.placed
@@ -87,7 +88,7 @@ def _wrap(cls: type[Any]) -> None:
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
     stock_set(self, options)
-    changes.note()
+    config_epoch.note()
     if switch.is_set(switch.value(self)):
       _arm_split(self)
       _switch_on()
@@ -156,7 +157,7 @@ def _switch_on() -> None:
 
 def _switch_off() -> None:
   # Only if it was ever on.
-  relocation = sys.modules.get('gdp_grappler.plugin.fitting.relocation')
+  relocation = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if relocation is not None:
     relocation.move_back()
 
@@ -198,10 +199,10 @@ def _has_no_choice(context: Any) -> bool:
   settings = switch.settings() if context._initialized else None
   if settings is None:
     return False
-  from gdp_grappler.placers import background
+  from gdp_grappler.placers.policy import eager_thread
   from gdp_grappler.plugin import devices
   from gdp_grappler.plugin import option
-  return (option.connect() and not background.is_current() and
+  return (option.connect() and not eager_thread.is_current() and
           devices.tell_if_no_choice(settings))
 
 
@@ -231,7 +232,7 @@ def _of_placed_steps(options: Any, value: Any) -> tuple[Any, Any]:
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:
-  from gdp_grappler.placers import background
+  from gdp_grappler.placers.policy import eager_thread
   from gdp_grappler.plugin import option
-  if not background.is_current():
+  if not eager_thread.is_current():
     option.add_to(config, value, is_planned)

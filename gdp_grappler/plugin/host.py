@@ -1,4 +1,4 @@
-"""Answers the pass: cache, capture, placer, and what to do if they fail."""
+"""Answers the pass: cache, capture, placer, and the handling of failures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import threading
 import time
 from typing import Any, Callable, TYPE_CHECKING
 
+from gdp_grappler import deadlines
 from gdp_grappler import environment
 from gdp_grappler import errors
-from gdp_grappler.placers import background
-from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers.policy import eager_thread
 from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import garbage
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
-from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ def _connect() -> None:
 def _optimize(source: source_graph.SourceGraph,
               settings: settings_lib.Settings) -> outcome_lib.Outcome:
   # Imported on the placer thread when the first graph arrives.
-  with stopwatch.LOADING.running():
+  with deadlines.LOADING.running():
     from gdp_grappler.plugin import decisions
-    from gdp_grappler.plugin import served_network
-  served_network.time_once(source.devices, settings)
+    from gdp_grappler.plugin import server_link_timing
+  server_link_timing.time_once(source.devices, settings)
   return decisions.optimize(source, settings)
 
 
 def _recall(query: library.Query,
             settings: settings_lib.Settings) -> outcome_lib.Outcome | None:
   """What was decided about a graph in an earlier run."""
-  with stopwatch.LOADING.running():
+  with deadlines.LOADING.running():
     from gdp_grappler.plugin import decisions
-    from gdp_grappler.plugin import served_network
-  served_network.time_once(query.devices, settings)
+    from gdp_grappler.plugin import server_link_timing
+  server_link_timing.time_once(query.devices, settings)
   return decisions.recall(
       decisions.key(decisions.fingerprint(query), query.devices, settings),
       query.devices)
@@ -71,7 +71,7 @@ def _recall(query: library.Query,
 
 def _excused_s() -> float:
   """What is done once does not count for the graph that happens to be first."""
-  return stopwatch.LOADING.seconds
+  return deadlines.LOADING.seconds
 
 
 class Host:
@@ -100,11 +100,11 @@ class Host:
 
   def answer(self, query: library.Query) -> library.Answer:
     """What to do with a graph, or None to leave it alone."""
-    if background.is_current():
+    if eager_thread.is_current():
       return None
     start = time.perf_counter()
     directory = environment.capture_directory()
-    call = running.current()
+    call = current_call.current()
     task = call.task(query) if call else None
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory, batches.current())
@@ -112,7 +112,7 @@ class Host:
       return library.NeedsGraph if task else self._known(query, key, start)
     try:
       settings = _settings(query)
-      # As long as somebody waits for it.
+      # While the program waits.
       with garbage.uncollected():
         decision, message = self._thread.run(
             functools.partial(self._serve, query, settings, directory, key,
@@ -157,8 +157,9 @@ class Host:
 
   def _serve(
       self, query: library.Query, settings: settings_lib.Settings,
-      directory: str, key: tuple[Any, ...],
-      optimize: running.Optimize | None) -> tuple[library.Decision | None, str]:
+      directory: str, key: tuple[Any,
+                                 ...], optimize: current_call.Optimize | None
+  ) -> tuple[library.Decision | None, str]:
     """On the placer thread. The decision and the line to print.
 
     The answer is kept even if it comes too late for this query, unless it is
@@ -191,7 +192,7 @@ def _say(message: str) -> None:
 
 
 def _note_that_told(told: bool) -> None:
-  call = running.current()
+  call = current_call.current()
   if call is not None and told:
     call.was_told = True
 

@@ -58,7 +58,7 @@ class Decision:
   graph: bytes | None = None
 
 
-# None for "leave the graph alone".
+# None leaves the graph alone.
 Answer = Decision | type[NeedsGraph] | None
 
 
@@ -87,7 +87,7 @@ class _Buffer(ctypes.Structure):
 _PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
                                   ctypes.POINTER(_Buffer),
                                   ctypes.POINTER(_Buffer))
-# The pass may call it as long as the process lives.
+# The pass may call them as long as the process lives.
 _registered: list[Callable[..., int]] = []
 
 
@@ -101,7 +101,7 @@ def register(function: Callable[[Query], Answer]) -> None:
     PluginError: the native library is missing or does not fit, or another copy
       of it came first.
   """
-  library = native.load_grappler()
+  library = native.load(native.Library.GRAPPLER)
   if not library.gdp_is_registered():
     raise errors.PluginError(
         'Another copy of the native library is loaded in this process, and '
@@ -118,7 +118,7 @@ def register(function: Callable[[Query], Answer]) -> None:
 
 def unregister() -> None:
   """From now on the pass leaves every graph alone."""
-  native.load_grappler().gdp_set_place_function(_PlaceFunction())
+  native.load(native.Library.GRAPPLER).gdp_set_place_function(_PlaceFunction())
 
 
 def _adapt(function: Callable[[Query], Answer],

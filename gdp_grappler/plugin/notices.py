@@ -1,4 +1,4 @@
-"""The lines users see. Silence them through the logger 'gdp_grappler'."""
+"""Lines for the user. The logger 'gdp_grappler' can silence them."""
 
 from __future__ import annotations
 

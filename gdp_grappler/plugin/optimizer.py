@@ -1,8 +1,8 @@
-"""The journey of one graph through the pass, without any plugin.
+"""The way of one graph through the pass, without any plugin.
 
-read -> place -> check -> price, with an order where there is to be one -> keep
-the best. Pure: the same graph and settings give the same outcome, and nothing
-outside is touched.
+read -> place -> check -> price, with an order if one is wanted -> keep the
+best. This module is pure: the same graph and settings give the same outcome,
+and nothing outside changes.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import single_device
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers.plans import planned
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.simple import single_device
 from gdp_grappler.plugin import devices as devices_lib
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
+from gdp_grappler.plugin import task_links
 from gdp_grappler.reports import units
 
-# Replicas of one model already fill the devices, and their collectives wait
-# for each other: moving an op of one would stop all.
+# Replicas of a model already fill the devices. Their collectives wait for each
+# other, so moving an op of one replica would stop all replicas.
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
-# Each worker of these runs its own steps, between variables that all share.
+# Workers of a parameter server run their own steps, between shared variables.
 _PARAMETER_SERVER = '/job:ps/'
 
 _GPU = '/device:GPU:'
 
-# What TensorFlow calls the graph in which the variables of a function come into
-# being. It runs once, and plans are for other graphs: nobody has to be told.
+# TensorFlow's name for the graph that creates the variables of a function. The
+# graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# Where nobody asked for an order, it has to pay well and be found soon. Where
-# devices wait for their ops, predicted gains have been seen to be losses.
+# Without a request for an order, the order must bring a large gain and be found
+# quickly. On devices that are not asynchronous, measured steps were longer
+# where gains were predicted.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
-# What the search for devices may take of the budget of a graph. It is done in
-# half of that unless the machine is busy. As much is kept for what nobody can
-# stop; the search for an order has what is left.
+# Shares of a graph's time budget: for the search for devices, which ends after
+# half of its share unless the machine is busy, and a reserve for work that
+# cannot be stopped. The search for an order has the rest.
 _SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 
@@ -83,7 +83,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   reason = _why_not(source)
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
-  deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
+  deadline = deadlines.without_loading(
+      (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
   step = _step(source, settings, relocatable, notes)
   if shortage_found := shortage.is_certain(step.graph, step.cluster):
@@ -91,13 +92,13 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
-      simulator=None if settings.order == order_lib.FIFO else simulator)
+      simulator=None if settings.order == order_names.FIFO else simulator)
   before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
-      order = choosing.order_of(problem, before, simulator, orders)
-      choice = choosing.Choice(before, order)
+      order = edge_selection.order_of(problem, before, simulator, orders)
+      choice = edge_selection.Choice(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
               if order else outcome_lib.Outcome(None, ''))
     stays = settings.keep_best and settings.plan is None
@@ -107,8 +108,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return _left(source, str(error))
-  choice = choosing.best(problem, (before, *proposals) if stays else proposals,
-                         simulator, orders)
+  choice = edge_selection.best(problem,
+                               (before, *proposals) if stays else proposals,
+                               simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
   if notes and outcome.message:
     outcome = dataclasses.replace(outcome,
@@ -121,14 +123,14 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 
 def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
-           deadline: stopwatch.Deadline) -> placer_lib.Problem:
+           deadline: deadlines.Deadline) -> placer_lib.Problem:
   """With what a search may take; by a clock only if one may count."""
   budget_s = _SEARCH_SHARE * settings.time_budget_s
   if settings.repeatable:
     return dataclasses.replace(problem, time_budget_s=budget_s, repeatable=True,
                                clock=deadlines.still)
   return dataclasses.replace(problem, repeatable=True,
-                             time_budget_s=min(budget_s, deadline.left_s))
+                             time_budget_s=min(budget_s, deadline.remaining_s))
 
 
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
@@ -177,8 +179,8 @@ def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
-                                  settings.max_memory)
+  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                     settings.max_memory)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [
@@ -233,7 +235,7 @@ def _proposals(
     found = planned.place(settings.plan, problem)
     proposals, origin = (found.placement,), found.origin
   else:
-    proposals = choosing.proposals(
+    proposals = edge_selection.proposals(
         registry.create(settings.placer, settings.policy), problem)
     origin = settings.placer
   for placement in proposals:
@@ -246,7 +248,7 @@ def _proposals(
 
 
 def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
-             choice: choosing.Choice, simulator: simulator_lib.Simulator,
+             choice: edge_selection.Choice, simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings,
              origin: str = '') -> outcome_lib.Outcome:
   """What to do, and the line that says it; `origin` is whose it is."""
@@ -300,21 +302,21 @@ def _said_of_memory(graph: op_graph.OpGraph,
 
 def _order_config(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    settings: settings_lib.Settings, deadline: stopwatch.Deadline,
+    settings: settings_lib.Settings, deadline: deadlines.Deadline,
     placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
-  max_s = math.inf if settings.repeatable else deadline.left_s
+  max_s = math.inf if settings.repeatable else deadline.remaining_s
   if not max_s:
     return None
   if placement is before and not (set(graph.devices) <= set(
       placement.cluster.device_names)):
     return None  # Part of it is where the cluster does not reach.
-  if (settings.order == order_lib.CRITICAL_PATH or
+  if (settings.order == order_names.CRITICAL_PATH or
       settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig(max_s=max_s)
   used = np.unique(placement.devices)
   runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)
-  if settings.order == order_lib.FIFO or runs_ahead < 2:
+  if settings.order == order_names.FIFO or runs_ahead < 2:
     return None
   return dataclasses.replace(_UNASKED, max_s=max_s)
 

@@ -1,7 +1,7 @@
 """The `gdp_placement` option: its checks, and its way into a ConfigProto.
 
-The option itself lives where TensorFlow keeps its own, in the eager context,
-so that it is reset together with it.
+The eager context keeps the option beside TensorFlow's own options, so both are
+reset together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 
 NAME = switch.NAME
-# What the meta optimizer does where the configuration says nothing.
+# The meta optimizer's default, if the configuration has no value.
 _DEFAULT_ITERATIONS = 2
 
 
@@ -66,7 +66,7 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
   if is_planned:
-    # Nobody reads it; but with another configuration it is another function.
+    # Never read: a different configuration makes a different function.
     optimizer.parameter_map['planned'].b = True
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)

@@ -1,4 +1,4 @@
-"""What was decided about a graph."""
+"""The decision about a graph."""
 
 from __future__ import annotations
 

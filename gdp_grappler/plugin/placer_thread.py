@@ -1,4 +1,4 @@
-"""The one thread on which graphs are placed, `background.apart`."""
+"""The one thread on which graphs are placed, `eager_thread.apart`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import threading
 import time
 from typing import Any, Callable, TypeVar
 
-from gdp_grappler.placers import background
+from gdp_grappler.placers.policy import eager_thread
 
 _T = TypeVar('_T')
-# Who waits for a result, and what gives it.
+# The future of a result, and the function that computes the result.
 _Job = tuple[futures.Future[Any], Callable[[], Any]]
 
 
@@ -77,7 +77,7 @@ class PlacerThread:
 
 
 def _work(jobs: queue.SimpleQueue[_Job]) -> None:
-  with background.apart():
+  with eager_thread.apart():
     while True:
       future, job = jobs.get()
       if not future.set_running_or_notify_cancel():

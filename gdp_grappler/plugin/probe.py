@@ -1,8 +1,8 @@
-"""What the doctor has a fresh process try out: whether ops really get placed.
+"""The experiment of the doctor in a fresh process: are ops really placed?
 
-It runs as a user's program does: a bare TensorFlow, two CPU devices, and a
-function whose ops must really end up on both. GPUs are hidden from it: what is
-rounded on one would not leave it.
+It runs like a user's program: a bare TensorFlow, two CPU devices, and a
+function whose ops must be on both. GPUs are hidden, because ops that round on a
+GPU would not leave it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scopes in which a user overrules the placer.
 
-They write node attributes, because those reach the pass: TensorFlow has
-resolved `tf.device` by then, and a device that was asked for looks like one
-that was not.
+The scopes write node attributes, because attributes reach the pass. TensorFlow
+has already resolved `tf.device` by then, and a requested device looks like any
+other device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster
-from gdp_grappler.plugin import changes
+from gdp_grappler.plugin import config_epoch
 
 PIN = '_gdp_pin'
 LEAVE_ALONE = '_gdp_leave_alone'
@@ -110,7 +110,7 @@ def _inherit_in_new_graphs() -> None:
   Also has the configuration made anew: `option.add_to` looks at `were_used`.
   """
   from tensorflow.python.framework import func_graph
-  changes.note()
+  config_epoch.note()
   stock = func_graph.FuncGraph.__init__
 
   @functools.wraps(stock)

@@ -1,8 +1,9 @@
-"""TensorFlow servers, where the graphs of v1 sessions on grpc:// are placed.
+"""TensorFlow servers, which place the graphs of v1 sessions on grpc://.
 
-The graph of a session on 'grpc://host:port' is optimized by the server that it
-names, as the session's configuration says, and the option is in there. All that
-a server needs is to know the pass by its name: it is told when it is made.
+The server that a session names by 'grpc://host:port' optimizes the session's
+graph, according to the session's configuration. That configuration contains the
+option. The server only needs to know the pass by its name, so the library is
+loaded when the server is made.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import weakref
 from tensorflow.python.training import server_lib
 
 _MARK = '_gdp_hook'
-# Of this process, the latest last. A server stops when nobody holds it.
+# Of this process, the latest last. A server stops when nothing refers to it.
 _running: list[weakref.ref[Any]] = []
 
 

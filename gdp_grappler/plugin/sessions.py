@@ -1,4 +1,4 @@
-"""Brings the option to v1 sessions, which have a configuration of their own."""
+"""Brings the option to v1 sessions, which have their own configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can set through the `gdp_placement` option."""
+"""The keys of the `gdp_placement` option."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Callable, Mapping
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 
 MODES = ('apply', 'report')
-# What becomes of XLA where Keras chooses it by itself.
+# What happens to XLA if Keras chooses it by itself.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
@@ -235,20 +235,20 @@ def _max_memory(key: str, value: Any) -> Any:
 
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
-  from gdp_grappler.placers import entries
-  names = tuple(entries.table())
+  from gdp_grappler.placers import placer_table
+  names = tuple(placer_table.table())
   if value not in names:
     raise ValueError(
         f"'gdp_placement' has {key} = {value!r}, which is no registered placer."
         f'{suggestions.did_you_mean(str(value), names)} All {len(names)}: gdp '
         'place --help.')
-  needs = entries.table()[value].needs
-  if entries.Need.KERAS_2 in needs:
+  needs = placer_table.table()[value].needs
+  if placer_table.Need.KERAS_2 in needs:
     raise ValueError(
         f"'gdp_placement' has {key} = {value!r}, which searches for longer "
         'than a program should wait, and would load Keras 2 into it. Run: gdp '
         f'place --placer={value}.')
-  if entries.Need.EXPERT in needs:
+  if placer_table.Need.EXPERT in needs:
     raise ValueError(
         f"'gdp_placement' has {key} = {value!r}, but a program cannot say how "
         'an expert would place its graphs. Use gdp_grappler.pin.')
@@ -320,7 +320,7 @@ _CHECKS = {
     'seed': _count,
     'time_budget_s': _seconds,
     'min_ops': _count,
-    'order': _one_of(order_lib.ORDERS),
+    'order': _one_of(order_names.ORDERS),
     'plan': _plan,
     'batch_size': _size_or_none,
     'trip_count': _size_or_none,

@@ -1,14 +1,14 @@
 """Cuts each GPU into logical ones, each with a compute stream of its own.
 
-TensorFlow gives a GPU one compute stream and one pool of threads that dispatch
-to it. A logical GPU has its own of both. So a step that is limited by dispatch,
-or by kernels that fill a part of the card, has something to gain; one whose
-kernels fill the card has not.
+TensorFlow gives a GPU one compute stream and one pool of dispatching threads.
+Each logical GPU has its own stream and pool. A step that is limited by
+dispatch, or by kernels that fill only a part of the card, can therefore become
+faster. A step whose kernels fill the card cannot.
 
-The cut is made at the last moment, when the eager runtime starts: then what the
-program itself has configured is known, and is left as it is. `arm` replaces
-`Context.ensure_initialized` until it is called for the first time. Where
-nothing is to be cut, one line says why.
+The cut happens at the last moment, when the eager runtime starts. The
+configuration by the program itself is then known and stays unchanged. `arm`
+replaces `Context.ensure_initialized` until its first call. If nothing is cut,
+one line gives the reason.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gdp_grappler import errors
 AUTO = 'auto'
 MOST_PARTS = 4
 THREAD_MODE = 'TF_GPU_THREAD_MODE'
-# What 'auto' cuts a card into: the gain of more streams was never measured.
+# Parts of a card for 'auto'. The gain of more parts was never measured.
 _AUTO_PARTS = 2
-# 'auto' leaves a card whole if its parts had less than this.
+# 'auto' leaves a card whole if its parts would have less memory.
 _LEAST_AUTO_BYTES = 4 << 30
 _MIB = 1 << 20
 
@@ -171,15 +171,15 @@ def cut(context: Any, value: int | str) -> list[str]:
   unknown = [card.name for card in cards if sizes.get(card.name) is None]
   if unknown:
     return [
-        f'GPUs are not split: nobody tells how much memory {unknown[0]} '
-        'has (no NVML); use tf.config.set_logical_device_configuration'
+        f'GPUs are not split: the memory of {unknown[0]} is unknown (no NVML); '
+        'use tf.config.set_logical_device_configuration'
     ]
   parts = _AUTO_PARTS if value == AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
   if value == AUTO and least < _LEAST_AUTO_BYTES:
     return [
         f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
-        f"each; 'split': {parts} does it all the same"
+        f"each; 'split': {parts} splits them anyway"
     ]
   if least < _MIB:
     return ['GPUs are not split: their memory is in use']

@@ -1,8 +1,8 @@
-"""What a step takes beside its graph: the program that calls it.
+"""The time of a step besides its graph: the program that calls it.
 
-Seconds of the calling thread, the least that `python -m benchmarks.fit_step`
+Seconds of the calling thread: the least that `python -m benchmarks.fit_step`
 finds on one core of an AMD EPYC of 2024 with TensorFlow 2.21 and Keras 3.15.
-They hang on Python more than on the machine: nothing of them is on a device.
+They depend more on Python than on the machine. No device is involved.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import dataclasses
 
 from gdp_grappler.cluster import cluster as cluster_lib
 
-# Python finds the function and binds what it takes, and TensorFlow begins a
-# step; the batch comes from a thread of the dataset's.
+# Python finds the function and binds its arguments, TensorFlow begins a step,
+# and a thread of the dataset hands over the batch.
 CALL_S = 2.5e-4
-# Between two calls Keras' `fit` asks its callbacks and reads metrics.
+# Between two calls Keras' `fit` calls its callbacks and reads metrics.
 FIT_S = 2.5e-4
 
 

@@ -1,6 +1,7 @@
-"""Whether the option is on, and what it says.
+"""Whether the option is on, and its value.
 
-Loaded by `import tensorflow` in every program, so it imports next to nothing.
+`import tensorflow` loads this module in every program, so it imports next to
+nothing.
 """
 
 from __future__ import annotations

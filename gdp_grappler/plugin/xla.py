@@ -1,7 +1,7 @@
-"""XLA, behind which a graph is one op that nothing can be done about.
+"""XLA, which turns a graph into one op that cannot be placed.
 
-Where Keras chooses it by itself, the option says whether it stays; where
-somebody wrote it, it is obeyed, and said.
+If Keras chooses XLA by itself, the option decides whether XLA stays. If the
+user asked for XLA, it stays, and one line says so.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def remember_auto() -> None:
 
 
 def chosen_by_keras(model: Any) -> bool:
-  """Whether a model is compiled by XLA because nobody said anything."""
+  """Whether Keras, and not the user, chose XLA for a model."""
   # One that was never compiled resolves it when it is first used.
   never_asked = not getattr(model, 'compiled', True)
   return bool(vars(model).get(_AUTO, never_asked) and model.jit_compile)

@@ -35,6 +35,7 @@ class Here(jobs_lib.Machines):
 
   @property
   def width(self) -> int:
+    """Jobs at a time."""
     return self._width
 
   def team(self, function: str, setup: Any,
@@ -64,10 +65,12 @@ class Worker:
 
   @property
   def alive(self) -> bool:
+    """Whether its process runs."""
     return self._process.alive
 
   @property
   def pid(self) -> int:
+    """Of its process; None before it starts."""
     return self._process.pid
 
   def fileno(self) -> int:

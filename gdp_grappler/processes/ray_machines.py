@@ -115,6 +115,7 @@ class RayMachines(jobs_lib.Machines):
 
   @property
   def width(self) -> int:
+    """Jobs at a time."""
     import ray
     return max(1, int(ray.cluster_resources().get('CPU', 1)))
 

@@ -60,10 +60,12 @@ class WorkerProcess:
 
   @property
   def alive(self) -> bool:
+    """Whether the process runs."""
     return self._process.poll() is None
 
   @property
   def pid(self) -> int:
+    """Of the process; None before it starts."""
     return self._process.pid
 
   def fileno(self) -> int:

@@ -16,121 +16,123 @@ _WIDTH = 79
 
 TERMS = {
     'AUC':
-        'Of `gdp_pretrain`: how likely a move that gains has a higher '
-        'score than one that does not; 0.5 is luck.',
+        'Of `gdp_pretrain`: the probability that a move that gains has a '
+        'higher score than a move that does not; 0.5 is chance.',
     'bandwidth':
-        'Bytes per second: of a device, between it and its memory; of a '
-        'link, between devices.',
+        'Bytes per second: between a device and its memory, or over a link '
+        'between two devices.',
     'baseline':
         'A placement that others are compared with: one device, METIS, '
         'random.',
     'bound':
-        'A time that no placement can beat: the critical path with '
-        'transfers for nothing, or all work divided evenly over all '
-        'devices, whichever is longer.',
+        'A time that no placement can beat: the critical path without '
+        'transfers, or all work divided evenly over all devices, whichever '
+        'is longer.',
     'calibration':
-        'What `gdp calibrate` measured of a card: what the host takes for '
-        'an op, hops, and kernels of each family by size.',
+        "What `gdp calibrate` measured of a card: the host's time per op, "
+        'hops, and the rate of kernels by family and size.',
     'cell':
-        'One placer on one task of `gdp_bench`; of a graph that repeats '
-        'itself: one layer in one time step.',
+        'In `gdp_bench`: one placer on one task. In a graph that repeats '
+        'itself: the ops of one layer in one time step.',
     'channel':
-        'A wire, copy engine or network card that carries one transfer '
-        'at a time.',
+        'A wire, copy engine or network card that carries one transfer at a '
+        'time.',
     'cluster':
         'Devices and the links between them: a preset such as 2xP100, a '
         'file, this machine, or servers.',
     'co-location':
         'A rule of TensorFlow that ties ops to one device, such as a '
         'variable and what reads it.',
+    'coarse graph':
+        'A small graph made of cells. A search of a large graph begins in '
+        'it.',
     'compute unit':
-        'Devices cut from one processor, which take turns on it.',
+        'A processor. Devices cut from one processor take turns on it.',
     'control edge':
-        'An edge that carries nothing: one op starts after another has '
-        'ended.',
+        'An edge without data: one op starts after another has ended.',
+    'coordinates':
+        'Where an op is in a structure that repeats itself: its layer, time '
+        'step, variable and branch.',
     'copy engine':
-        'What a GPU has beside its compute unit to send or receive while '
-        'it computes.',
+        'The part of a GPU that sends or receives while the compute unit '
+        'computes.',
     'critical chain':
-        'What the end of a simulated step waits for, op by op and '
-        'transfer by transfer, backwards to its beginning.',
+        'The ops and transfers that the end of a simulated step waits for, '
+        'backwards to the beginning of the step.',
     'critical path':
-        'The longest path through the graph; the order of that name '
-        'starts the op first that most is left behind.',
+        'The longest path through the graph. The order of that name first '
+        'starts the op with the longest path behind it.',
     'cut':
-        'Tensors whose producer and consumer are on different devices, '
-        'and their bytes. Each is sent once to each other device.',
+        'Tensors whose producer and consumer are on different devices, and '
+        'their bytes. Each is sent once to each other device.',
     'device':
         'A GPU, or the CPU of a host, as TensorFlow names it: GPU:0.',
     'dispatch':
-        'Handing an op over to a device. A GPU works it off later, so '
-        'that dispatch runs ahead of it.',
+        'Handing an op to a device. A GPU runs the op later, so that '
+        'dispatch runs ahead of the GPU.',
     'emulated':
         "Run by TensorFlow's own runtime over GPUs that only pretend to "
-        'compute: order, overlap and waiting are real, seconds are not.',
+        'compute. Order, overlap and waiting are real; seconds are not.',
     'evaluation':
         'Pricing one placement, or running it.',
     'expert':
-        'The placement that a human would choose: whole layers to '
-        'devices.',
+        'The placement that a human would choose: whole layers on devices.',
     'family':
-        'Ops of one kind, such as matmul or convolution, which reach '
-        "the same share of a device's peak.",
+        'Ops of one kind, such as matmul or convolution, which reach the '
+        "same share of a device's peak rate.",
     'FIFO':
-        'First in, first out: the order in which TensorFlow starts ops '
-        'that are ready. A step is FIFO unless said otherwise.',
+        "First in, first out: TensorFlow's order of ready ops. A step is "
+        'FIFO unless a table says otherwise.',
     'fits':
-        'No memory is exceeded. What does not fit is also called OOM, '
-        'out of memory.',
+        'No memory is exceeded. A placement that does not fit is also '
+        'called OOM, out of memory.',
     'GDP':
-        'The paper this follows: a policy that learns on many graphs, '
-        'and here also the default placer, `gdp`, which refines what '
-        'cheap placers and the policy propose.',
+        'The paper behind this project: a policy that learns on many '
+        'graphs. `gdp` is the default placer, a search that begins with '
+        'simple placers and the policy.',
     'graph':
-        'What TensorFlow runs for a step: ops, and the tensors that go from '
-        'one to the other.',
+        'What TensorFlow runs for a step: ops, and the tensors between '
+        'them.',
     'group':
-        'Ops that TensorFlow wants on one device; what a placement '
-        'decides.',
+        'Ops that TensorFlow wants on one device. A placement decides per '
+        'group.',
     'guard':
-        'Times the first steps of a `fit` as they were and placed, and '
+        'Times the first steps of a `fit`, as they were and placed, and '
         'keeps the faster way.',
     'HDP':
-        'An earlier paper, whose planner learns each graph anew.',
+        'An earlier paper. Its planner learns each graph anew.',
     'held out':
-        'Never learned from, so that it tells how well what was learned '
-        'carries over.',
+        'Not used for learning. Results on held-out graphs tell how well a '
+        'network generalizes.',
     'human':
         'See expert.',
     'imitation':
-        'Learning to say placements that were found otherwise.',
+        'Learning to repeat placements that another method found.',
     'iteration':
-        'Of `gdp_train`: some placements are sampled, priced and '
-        'learned from.',
+        'Of `gdp_train`: some placements are sampled, priced and learned '
+        'from.',
     'kernel':
-        'The code that runs an op on a type of device. Without one the '
-        'op cannot be there.',
+        'The code that runs an op on a type of device. An op can only be on '
+        'a device that has a kernel for it.',
     'lane':
-        'A process of `gdp_bench` in which cells run one after the '
-        'other.',
+        'A process of `gdp_bench` that runs cells one after the other.',
     'latency':
-        'What a transfer or message takes however small it is.',
+        'The time that a transfer or message takes even without bytes.',
     'launch':
-        'What a device needs to begin an op, however small that is.',
+        'The fixed time that a device needs to begin an op.',
     'link':
-        'The way from one device to another, with its latency and '
-        'bandwidth.',
+        'The connection of two devices, with its latency and bandwidth.',
     'MAPE':
-        'Mean absolute percentage error, of simulated against measured '
-        'or emulated steps.',
+        'Mean absolute percentage error of simulated steps against measured '
+        'or emulated ones.',
     'measured':
-        'Really run and timed.',
+        'Run and timed.',
     'message':
-        'What is sent where a control edge or an empty tensor crosses '
-        'devices: latency, no bytes.',
+        'What crosses devices for a control edge or an empty tensor: it '
+        'takes latency, and has no bytes.',
     'METIS':
-        'A library that cuts graphs into even parts; the placer `metis` '
-        'gives each device one.',
+        'A library that divides graphs into equal parts. The placer `metis` '
+        'gives each device one part.',
     'move':
         'Of a search: some groups go to other devices.',
     'OOM':
@@ -138,96 +140,97 @@ TERMS = {
     'op':
         'One operation of a graph, such as a MatMul.',
     'ordered':
-        'With the control edges that keep a better order than first in, '
-        'first out; they change no number.',
+        'With the control edges that enforce a better order than first in, '
+        'first out. They change no number.',
     'peak memory':
-        'The most that a memory holds at any time of a step.',
+        'The largest use of a memory during a step.',
     'pin':
-        'Says that an op stays on a device: of yours, or because what '
-        'it does is tied to the host.',
+        'A rule that an op stays on a device. It comes from the user, or '
+        'the op is tied to the host.',
     'placement':
         'A device for each op of a graph.',
     'placer':
-        'Whatever turns a graph into devices: an algorithm, a search or '
-        'a policy.',
+        'An algorithm, a search or a policy that turns a graph into a '
+        'placement.',
     'plan':
         'A file that says which op of a graph goes where.',
     'policy':
         'The learned network, as a folder that `gdp_train` writes.',
     'pool':
-        'A memory, of one device or of several.',
+        'A memory, of one device or shared by several.',
     'portfolio':
-        'A placer that proposes several placements; the best by price '
-        'wins.',
+        'A placer that makes several placements; the best by price wins.',
     'preset':
         'A cluster by name, such as 2xP100.',
     'price':
-        'What a placement is said to take: its step and what overflows.',
+        'The predicted cost of a placement: its step time, and the bytes '
+        'that exceed a memory.',
     'priority':
-        'Says which of the ops that are ready is to start first; '
-        'control edges enforce it.',
+        'A number that says which ready op starts first. Control edges '
+        'enforce it.',
     'profile':
-        'What ops of a graph took when they were run, for use in place '
-        'of the roofline.',
+        'Measured seconds of the ops of a graph. They take the place of the '
+        'roofline.',
     'rate':
         'FLOPs per second of a device.',
     'reached':
-        'Share of the peak rate of a device that ops get.',
+        "The share of a device's peak rate that ops get.",
     'reward':
-        'What a policy is taught by: shorter steps are worth more.',
+        'The number that a policy learns to increase. A shorter step has a '
+        'larger reward.',
     'robust price':
-        'What searches minimise: the simulated step, times by how much '
-        'it is longer when seconds and bytes are a little off.',
+        'What searches minimize: the simulated step, longer where a small '
+        'change of seconds and bytes makes it longer.',
     'rollout':
         'A placement sampled from a policy.',
     'roofline':
-        'The time of an op if it is limited by arithmetic or by memory '
-        'bandwidth alone, whichever takes longer.',
+        'The time of an op that is limited by arithmetic or by memory '
+        'bandwidth, whichever takes longer.',
     'simulated':
-        "Computed, event by event, by the rules of TensorFlow's "
-        'executor; nothing was run.',
+        "Computed event by event by the rules of TensorFlow's executor. "
+        'Nothing was run.',
     'slot':
-        'One of the ops that a compute unit runs at a time.',
+        'A place in a compute unit. A unit runs as many ops at a time as it '
+        'has slots.',
     'Spearman':
-        'Rank correlation: 1 if the simulator sorts placements as '
-        'measured steps do.',
+        'Rank correlation: 1 if the simulator ranks placements as measured '
+        'steps do.',
     'speed-up':
-        'Another step time / ours; over one device unless said '
-        'otherwise.',
+        'The other step time divided by ours. The other is one device '
+        'unless a table says otherwise.',
     'stage':
-        'The part of a workload that an expert places as a whole.',
+        'A part of a workload that the expert places as a whole.',
+    'start':
+        'A placement with which a search begins.',
     'step':
         'One run of a graph, such as of the training of one batch.',
     'task':
-        'Of `gdp_bench`: a graph on a cluster. Of a cluster: one of its '
+        'In `gdp_bench`: a graph on a cluster. In a cluster: one of its '
         'servers.',
     'tensor':
-        'What an op hands to others: numbers, and how many bytes they take.',
+        'What an op hands to other ops: numbers, and the bytes that they '
+        'take.',
     'transfer':
         'A tensor on its way from one device to another.',
     'trip count':
-        'How often a while loop runs.',
+        'The number of iterations of a while loop.',
     'unit':
-        'Groups joined along their largest tensors; what the policy '
-        'decides: about a sixteenth as many as groups, or about 256.',
+        'Groups joined along their largest tensors. The policy decides per '
+        'unit.',
     'valid':
-        'A placement that runs: it fits, and every op has a kernel '
-        'where it is.',
+        'Of a placement: it fits, and every op has a kernel on its device.',
     'variable':
-        'A tensor that outlives the step, such as weights; ops that use it '
-        'are where it is.',
+        'A tensor that outlives the step, such as weights. Ops that use a '
+        'variable are on its device.',
     'waiting':
-        'The part of a step in which a device neither computes nor '
-        'copies.',
+        'The part of a step in which a device neither computes nor copies.',
     'warm-up':
-        'What `gdp_train` does before it samples: it prices the '
-        'baselines, searches, and has the policy imitate what was '
-        'found.',
+        'The part of `gdp_train` before sampling: it prices the baselines, '
+        'searches, and lets the policy imitate what it found.',
     'workload':
-        "A training graph of the papers, built by this project's own "
-        'code.',
+        "A training graph of the papers, built by this project's own code.",
     'workspace':
-        'Memory that an op needs while it runs, beside its inputs and '
+        'Memory that an op needs while it runs, besides its inputs and '
         'outputs.',
 }
 

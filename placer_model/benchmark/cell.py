@@ -17,17 +17,17 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
-from gdp_grappler.evaluation import recorder as recorder_lib
-from gdp_grappler.evaluation import robust
-from gdp_grappler.evaluation import until
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
-from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
@@ -68,13 +68,13 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     # Importing libraries and loading a policy is no part of a search.
     placer = registry.create(name)
     budget_s = settings.budget_s(name)
-    recorder = recorder_lib.Recorder(
-        robust.objective(_in_time(evaluator, budget_s)))
+    recorder = counting_evaluator.Recorder(
+        robust_evaluator.objective(_in_time(evaluator, budget_s)))
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices, budget_s,
                                  simulator=simulator)
     start = time.monotonic()
-    proposals = choosing.proposals(placer, problem)
+    proposals = edge_selection.proposals(placer, problem)
     seconds = time.monotonic() - start
     for placement in proposals:
       _refuse_illegal(name, placement, loaded.graph)
@@ -128,7 +128,7 @@ def _in_time(evaluator: evaluator_lib.Evaluator,
   """Ends searches that do not look at the clock, where each price is a step."""
   if evaluator.simulated:
     return evaluator
-  return until.Until(evaluator, deadlines.within(budget_s))
+  return deadline_evaluator.Until(evaluator, deadlines.within(budget_s))
 
 
 def _refuse_illegal(name: str, placement: placement_lib.Placement,
@@ -146,10 +146,10 @@ def _to_order(
   """The proposal that is predicted to be the best with control edges."""
   if len(proposals) == 1:
     return dataclasses.replace(proposals[0], priorities=None)
-  simulated = dataclasses.replace(problem,
-                                  evaluator=robust.objective(simulator))
-  return choosing.best(simulated, proposals, simulator,
-                       lambda _: control_edges.OrderConfig()).placement
+  simulated = dataclasses.replace(
+      problem, evaluator=robust_evaluator.objective(simulator))
+  return edge_selection.best(simulated, proposals, simulator,
+                             lambda _: control_edges.OrderConfig()).placement
 
 
 def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
@@ -215,7 +215,7 @@ def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
   }
 
 
-def _search(recorder: recorder_lib.Recorder, seconds: float,
+def _search(recorder: counting_evaluator.Recorder, seconds: float,
             placer: placer_lib.Placer) -> dict[str, Any]:
   curve = [[int(count), round(float(at_s), 4),
             float(step_s)] for count, at_s, step_s in recorder.curve

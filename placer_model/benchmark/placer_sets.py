@@ -9,9 +9,9 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import single_device
+from gdp_grappler.placers.simple import single_device
 
 
 def heuristics() -> tuple[str, ...]:
@@ -26,13 +26,13 @@ def learned() -> tuple[str, ...]:
 
 def learns(name: str) -> bool:
   """Whether this is one of those that learn, by whatever name."""
-  entry = entries.table().get(name)
+  entry = placer_table.table().get(name)
   return entry is not None and entry.learns
 
 
-def _own() -> list[entries.Entry]:
+def _own() -> list[placer_table.Entry]:
   """Without other names of them."""
-  return [entry for entry in entries.table().values() if not entry.same_as]
+  return [entry for entry in placer_table.table().values() if not entry.same_as]
 
 
 def parse(text: str) -> tuple[str, ...]:
@@ -79,11 +79,11 @@ def applicable(names: Sequence[str], cluster: cluster_lib.Cluster,
   """
   lacking = set()
   if single_device.first_device(cluster, 'GPU') is None:
-    lacking.add(entries.Need.GPU)
+    lacking.add(placer_table.Need.GPU)
   if not has_expert:
-    lacking.add(entries.Need.EXPERT)
+    lacking.add(placer_table.Need.EXPERT)
   if len(cluster.hosts) < 2:
-    lacking.add(entries.Need.HOSTS)
+    lacking.add(placer_table.Need.HOSTS)
   return tuple(name for name in names
                if name in wanted or not lacking & registry.get(name).needs)
 

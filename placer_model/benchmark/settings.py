@@ -13,9 +13,9 @@ from typing import Any, Mapping
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler.graph import assumptions
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import trainer
+from gdp_grappler.placers.policy import shipped_policy
 from gdp_grappler.problems import rewards
 import placer_model
 from placer_model import versions as versions_lib
@@ -73,6 +73,7 @@ class Settings:
 
   @property
   def simulated(self) -> bool:
+    """Whether steps are simulated."""
     return self.reward == rewards.SIMULATED
 
   def budget_s(self, placer: str) -> float | None:
@@ -171,9 +172,9 @@ def _code_digest() -> str:
 
 def _policy_digest(placer: str) -> str:
   """Of the policy that a placer reads; '' if it reads none."""
-  if entries.Need.POLICY not in registry.get(placer).needs:
+  if placer_table.Need.POLICY not in registry.get(placer).needs:
     return ''
-  folder = environment.policy_folder() or trainer.shipped_policy()
+  folder = environment.policy_folder() or shipped_policy.shipped_policy()
   return _digest(_files(pathlib.Path(folder)))
 
 

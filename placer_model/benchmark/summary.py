@@ -7,7 +7,7 @@ from typing import Any
 
 import rich.console
 
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.reports import tables as tables_lib
 from placer_model.benchmark import figures
 from placer_model.benchmark import tables
@@ -39,7 +39,7 @@ def show(results: dict[str, Any], out_dir: str,
   for row in means.rows:
     # A terminal has no room for how many tasks a mean is of.
     name, *numbers = (row[column].split(' (')[0] for column in columns)
-    star = '*' * (row[kind_column] == entries.Kind.PORTFOLIO)
+    star = '*' * (row[kind_column] == placer_table.Kind.PORTFOLIO)
     rows.append((f'{name}{star}', *numbers))
   shown = tables_lib.titled(
       f'Tasks: {len(results["tasks"])} ({kind}{small}{rounding}); geometric '

@@ -16,6 +16,7 @@ class LayerNorm(tf.keras.layers.Layer):
   """
 
   def build(self, shape: tf.TensorShape) -> None:
+    """Makes the scale and the offset."""
     self.gain = self.add_weight('gain', [shape[-1]], initializer='ones')
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')
 
@@ -35,6 +36,7 @@ class GraphNorm(tf.keras.layers.Layer):
   """
 
   def build(self, shape: tf.TensorShape) -> None:
+    """Makes the scale and the offset."""
     self.share = self.add_weight('share', [shape[-1]], initializer='ones')
     self.gain = self.add_weight('gain', [shape[-1]], initializer='ones')
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')

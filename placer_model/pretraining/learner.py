@@ -12,7 +12,7 @@ from typing import Mapping
 
 import numpy as np
 
-from gdp_grappler.placers import move_network
+from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 

@@ -12,13 +12,14 @@ import numpy as np
 from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
-from gdp_grappler.placers import annealing
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
-from gdp_grappler.placers import repair
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_model
+from gdp_grappler.placers.search.moves import repair
 
 # Gains below this share of a step are none: two prices of one thing.
 LEAST_GAIN = 1e-6
@@ -105,15 +106,18 @@ def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
     ordered: Whether it prices under priorities; for where these pay.
   """
   collector = Collector(problem)
-  search = (prioritized.PrioritizedSearch(problem, starts, rng, collector) if
-            ordered else annealing.Annealing(problem, starts, rng, collector))
-  limit = limits.Limit(evaluations)
+  search = (priority_annealing.PriorityAnnealing(
+      problem, starts, rng, collector) if ordered else annealing.Annealing(
+          problem, starts, rng, collector))
+  limit = search_budget.SearchBudget(evaluations)
   while search.can_move:
     progress = limit.progress(search.evaluations)
     if progress >= 1:
       return collector.log()
-    search.step(progress, min(annealing.BATCH,
-                              evaluations - search.evaluations))
+    search.step(
+        progress,
+        min(search_config.DEFAULT.annealing.batch,
+            evaluations - search.evaluations))
   return None
 
 

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import move_network
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 
 _QUARTER = .25

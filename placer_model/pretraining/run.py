@@ -29,9 +29,9 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import move_network
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
 from placer_model.pretraining import learner as learner_lib

@@ -10,10 +10,10 @@ import numpy as np
 from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
@@ -65,11 +65,11 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   first = drawn.graph.first_ops
   starts = np.concatenate([
       drawn.planted.devices[first][None],
-      *local_search.starting_points(problem, (), rng).values()
+      *annealing_placer.starting_points(problem, (), rng).values()
   ])
   if rng.random() < .7:
     starts = starts[int(rng.integers(len(starts)))][None]
-  ordered = prioritized.pays(problem) and rng.random() < config.ordered
+  ordered = priority_annealing.pays(problem) and rng.random() < config.ordered
   log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
                      rng, ordered)
   return log and log.thinned(config.kept_losses, rng)
@@ -100,8 +100,8 @@ def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
   """
   problem = _problem(step, seed)
   rng = np.random.default_rng(seed)
-  starts = local_search.starting_points(problem, ('single_device', 'm_etf'),
-                                        rng)
+  starts = annealing_placer.starting_points(problem, ('single_device', 'm_etf'),
+                                            rng)
   log = logs.collect(problem, np.concatenate(list(starts.values())),
                      evaluations, rng)
   if log is None:

@@ -43,6 +43,7 @@ class UnitActor(tf_agents_network.Network):
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    """Distributions over devices of the observed units."""
     del step_type, training
     rows = tf.gather(self._logits(), observation)  # [..., D]
     return (tfp.distributions.Categorical(logits=rows,
@@ -59,6 +60,7 @@ class NoCritic(tf_agents_network.Network):
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, Any]:
+    """Zeros, one per observation."""
     del step_type, training
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
@@ -101,8 +103,7 @@ class PlacementAgent:
     self._optimizer.learning_rate = self._learning_rate * share
 
   def train(self, probabilities: np.ndarray, decisions: np.ndarray,
-            rewards: np.ndarray, advantages: np.ndarray,
-            centred: bool) -> dict[str, float]:
+            rewards: np.ndarray, advantages: np.ndarray) -> dict[str, float]:
     """A few clipped gradient steps on K rollouts.
 
     Args:
@@ -110,14 +111,12 @@ class PlacementAgent:
       decisions: int [K, M].
       rewards: float [K].
       advantages: float [K].
-      centred: Whether tf-agents may subtract the mean of the advantages.
 
     Returns:
       'loss' and 'clip_fraction' of the last step.
     """
     return self._steps(
-        _experience(probabilities, decisions, rewards, advantages, centred),
-        None)
+        _experience(probabilities, decisions, rewards, advantages), None)
 
   def train_each(self, probabilities: np.ndarray,
                  advantages: np.ndarray) -> dict[str, float]:
@@ -139,7 +138,7 @@ class PlacementAgent:
     decisions = np.tile(np.arange(devices)[:, None], units)
     return self._steps(
         _experience(probabilities, decisions, np.zeros(devices),
-                    np.where(probabilities > 0, advantages, 0), False), weights)
+                    np.where(probabilities > 0, advantages, 0)), weights)
 
   def _ppo(self, placer: tf.keras.layers.Layer, num_units: int,
            num_devices: int,
@@ -189,8 +188,7 @@ def _errors_only() -> Iterator[None]:
 
 
 def _experience(probabilities: np.ndarray, decisions: np.ndarray,
-                rewards: np.ndarray, advantages: np.ndarray,
-                centred: bool) -> Any:
+                rewards: np.ndarray, advantages: np.ndarray) -> Any:
   """T steps of M units as a batch of M trajectories.
 
   Args:
@@ -198,7 +196,6 @@ def _experience(probabilities: np.ndarray, decisions: np.ndarray,
     decisions: int [T, M].
     rewards: float [T].
     advantages: float [T], or [M, T].
-    centred: As of `PlacementAgent.train`.
 
   tf-agents subtracts the mean over all steps from the advantages and divides
   by their deviation, which would turn any bias term into the mean of the
@@ -206,18 +203,16 @@ def _experience(probabilities: np.ndarray, decisions: np.ndarray,
   that is marked as a boundary between episodes and therefore has no weight:
   the mean is zero, and the deviation the root mean square.
   """
-  if not centred:
-    decisions = np.concatenate([decisions, decisions])
-    rewards = np.concatenate([rewards, rewards])
-    advantages = np.concatenate([advantages, -advantages], axis=-1)
+  decisions = np.concatenate([decisions, decisions])
+  rewards = np.concatenate([rewards, rewards])
+  advantages = np.concatenate([advantages, -advantages], axis=-1)
   steps, units = decisions.shape
 
   def per_step(values: float | np.ndarray, dtype: tf.DType) -> tf.Tensor:
     return tf.constant(np.broadcast_to(values, (units, steps)), dtype)
 
   kinds = np.full(steps, ts.StepType.FIRST)
-  if not centred:
-    kinds[steps // 2:] = ts.StepType.LAST
+  kinds[steps // 2:] = ts.StepType.LAST
   logits = np.log(np.maximum(probabilities, 1e-30))
   return trajectory.Trajectory(
       step_type=per_step(kinds, tf.int32),

@@ -70,6 +70,7 @@ class Environment:
 
   @property
   def num_units(self) -> int:
+    """M."""
     return len(self.features.op_types)
 
   @property

@@ -20,7 +20,7 @@ import numpy as np
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.graph import coarsening
-from gdp_grappler.placers import neighbourhood
+from gdp_grappler.placers.search.moves import neighbourhood
 from placer_model.training import environment as environment_lib
 
 
@@ -132,12 +132,6 @@ def correlated_uniforms(neighbours: Neighbours, rollouts: int,
     clusters = neighbours.clusters(seeds, rng)
     rows.append(rng.random(clusters.max() + 1)[clusters])
   return np.stack(rows)
-
-
-def independent_uniforms(num_units: int, rollouts: int,
-                         rng: np.random.Generator) -> np.ndarray:
-  """float64 [K, M] in [0, 1), all independent."""
-  return rng.random((rollouts, num_units))
 
 
 def choose(probabilities: np.ndarray, uniforms: np.ndarray,

@@ -18,7 +18,7 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -217,11 +217,10 @@ class _Worker:
       simulator = simulator_lib.Simulator(posed.cluster, posed.cost_model,
                                           _THREADS)
       # Arrays come out of a pickle writable.
-      self._known[task] = placer_lib.Problem(posed.graph.replace(),
-                                             posed.cluster,
-                                             robust.objective(simulator),
-                                             posed.seed,
-                                             posed.expert_devices), simulator
+      self._known[task] = placer_lib.Problem(
+          posed.graph.replace(), posed.cluster,
+          robust_evaluator.objective(simulator), posed.seed,
+          posed.expert_devices), simulator
     return self._known[task]
 
 

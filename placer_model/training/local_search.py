@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdp_grappler.placers import neighbourhood
+from gdp_grappler.placers.search.moves import neighbourhood
 from placer_model.training import environment as environment_lib
 from placer_model.training import exploration
 

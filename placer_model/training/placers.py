@@ -16,11 +16,11 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
-from gdp_grappler.placers import found as found_lib
-from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import saying
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import policy_decoding
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.problems import reading
 from placer_model import config as config_lib
 from placer_model import export
@@ -193,7 +193,7 @@ class FineTunedPlacer(GdpPlacer):
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    found = found_lib.Found(problem)
+    found = priced_placements.PricedPlacements(problem)
     with contextlib.suppress(errors.InfeasiblePlacementError):
       sampled = super().place(problem)
       found.see([sampled.devices[problem.graph.first_ops]])
@@ -216,8 +216,8 @@ class FineTunedPlacer(GdpPlacer):
     folder = pathlib.Path(learned.folder(self._folder))
     trainer = self._trainer(problem, export.load_network(folder))
     trainer.say_also(
-        saying.sizes(self.config.units, problem.graph, problem.allowed,
-                     problem.op_seconds))
+        policy_decoding.sizes(self.config.units, problem.graph, problem.allowed,
+                              problem.op_seconds))
     return [trainer]
 
 

@@ -8,7 +8,7 @@ from typing import Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import progress
-from gdp_grappler.evaluation import until
+from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.processes import machines as machines_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import job_pricing
@@ -86,7 +86,8 @@ def _baselines(
   problem = task.problem
   if not problem.evaluator.simulated:
     problem = dataclasses.replace(
-        problem, evaluator=until.Until(problem.evaluator,
-                                       deadline.after(_BASELINES_SHARE)))
+        problem,
+        evaluator=deadline_evaluator.Until(problem.evaluator,
+                                           deadline.after(_BASELINES_SHARE)))
   simulator = task.simulator
   return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)

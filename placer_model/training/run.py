@@ -28,7 +28,7 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
-from placer_model.training import initial
+from placer_model.training import initial_weights
 from placer_model.training import interrupts
 from placer_model.training import job_pricing
 from placer_model.training import json_files
@@ -85,7 +85,8 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
-  network = initial.network(options.init_policy, options.config, options.seed)
+  network = initial_weights.network(options.init_policy, options.config,
+                                    options.seed)
   tasks = [
       task_lib.load(one, progress_lib.teller(console), exporting)
       for one in every

@@ -121,6 +121,7 @@ class RunState(tf.train.experimental.PythonState):
 
   @property
   def total_evaluations(self) -> int:
+    """Placements priced so far, whatever for."""
     return sum(self.evaluations.values())
 
   def record(self, trials: environment_lib.Trials, origin: str,
@@ -143,6 +144,7 @@ class RunState(tf.train.experimental.PythonState):
     return True
 
   def serialize(self) -> str:
+    """The state as arrays and numbers, for a checkpoint."""
     fields = dict(vars(self))
     fields = {
         key: value for key, value in fields.items() if not key.startswith('_')

@@ -17,8 +17,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import until
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
@@ -35,7 +35,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import rewards
-from placer_model.training import initial
+from placer_model.training import initial_weights
 from placer_model.training import train_config
 
 UNITS = (coarsening.COARSE, coarsening.FINE)
@@ -104,7 +104,7 @@ class Options:
   @property
   def kind_of_units(self) -> str:
     """What `coarsening.units` knows."""
-    policy = initial.policy(self.init_policy) or {}
+    policy = initial_weights.policy(self.init_policy) or {}
     wanted = self.units, self.train_config().units, policy.get('units')
     # What draws for nested sets has to have them, or finer ones.
     return next(
@@ -170,7 +170,7 @@ def load(options: Options, tell: reading.Tell,
       contextlib.nullcontext())
   if options.reward != rewards.SIMULATED:
     runner = processes = _runner(options, request, step, deadline)
-    evaluator = until.Until(runner, deadline)
+    evaluator = deadline_evaluator.Until(runner, deadline)
   problem = step.problem(evaluator, options.seed)
   graph, cluster = problem.graph, problem.cluster
   units = coarsening.units(options.kind_of_units, graph, problem.allowed,

@@ -38,14 +38,9 @@ class TrainConfig:
     last_temperature: Share of the temperature that is left at the end, where
       things anneal; it falls by the same factor in equal times.
     greedy: Whether one of the K rollouts is the likeliest placement.
-    baseline: What a rollout's advantage is measured against. 'history': the
-      mean
-      reward of all previous trials (GDP, section 4.1). 'batch': the mean
-      reward of the K rollouts at hand.
     exploration: 'correlated': neighbouring units tend to move together, each
       one's marginal stays the policy's. 'levels': the same, with clusters that
-      become smaller as the policy becomes certain. 'independent': every unit by
-      itself.
+      become smaller as the policy becomes certain.
     levels: Clusters that each level aims at, from few to many; the last ones
       are the units that the policy decides about.
     chance: Share of the chance (nats) in a rollout of the first iteration up to
@@ -86,7 +81,6 @@ class TrainConfig:
   temperature: float = 0.0
   last_temperature: float = 1.0
   greedy: bool = False
-  baseline: str = 'history'
   exploration: str = 'correlated'
   levels: tuple[int, ...] = coarsening.NESTED_AIMS
   chance: float = 0.75
@@ -114,13 +108,10 @@ class TrainConfig:
       self._check(field, getattr(self, field) > 0, 'more than zero')
     self._check('levels', self.levels and min(self.levels) > 0,
                 'numbers of clusters, each more than zero')
-    self._check('baseline', self.baseline in ('history', 'batch'),
-                "'history' or 'batch'")
     self._check('credit', self.credit in ('rollout', 'unit'),
                 "'rollout' or 'unit'")
-    self._check('exploration', self.exploration
-                in ('correlated', 'levels', 'independent'),
-                "'correlated', 'levels' or 'independent'")
+    self._check('exploration', self.exploration in ('correlated', 'levels'),
+                "'correlated' or 'levels'")
     self._check('confidence', 0 < self.confidence < 1, 'between 0 and 1')
 
   @property

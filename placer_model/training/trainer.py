@@ -14,10 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import saying
+from gdp_grappler.placers.policy import policy_decoding
 from placer_model.training import agent as agent_lib
 from placer_model.training import credit
 from placer_model.training import environment as environment_lib
+from placer_model.training import equal_devices
 from placer_model.training import exploration
 from placer_model.training import imitation
 from placer_model.training import local_search
@@ -25,7 +26,6 @@ from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
-from placer_model.training import twins
 
 # Gradient steps of imitation, and trials of search, between two chances to
 # stop.
@@ -122,7 +122,8 @@ class Trainer:
     self._search = local_search.LocalSearch(environment, self._neighbours)
     self._twins: list[tuple[int, ...]] = []
     if config.exchange:
-      self._twins = twins.twins(environment.cluster, environment.allowed)
+      self._twins = equal_devices.twins(environment.cluster,
+                                        environment.allowed)
     self._done = 0.
     self._levels: list[np.ndarray] = []
     if config.exploration == 'levels':
@@ -238,13 +239,13 @@ class Trainer:
     """All placements that the policy's odds may stand for, priced.
 
     Args:
-      sets: Of `saying.sizes`, int [N] each; the last are the M units.
+      sets: Of `policy_decoding.sizes`, int [N] each; the last are the M units.
     """
     odds = np.maximum(self._agent.probabilities(), _LEAST_ODDS)
     said = np.where(self._environment.allowed, np.log(odds), -np.inf)
     return self._price(
-        saying.decisions(said, sets, self._environment.op_seconds, self._seed),
-        'greedy')
+        policy_decoding.decisions(said, sets, self._environment.op_seconds,
+                                  self._seed), 'greedy')
 
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""
@@ -269,11 +270,7 @@ class Trainer:
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
       return exploration.correlated_uniforms(self._neighbours, rollouts, rng)
-    if self._config.exploration == 'levels':
-      return exploration.level_uniforms(self._level(probabilities), rollouts,
-                                        rng)
-    return exploration.independent_uniforms(self._environment.num_units,
-                                            rollouts, rng)
+    return exploration.level_uniforms(self._level(probabilities), rollouts, rng)
 
   def _level(self, probabilities: np.ndarray) -> np.ndarray:
     """int [M], the clusters of the finest level that is due.
@@ -319,7 +316,7 @@ class Trainer:
     advantages = mean.advantages(rewards)
     self.state.reward_count, self.state.reward_total = mean.count, mean.total
     losses = self._agent.train(probabilities, trials.decisions, rewards,
-                               advantages, self._config.baseline == 'batch')
+                               advantages)
     return rewards, losses
 
   def _credited(self, probabilities: np.ndarray, decisions: np.ndarray,
@@ -344,9 +341,10 @@ class Trainer:
     """
     says = np.maximum(probabilities, _LEAST_PROBABILITY)
     if self._knows_best():
-      best, = twins.aligned(self._best()[None], np.log(says), self._twins)
+      best, = equal_devices.aligned(self._best()[None], np.log(says),
+                                    self._twins)
       says[np.arange(len(best)), best] += _SAY_OF_BEST
-    return twins.aligned(decisions, np.log(says), self._twins)
+    return equal_devices.aligned(decisions, np.log(says), self._twins)
 
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Local search around the best placement."""

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from gdp_grappler import native
 from helpers import benchmarks
 
 pytestmark = pytest.mark.e2e
@@ -15,12 +16,16 @@ _REFUSED = {
 
 @pytest.fixture(name='finished', scope='module')
 def _finished(tmp_path_factory):
-  """What each run left behind, first that of two models."""
+  """What each run left behind, first that of two models.
+
+  What servers have loaded before all else, so they may be forks.
+  """
   runs = [('--json', 'models:branches', 'models:two_outputs'),
           *((model,) for model in _REFUSED.values())]
   return benchmarks.run_all('fit_workers', runs,
                             tmp_path_factory.mktemp('fit_workers'),
-                            ['helpers.quick_clocks'])
+                            ['helpers.quick_clocks'],
+                            LD_PRELOAD=str(native.LOOPBACK_PATH))
 
 
 def test_models_are_timed_both_ways(finished):

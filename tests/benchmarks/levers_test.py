@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from gdp_grappler.placers import prioritized
+from gdp_grappler.placers.search import priority_annealing
 
 
 @pytest.fixture(name='program')
@@ -25,11 +25,7 @@ def test_each_lever_is_switched_off(program, capsys):
   rows = json.loads(capsys.readouterr().out)
   assert [row['seed'] for row in rows] == [0, 1]
   for row in rows:
-    steps = {
-        name: row[f'{name}_s']
-        for name in ('all', 'network', 'filter', 'repair', 'coordinates',
-                     'priorities', 'anchors', 'search')
-    }
+    steps = {name: row[f'{name}_s'] for name in program._WAYS}
     assert all(0 < step < 1 for step in steps.values())
     # A search begins with the anchors; edges differ by little.
     assert steps['all'] <= 1.02 * steps['search']
@@ -40,15 +36,15 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
     program, monkeypatch):
   """It was the search first in, first out, whatever was switched off."""
   made = []
-  stock = prioritized.PrioritizedSearch
+  stock = priority_annealing.PriorityAnnealing
   monkeypatch.setattr(
-      prioritized, 'PrioritizedSearch', lambda *arguments:
+      priority_annealing, 'PriorityAnnealing', lambda *arguments:
       (made.append(arguments), stock(*arguments))[1])
   assert program.main([
       '--json', '--seconds=0.1', '--seeds=1', '--quiet',
       'wavenet-2x18@tiny@2xP100'
   ]) == 0
-  # Without all but priorities and the search, and with all levers.
-  assert len(made) == 7
-  models = [model for _, _, _, model, _ in made]
+  # With all levers, and without each but priorities and the search.
+  assert len(made) == len(program._WAYS) - 2
+  models = [model for _, _, _, model, *_ in made]
   assert models[1] is None and models[2].draws == 1

@@ -13,8 +13,8 @@ from gdp_grappler.api import subjects
 from gdp_grappler.bin import gdp
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import random_placer
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.simple import random_placer
 from helpers import fresh
 from helpers import graph_defs
 from helpers import profiles

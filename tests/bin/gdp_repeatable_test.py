@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gdp_grappler.bin import gdp
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 
 _GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/lstm_train_step.pb')
 # What one placement takes longer on the machine that is slow.
@@ -30,25 +30,25 @@ def _place(path, *options):
 def test_a_slow_machine_writes_the_same_plan(tmp_path, monkeypatch, options):
   options = [*options, '--repeatable', '--time_budget_s=.2']
   quick = _place(tmp_path / 'quick.json', *options)
-  stock = robust.Robust.price_groups
+  stock = robust_evaluator.Robust.price_groups
 
   def slow(*arguments, **named):
     time.sleep(_SLOWER_S)
     return stock(*arguments, **named)
 
-  monkeypatch.setattr(robust.Robust, 'price_groups', slow)
+  monkeypatch.setattr(robust_evaluator.Robust, 'price_groups', slow)
   assert _place(tmp_path / 'slow.json', *options) == quick
 
 
 def test_the_budget_still_says_how_much_is_searched(tmp_path, monkeypatch):
   priced = []
-  stock = robust.Robust.price_groups
+  stock = robust_evaluator.Robust.price_groups
 
   def counted(simulator, graph, devices, *arguments, **named):
     priced.append(len(devices))
     return stock(simulator, graph, devices, *arguments, **named)
 
-  monkeypatch.setattr(robust.Robust, 'price_groups', counted)
+  monkeypatch.setattr(robust_evaluator.Robust, 'price_groups', counted)
   totals = []
   for budget_s in (.1, .4):
     priced.clear()

@@ -13,9 +13,9 @@ import tensorflow as tf
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.measuring import bench
 from gdp_grappler.evaluation.measuring import measurer
@@ -30,7 +30,8 @@ _MAKERS: dict[str, Callable[..., evaluator_lib.Evaluator]] = {
     'simulator':
         lambda source, cluster: simulator.Simulator(cluster),
     'robust':
-        lambda source, cluster: robust.Robust(simulator.Simulator(cluster)),
+        lambda source, cluster: robust_evaluator.Robust(
+            simulator.Simulator(cluster)),
     'measurer':
         measurer.Measurer,
     'emulator':
@@ -70,7 +71,7 @@ def _evaluator(request, built, monkeypatch):
                       stopwatches.FakeEmulation)
   name, recorded = request.param
   evaluator = _MAKERS[name](built[0], _CLUSTER)
-  return recorder.Recorder(evaluator) if recorded else evaluator
+  return counting_evaluator.Recorder(evaluator) if recorded else evaluator
 
 
 def _by_group(graph, count, seed=0):

@@ -13,18 +13,18 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
-from gdp_grappler.placers import entries
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import single_device
+from gdp_grappler.placers.simple import single_device
 from helpers import clusters
 from helpers import forked_calls
 from helpers import graphs
 from helpers import problems
 
 pytestmark = pytest.mark.parametrize(
-    'name', [e.name for e in entries.table().values() if not e.learns])
+    'name', [e.name for e in placer_table.table().values() if not e.learns])
 
 
 def _mixed():
@@ -71,7 +71,7 @@ def _short(monkeypatch):
   """Those that run others, or long, do so less: others have their turn."""
   monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
                       ('single_device', 'human_expert', 'metis'))
-  monkeypatch.setattr(local_search, '_MOST', 500)
+  monkeypatch.setattr(annealing_placer, 'evaluations_for', lambda problem: 500)
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -88,7 +88,7 @@ def _training_step(file_name):
 
 def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S, seconds=None):
   """With an expert who knows nothing of what is allowed."""
-  if (entries.Need.GPU in registry.get(name).needs and
+  if (placer_table.Need.GPU in registry.get(name).needs and
       single_device.first_device(cluster, 'GPU') is None):
     pytest.skip('needs a GPU')
   expert = np.random.default_rng(seed).integers(0, cluster.num_devices,

@@ -3,6 +3,11 @@
 Each host is a TensorFlow server in a process of its own.
 """
 
+import contextlib
+import socket
+import subprocess
+import sys
+
 import pytest
 
 from gdp_grappler import native
@@ -15,9 +20,42 @@ _HOSTS = [f'/job:worker/replica:0/task:{task}/device:CPU:0' for task in (0, 1)]
 _LABELS = 'localhost/0/CPU:0', 'worker/0/CPU:0', 'worker/1/CPU:0'
 
 
+@contextlib.contextmanager
+def _servers(**variables):
+  """Two of them, each a process; yields addresses and processes."""
+  held = []
+  for _ in range(2):
+    port = socket.socket()
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    port.bind(('127.0.0.1', 0))
+    held.append(port)
+  addresses = [f'127.0.0.1:{port.getsockname()[1]}' for port in held]
+  with contextlib.ExitStack() as stack:
+    running = []
+    for port in held:
+      stack.callback(port.close)
+    for task in range(2):
+      running.append(
+          subprocess.Popen([
+              sys.executable,
+              str(fresh.PROGRAMS / 'host_server.py'), ','.join(addresses),
+              str(task)
+          ], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           env=fresh.environment(
+                               TF_GRPC_REUSE_PORT='1',
+                               LD_PRELOAD=str(native.LOOPBACK_PATH),
+                               **variables)))
+      stack.enter_context(running[-1])
+      stack.callback(running[-1].kill)
+    for server in running:
+      assert server.stdout.readline() == b'serving\n'
+    yield addresses, running
+
+
 def _run(mode, **variables):
-  return fresh.run('hosts.py', mode, str(native.LOOPBACK_PATH), timeout_s=120,
-                   **variables)
+  with _servers(**variables) as (addresses, running):
+    return fresh.run('hosts.py', mode, *addresses, str(running[1].pid),
+                     timeout_s=120, **variables)
 
 
 def _placed(finished, what):

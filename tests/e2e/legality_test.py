@@ -1,8 +1,9 @@
 """Nothing illegal is ever written: many kinds of graphs, placed at random.
 
-One fresh process runs each graph unplaced, and placed at random with several
-seeds on three logical CPU devices: functions and sessions through the pass,
-v1 graphs also from a GraphDef placed offline. Results have to be equal.
+One fresh process runs each graph unplaced, and placed at random on three
+logical CPU devices, by seeds that take turns: functions and sessions through
+the pass, v1 graphs also from a GraphDef placed offline. Results have to be
+equal.
 """
 
 import json

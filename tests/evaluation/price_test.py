@@ -8,7 +8,7 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import price
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
@@ -64,7 +64,7 @@ def test_no_order_is_faster_than_the_bounds():
         graph,
         np.random.default_rng(seed).integers(0, cluster.num_devices,
                                              graph.num_groups), cluster)
-    for order in order_lib.ORDERS:
+    for order in order_names.ORDERS:
       found = price.price(graph, placement, simulator, order)
       least_s = max(found.critical_path_s, found.busiest_s)
       assert min(found.fifo_s, found.ordered_s) >= least_s * (1 - 1e-12)

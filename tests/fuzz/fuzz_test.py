@@ -16,8 +16,8 @@ from fuzz import rules
 from fuzz import runs
 from fuzz import strangers
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import policy_ops
-from gdp_grappler.placers import single_device
+from gdp_grappler.placers.policy import policy_ops
+from gdp_grappler.placers.simple import single_device
 from helpers import forked_calls
 from helpers import hostile
 from helpers import readers

@@ -14,22 +14,19 @@ from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.placers import anchored
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
-from gdp_grappler.placers import entries
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import single_device
+from gdp_grappler.placers.simple import single_device
 from helpers import clusters
 from helpers import reference_simulator
 
-# They do as they are told, or as a network says unpriced, and owe nobody a fast
-# step or one that fits.
-TOLD = frozenset({
-    'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin',
-    'gdp_greedy'
-})
+# They do as they are told, and owe nobody a fast step or one that fits.
+TOLD = frozenset(
+    {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
 # Those that search price so many placements, those that run others run these.
 _EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
 # Ops up to which a step is played by the reference as well.
@@ -37,7 +34,7 @@ _PLAYED = 25
 # Bounds are computed in another order.
 _ROUNDING = 1e-9
 # What no placer needs that is looked at.
-_NOT_HERE = {entries.Need.POLICY, entries.Need.KERAS_2}
+_NOT_HERE = {placer_table.Need.POLICY, placer_table.Need.KERAS_2}
 # Placers that say so where no op may be on such a device.
 _ONE_KIND = {'cpu_only': 'CPU', 'gpu_only': 'GPU'}
 
@@ -58,20 +55,20 @@ class Breach:
 def names() -> tuple[str, ...]:
   """Placers to look at: all that need neither a policy nor Keras 2."""
   return tuple(
-      e.name for e in entries.table().values() if not e.needs & _NOT_HERE)
+      e.name for e in placer_table.table().values() if not e.needs & _NOT_HERE)
 
 
 def create(name: str) -> placer_lib.Placer:
   """A placer of the registry, shorter where it would search for long."""
   if name == 'local_search':
-    return local_search.LocalSearchPlacer(_EVALUATIONS, _OTHERS)
+    return annealing_placer.AnnealingPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
     return best_of.BestOfPlacer(_OTHERS)
   if name in ('gdp_no_network', 'gdp_held_out'):
     # What it prices by the clock depends on what else the machine does.
-    return anchored.AnchoredPlacer(asks_policy=False,
-                                   asks_network=name == 'gdp_held_out',
-                                   clock=lambda: 0.)
+    return default_placer.DefaultPlacer(asks_policy=False,
+                                        asks_network=name == 'gdp_held_out',
+                                        clock=lambda: 0.)
   return registry.create(name)
 
 

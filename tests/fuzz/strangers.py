@@ -97,7 +97,7 @@ def _hostile(number: int, folder: pathlib.Path) -> Iterator[rules.Breach]:
   import tensorflow as tf
   tf.get_logger().setLevel('ERROR')
 
-  from gdp_grappler.placers import policy_ops
+  from gdp_grappler.placers.policy import policy_ops
   from helpers import hostile
   from helpers import readers
   effects, changes = list(hostile.SIDE_EFFECTS), list(hostile.CHANGES)

@@ -71,9 +71,9 @@ def run(program: str, *args: str, folder: pathlib.Path) -> fresh.Finished:
   return fresh.Finished(done.returncode, done.stdout, done.stderr)
 
 
-def run_all(
-    program: str, arguments: Sequence[Sequence[str]], folder: pathlib.Path,
-    imports: Sequence[str] = ()) -> list[fresh.Finished]:
+def run_all(program: str, arguments: Sequence[Sequence[str]],
+            folder: pathlib.Path, imports: Sequence[str] = (),
+            **variables: str) -> list[fresh.Finished]:
   """Runs a program as from a folder with the repository's and `models.py`.
 
   Args:
@@ -81,10 +81,11 @@ def run_all(
     arguments: Of each run.
     folder: Without either of the two.
     imports: More modules for it to find imported.
+    **variables: More of its environment.
   """
   _fill(folder)
   return forked.run(f'benchmarks.{program}:main', ['tensorflow', *imports],
-                    arguments, _TIMEOUT_S, folder)
+                    arguments, _TIMEOUT_S, folder, **variables)
 
 
 def _fill(folder: pathlib.Path) -> None:

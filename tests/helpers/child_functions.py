@@ -58,7 +58,7 @@ def with_keras_2(folder, features):
   """`policy_check.logits` in a process that loads Keras 2 as well."""
   import tf_keras  # noqa: F401
 
-  from gdp_grappler.placers import policy_check
+  from gdp_grappler.placers.policy import policy_check
   return policy_check.logits(folder, features)
 
 

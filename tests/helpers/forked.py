@@ -19,6 +19,7 @@ import tempfile
 from typing import Callable, Mapping, NoReturn, Sequence
 
 from helpers import fresh
+from helpers import warm
 
 
 class Program:
@@ -28,7 +29,8 @@ class Program:
   """
 
   def __init__(self, function: str, imports: Sequence[str] = (),
-               timeout_s: float = 200, folder: pathlib.Path | None = None):
+               timeout_s: float = 200, folder: pathlib.Path | None = None,
+               **variables: str):
     """Starts it.
 
     Args:
@@ -36,6 +38,7 @@ class Program:
       imports: Modules that the program would import on the way.
       timeout_s: For each of the runs, which is ended then.
       folder: To run in and to import from first; None for where the tests run.
+      **variables: More of its environment.
     """
     path = [str(folder)] if folder else []
     path += [p for p in sys.path if p]
@@ -43,8 +46,8 @@ class Program:
     self._process = subprocess.Popen(
         [sys.executable, '-P', '-m', 'helpers.forked', function, *imports],
         text=True, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env=fresh.environment(PYTHONPATH=os.pathsep.join(path)),
-        start_new_session=True)
+        env=fresh.environment(PYTHONPATH=os.pathsep.join(path),
+                              **variables), start_new_session=True)
 
   def __enter__(self) -> Program:
     return self
@@ -77,9 +80,10 @@ class Program:
 
 def run(function: str, imports: Sequence[str],
         arguments: Sequence[Sequence[str]], timeout_s: float = 200,
-        folder: pathlib.Path | None = None) -> list[fresh.Finished]:
+        folder: pathlib.Path | None = None,
+        **variables: str) -> list[fresh.Finished]:
   """What each of the command lines left behind; see `Program`."""
-  with Program(function, imports, timeout_s, folder) as program:
+  with Program(function, imports, timeout_s, folder, **variables) as program:
     return [program.run(*each) for each in arguments]
 
 
@@ -109,6 +113,8 @@ def _started(program: Callable[[], int | None], arguments: Sequence[str],
   if not child:
     os.environ.update(variables)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    if 'tensorflow' in sys.modules:
+      warm.nest()
     _become(program, arguments, *(file.fileno() for file in files))
 
   def end() -> tuple[int, str, str]:

@@ -6,9 +6,9 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from gdp_grappler.placers import moves
-from gdp_grappler.placers import native_drawer
-from gdp_grappler.placers import neighbourhood
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.placers.search.moves import native_drawer
+from gdp_grappler.placers.search.moves import neighbourhood
 
 
 class NaiveMoves:

@@ -8,6 +8,8 @@ import subprocess
 import time
 from typing import Callable, Iterable
 
+from helpers import warm
+
 
 def children(process: int) -> list[int]:
   """Ids of the child processes of a process, oldest first."""
@@ -15,10 +17,11 @@ def children(process: int) -> list[int]:
   # Lists by thread lose those of a thread that ends while they are read.
   for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
     try:
-      parent = int(stat.read_text().rpartition(')')[2].split()[1])
+      name, _, rest = stat.read_text().rpartition(')')
     except (FileNotFoundError, ProcessLookupError):  # It has just gone.
       continue
-    if parent == process:
+    # Those that only start others are no children of a test.
+    if int(rest.split()[1]) == process and not name.endswith(f'({warm.NAME}'):
       result.append(int(stat.parent.name))
   return sorted(result)
 

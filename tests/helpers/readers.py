@@ -38,11 +38,11 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import learned
-from gdp_grappler.placers import move_network
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers import trainer
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request
 from gdp_grappler.workloads import capture
@@ -161,7 +161,8 @@ def _write_saved_model(path: pathlib.Path) -> None:
 
 
 def _write_policy(path: pathlib.Path) -> None:
-  shutil.copytree(trainer.shipped_policy(), path.parent, dirs_exist_ok=True)
+  shutil.copytree(shipped_policy.shipped_policy(), path.parent,
+                  dirs_exist_ok=True)
 
 
 def _checkpoint() -> tf.train.Checkpoint:

@@ -9,9 +9,9 @@ _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
     'cluster/preset_grammar', 'evaluation/simulation/schedule',
-    'graph/assumptions', 'placers/move_model', 'placers/placer',
-    'plugin/outcome', 'problems/help_texts', 'problems/rewards',
-    'workloads/workload'
+    'graph/assumptions', 'placers/search/moves/move_model',
+    'placers/search/search_config', 'placers/placer', 'plugin/outcome',
+    'problems/help_texts', 'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of
@@ -44,21 +44,21 @@ evaluation/measuring/session_config evaluation/measuring/measurer_test
 evaluation/ordering/edge_search evaluation/ordering/control_edges_test
 evaluation/profiling/contention_worker evaluation/profiling/contention_test
 graph/sources/tracing_worker graph/sources/sources_test
-placers/entries placers/registry_test
+placers/placer_table placers/registry_test
 placers/list_scheduling/heft placers/list_scheduling/placers_test
-placers/listing hygiene/repository_test
+bin/placer_docs hygiene/repository_test
 placers/partitioning/min_cut placers/partitioning/scotch_test
 placers/partitioning/mt_kahypar_worker placers/partitioning/mt_kahypar_test
 placers/partitioning/partition_process placers/partitioning/partitioning_test
 placers/partitioning/scotch_worker placers/partitioning/scotch_test
-placers/policy_check placers/learned_test
-placers/trainer placers/registry_test
+placers/policy/policy_check placers/policy/learned_test
+placers/policy/shipped_policy placers/registry_test
 processes/jobs processes/local_team_test
-plugin/fitting/relocation e2e/relocated_test
+plugin/fitting/variable_moves e2e/relocated_test
 plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test
-plugin/running plugin/host_test
-plugin/served_network e2e/hosts_test
+plugin/current_call plugin/host_test
+plugin/server_link_timing e2e/hosts_test
 plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test
 reports/live_bar placer_model/training/progress_test

@@ -40,7 +40,7 @@ def test_loads_without_tensorflow(name):
 
 
 def test_pass_loads_next_to_tensorflow():
-  assert isinstance(native.load_grappler(), ctypes.CDLL)
+  assert isinstance(native.load(native.Library.GRAPPLER), ctypes.CDLL)
 
 
 def test_two_copies_in_one_process_do_not_end_it(tmp_path):

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import gdp_grappler
-from gdp_grappler.placers import listing
+from gdp_grappler.bin import placer_docs
 from gdp_grappler.reports import glossary
 
 _TOP = pathlib.Path(__file__).parents[2]
@@ -68,8 +68,8 @@ def test_every_native_source_is_in_the_list():
 
 def test_docs_list_the_placers_there_are():
   page = _read('docs/placers.md')
-  assert listing.updated(page) == page, (
-      'Run: python -m gdp_grappler.placers.listing docs/placers.md')
+  assert placer_docs.updated(page) == page, (
+      'Run: python -m gdp_grappler.bin.placer_docs docs/placers.md')
 
 
 def test_docs_have_the_glossary_there_is():

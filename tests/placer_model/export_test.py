@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.features import schema
-from gdp_grappler.placers import policy_ops
+from gdp_grappler.placers.policy import policy_ops
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib

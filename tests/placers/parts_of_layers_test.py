@@ -3,20 +3,19 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import coarse_problem
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
+from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
 from helpers import recurrent
+from helpers import search_configs
 from helpers import unrolled
 
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch):
-  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
-  monkeypatch.setattr(multilevel, '_FEWEST_OPS', 1)
+  search_configs.patch(
+      monkeypatch, coarse={'fewest_nodes': 1, 'most_nodes': 1, 'fewest_ops': 1})
 
 
 def _problem(graph):
@@ -25,23 +24,23 @@ def _problem(graph):
 
 
 def _in_order_s(problem, row):
-  search = prioritized.PrioritizedSearch(problem, row[None],
-                                         np.random.default_rng(0))
+  search = priority_annealing.PriorityAnnealing(problem, row[None],
+                                                np.random.default_rng(0))
   return search.best_key[-1]
 
 
 def _watched(monkeypatch):
   """Searches, in turn, with the number of their groups."""
-  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  search_configs.patch(monkeypatch, coarse={'own_work': .5})
   begun = []
-  stock = prioritized.PrioritizedSearch
+  stock = priority_annealing.PriorityAnnealing
 
   def watched(problem, *arguments, **fields):
     begun.append((problem.graph.num_groups, stock(problem, *arguments,
                                                   **fields)))
     return begun[-1][1]
 
-  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
   return begun
 
 
@@ -51,7 +50,8 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              limits.Limit(20_000), lambda problem: None)
+                              search_budget.SearchBudget(20_000),
+                              lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   parts = coarse.parted().wholes().problem.graph.num_groups
   counts = [count for count, _ in begun if count in (layers, parts)]
@@ -65,14 +65,15 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
 @pytest.mark.parametrize('most', [1000, 3000])
 def test_all_that_parts_price_counts(monkeypatch, most):
   # As if no two searches ever agreed.
-  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
-  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(recurrent.two_readers(12))
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              limits.Limit(most), lambda problem: None)
+                              search_budget.SearchBudget(most),
+                              lambda problem: None)
   # The first one only says what the best start takes.
   assert len({count for count, _ in begun[1:]}) == 3
   searches = [search for _, search in begun[1:]]
@@ -88,14 +89,14 @@ def test_all_that_parts_price_counts(monkeypatch, most):
                           (lambda n: unrolled.make(3, n).graph, False)])
 def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
   """Where a chain used all variables, layers had half of their time."""
-  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
-  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(make(12))
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                      limits.Limit(3000), lambda problem: None)
+                      search_budget.SearchBudget(3000), lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   priced = sum(s.evaluations for count, s in begun[1:] if count == layers)
   assert (priced >= .65 * 3000) == (not parts)
@@ -103,8 +104,9 @@ def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
 
 def _best_of_layers(coarse, starts):
   """int [G], the fastest in the small graph with each layer on one device."""
-  whole = multilevel._Searches(coarse.wholes(),
-                               starts, np.random.default_rng(0),
-                               limits.Limit(4000), multilevel._WHOLES)
+  whole = multilevel._Searches(coarse.wholes(), starts,
+                               np.random.default_rng(0),
+                               search_budget.SearchBudget(4000),
+                               multilevel._WHOLES)
   whole.search(1.)
   return whole.told()[0][1]

@@ -8,17 +8,17 @@ from unittest import mock
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
-from gdp_grappler.placers import entries
-from gdp_grappler.placers import learned
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import trainer
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import shipped_policy
 from helpers import fresh
 
 _TOP = pathlib.Path(__file__).parents[2]
-_ENTRIES = entries.table().values()
-_each = pytest.mark.parametrize('entry', _ENTRIES, ids=entries.table())
+_ENTRIES = placer_table.table().values()
+_each = pytest.mark.parametrize('entry', _ENTRIES, ids=placer_table.table())
 
 
 def test_placers_of_both_packages():
@@ -47,10 +47,10 @@ def test_every_entry_makes_a_placer(entry, monkeypatch):
 def test_every_entry_is_complete(entry):
   assert entry.how and '|' not in entry.how
   # Whatever was published says where.
-  assert (entry.paper or entry.kind == entries.Kind.CONSTRUCTS or
+  assert (entry.paper or entry.kind == placer_table.Kind.CONSTRUCTS or
           entry.name in ('best_of', 'structured'))
   trained = entry.module.startswith('placer_model.')
-  assert (entries.Need.KERAS_2 in entry.needs) == trained
+  assert (placer_table.Need.KERAS_2 in entry.needs) == trained
 
 
 def test_extras_are_those_of_the_package(monkeypatch):
@@ -64,7 +64,7 @@ def test_extras_are_those_of_the_package(monkeypatch):
 def test_published_algorithms_are_no_part_of_others():
   published = {e.name for e in _ENTRIES if e.arguments.get('published')}
   assert published == {'m_topo_published', 'm_etf_published', 'm_sct_published'}
-  used = {*best_of.DEFAULT_NAMES, *local_search.DEFAULT_STARTS}
+  used = {*best_of.DEFAULT_NAMES, *annealing_placer.DEFAULT_STARTS}
   assert not published & used and used <= set(registry.names())
 
 
@@ -84,8 +84,8 @@ def test_an_unknown_name_is_answered_in_a_line():
 
 
 def test_without_the_trainer_there_are_fewer(monkeypatch):
-  monkeypatch.setattr(trainer, 'folder', lambda: None)
-  names = set(entries.table.__wrapped__())
+  monkeypatch.setattr(shipped_policy, 'folder', lambda: None)
+  names = set(placer_table.table.__wrapped__())
   assert 'metis' in names and 'hdp' not in names
 
 

@@ -5,8 +5,8 @@ import collections
 import numpy as np
 import pytest
 
-from gdp_grappler.placers import moves
-from gdp_grappler.placers import native_drawer
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.placers.search.moves import native_drawer
 from helpers import clusters
 from helpers import graphs
 from helpers import problems

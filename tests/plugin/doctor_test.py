@@ -70,7 +70,7 @@ def test_one_gpu_is_told_what_may_leave_it():
   found = {
       f.what: f for f in doctor._read_report(_SOUND | {'gpus': ['GPU:0']}, [])
   }
-  assert 'rounded on it stays' in found['devices'].remedy
+  assert 'float arithmetic stays on it' in found['devices'].remedy
   assert 'left as they are' not in found['devices'].remedy
 
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
 from helpers import graph_defs
 
 _CPU = (graph_defs.CPU(0),)
@@ -80,7 +80,7 @@ def test_what_only_the_cpu_could_hold_is_said(monkeypatch):
       cluster, devices=(
           cpu,
           *(dataclasses.replace(gpu, memory_bytes=1 << 20) for gpu in gpus)))
-  monkeypatch.setattr(network.resolve, 'resolve', lambda *_: small)
+  monkeypatch.setattr(task_links.resolve, 'resolve', lambda *_: small)
   said = optimizer.optimize(source, settings_lib.Settings(placer='random'))
   assert 'it exceeds a memory: ' in said.message
   assert 'may_round lets it move' in said.message

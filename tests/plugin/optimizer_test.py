@@ -7,18 +7,18 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import stopwatch
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
+from gdp_grappler.plugin import task_links
 from helpers import graph_defs
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
@@ -224,7 +224,7 @@ def test_what_fits_replaces_a_faster_step_that_overflows(monkeypatch):
   # Two products of 64 MB do not fit beside each other on this GPU.
   source = _source(*graph_defs.branches(graph_defs.GPU(0)), devices=_GPUS)
   small = _with_memory(presets.preset('2xP100'), 150 << 20)
-  monkeypatch.setattr(network.resolve, 'resolve', lambda *_: small)
+  monkeypatch.setattr(task_links.resolve, 'resolve', lambda *_: small)
   apart = {'a': 1, 'b0': 2, 'b1': 0}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(apart))
   outcome = optimizer.optimize(source, settings_lib.Settings(may_round=True))
@@ -352,13 +352,11 @@ def test_when_the_time_is_over_there_is_no_order(monkeypatch):
   seed, placed = _ordered_seed(source)
   budgets = []
 
-  class Over(stopwatch.Deadline):
+  def over(budget_s):
+    budgets.append(budget_s)
+    return deadlines.within(0.)
 
-    def __init__(self, budget_s):
-      super().__init__(0.)
-      budgets.append(budget_s)
-
-  monkeypatch.setattr(stopwatch, 'Deadline', Over)
+  monkeypatch.setattr(deadlines, 'without_loading', over)
   late = _spread(source, 'critical_path', seed)
   assert late.devices == placed.devices and not late.control_edges
   # A third is kept for what nobody can stop.

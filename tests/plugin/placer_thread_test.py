@@ -4,7 +4,7 @@ import threading
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.placers import background
+from gdp_grappler.placers.policy import eager_thread
 from gdp_grappler.plugin import placer_thread
 from helpers import processes
 
@@ -17,7 +17,7 @@ def thread():
 def test_runs_on_a_daemon_of_its_own(thread):
   worker = thread.run(threading.current_thread, 10)
   assert worker is not threading.current_thread() and worker.daemon
-  assert thread.run(background.is_current, 10)
+  assert thread.run(eager_thread.is_current, 10)
   assert thread.run(threading.current_thread, 10) is worker
 
 

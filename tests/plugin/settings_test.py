@@ -3,7 +3,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.plugin import settings
 
 
@@ -33,9 +33,11 @@ def test_path_is_as_good_as_text():
   assert settings.from_option({'policy': pathlib.Path('/p')}).policy == '/p'
 
 
-@pytest.mark.parametrize('entry', entries.table().values(), ids=entries.table())
+@pytest.mark.parametrize('entry',
+                         placer_table.table().values(),
+                         ids=placer_table.table())
 def test_every_placer_is_valid_or_says_why_not(entry):
-  needs = {entries.Need.EXPERT, entries.Need.KERAS_2} & entry.needs
+  needs = {placer_table.Need.EXPERT, placer_table.Need.KERAS_2} & entry.needs
   if needs:
     with pytest.raises(ValueError, match='gdp place|gdp_grappler.pin'):
       settings.from_option({'placer': entry.name})

@@ -154,7 +154,7 @@ def test_what_the_program_has_configured_stays(said, own, why):
 def test_memory_that_nobody_knows(memory, said):
   memory.clear()
   assert not _start(_runtime(), 2)
-  assert 'nobody tells' in said[0]
+  assert 'is unknown (no NVML)' in said[0]
 
 
 def test_memory_that_is_in_use(memory, said):

@@ -1,6 +1,8 @@
 """The environment of children."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -8,6 +10,8 @@ import pytest
 
 from gdp_grappler import environment
 from gdp_grappler.processes import launching
+from helpers import fresh
+from helpers import warm
 
 
 @pytest.mark.parametrize('name', [
@@ -54,6 +58,49 @@ def test_tensorflow_starts_with_keras_and_without(keras, found):
   assert done.stdout.strip() == found
 
 
+_SURROUNDINGS = warm.MARK + '''
+import json, os, sys
+print(json.dumps({
+    'folder': os.getcwd(), 'arguments': sys.argv, 'said': sys.stdin.read(),
+    'path': [p for p in sys.path if p], 'cache': os.environ['GDP_CACHE_DIR'],
+    'is_of_tests': 'PYTEST_CURRENT_TEST' in os.environ,
+    'parent': os.getppid(), 'leads': os.getsid(0) == os.getpid(),
+    'is_fork': 'helpers.warm' in sys.modules}))
+print('last words', file=sys.stderr)
+sys.exit(3)
+'''
+
+
+def _surroundings(folder, new_session):
+  """What a process sees, its exit code, and what it says at last."""
+  env = fresh.environment(GDP_CACHE_DIR='c', PYTHONPATH=str(folder))
+  del env['PYTEST_CURRENT_TEST']
+  done = subprocess.run([sys.executable, '-c', _SURROUNDINGS, 'a', '-b'],
+                        input='hello', cwd=folder, env=env, text=True,
+                        capture_output=True, start_new_session=new_session,
+                        check=False)
+  return json.loads(done.stdout), done.returncode, done.stderr
+
+
+@pytest.mark.parametrize('new_session', [False, True])
+def test_a_fork_in_tests_is_like_a_process_of_its_own(tmp_path, new_session):
+  """See `helpers.warm`."""
+  found, *ended = _surroundings(tmp_path, new_session)
+  with warm.cold():
+    expected, *stock = _surroundings(tmp_path, new_session)
+  assert (found.pop('is_fork'), expected.pop('is_fork')) == (True, False)
+  assert found == expected
+  assert found['parent'] == os.getpid() and found['leads'] == new_session
+  assert ended == stock == [3, 'last words\n']
+
+
+def test_a_fork_in_tests_can_be_killed():
+  code = f'{warm.MARK}print("there", flush=True)\nimport time; time.sleep(99)'
+  with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE,
+                        env=fresh.environment(), text=True) as process:
+    assert process.stdout.readline() == 'there\n' and process.poll() is None
+    process.kill()
+  assert process.returncode == -signal.SIGKILL
 def test_the_keras_of_children_is_the_users(monkeypatch):
   # The trainer has set the variable for itself.
   monkeypatch.setenv('TF_USE_LEGACY_KERAS', '1')

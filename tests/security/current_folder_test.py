@@ -41,16 +41,21 @@ def _folder(tmp_path) -> pathlib.Path:
   return tmp_path
 
 
-@pytest.mark.parametrize('program, run, arguments', [
-    ('gdp_grappler.bin.gdp', 'main', ('place', 'g.json', '--cluster=2xP100',
-                                      '--placer=scotch', '--output=p.json')),
-    ('gdp_grappler.bin.gdp', 'main', ('profile', _GRAPH, '--output=pr.json')),
-    ('placer_model.bin.gdp_bench', 'run',
-     ('--tasks=g.json@2xP100', '--placers=metis', '--out_dir=o')),
-    ('placer_model.bin.gdp_train', 'run',
-     (f'--graph={_GRAPH}', '--reward=measured', '--local_workers=2',
-      '--model_dir=m', '--iterations=0', '--time_budget_s=1')),
-])
+@pytest.mark.parametrize(
+    'program, run, arguments',
+    [
+        ('gdp_grappler.bin.gdp', 'main',
+         ('place', 'g.json', '--cluster=2xP100', '--placer=scotch',
+          '--output=p.json')),
+        ('gdp_grappler.bin.gdp', 'main',
+         ('profile', _GRAPH, '--output=pr.json')),
+        ('placer_model.bin.gdp_bench', 'run',
+         ('--tasks=g.json@2xP100', '--placers=metis', '--out_dir=o')),
+        # Its child tries the policy.
+        ('placer_model.bin.gdp_train', 'run',
+         ('--graph=g.json', '--cluster=2xP100', '--reward=simulated',
+          '--model_dir=m', '--iterations=0', '--time_budget_s=1')),
+    ])
 def test_programs_and_their_children(folder, program, run, arguments):
   done = subprocess.run([
       sys.executable, '-P', '-c',

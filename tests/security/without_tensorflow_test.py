@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from helpers import fresh
 
@@ -50,8 +50,10 @@ def _run(commands: list[list[str]]) -> None:
 def test_every_placer_that_computes(graph, tmp_path):
   plan = str(tmp_path / 'plan.json')
   placers = [
-      name for name in registry.names()
-      if not {entries.Need.POLICY, entries.Need.KERAS_2, entries.Need.EXPERT}
+      name for name in registry.names() if not {
+          placer_table.Need.POLICY, placer_table.Need.KERAS_2,
+          placer_table.Need.EXPERT
+      }
       & registry.get(name).needs
   ]
   assert {'local_search', 'metis', 'm_sct', 'heft', 'best_of'} <= set(placers)

@@ -11,10 +11,10 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler import quiet
+from gdp_grappler.bin import placer_docs
 from gdp_grappler.bin.commands import common
-from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.placers import entries
-from gdp_grappler.placers import listing
+from gdp_grappler.evaluation.ordering import order_names
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.reports import units
 
@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'place', help='decide on the device of every op and write it down',
-      epilog=listing.text(),
+      epilog=placer_docs.text(),
       formatter_class=argparse.RawDescriptionHelpFormatter)
   common.add_priced_graph(parser)
   how = parser.add_mutually_exclusive_group()
@@ -47,10 +47,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       '--output', required=True, help='.json for a plan, '
       '.pb or .pbtxt for a placed GraphDef')
   parser.add_argument(
-      '--order', choices=order_lib.ORDERS, help=
+      '--order', choices=order_names.ORDERS, help=
       ('critical_path: where a gain is predicted, write priorities into a plan '
        'or control edges into a GraphDef; by default the order of --plan, else '
-       f'{order_lib.DEFAULT}'))
+       f'{order_names.DEFAULT}'))
   parser.add_argument(
       '--seed', type=common.not_negative, default=0,
       help=('the same seed gives the same plan with --repeatable; else unless '
@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
   common.load_what_it_needs(request)
   # The default placer takes a policy only if there is time for TensorFlow.
   if arguments.policy or (placer != registry.DEFAULT and
-                          entries.Need.POLICY in registry.get(placer).needs):
+                          placer_table.Need.POLICY
+                          in registry.get(placer).needs):
     common.load_tensorflow()
   placed = placing.place(request, common.cluster(arguments), placer=placer,
                          policy=arguments.policy, plan=arguments.plan,
@@ -146,7 +147,7 @@ def _on_one_device(placed: placed_step.PlacedStep) -> str:
 
 def _of_plan(placed: placed_step.PlacedStep) -> str:
   """What to say of the order of a plan."""
-  if placed.order == order_lib.FIFO:
+  if placed.order == order_names.FIFO:
     return ''
   if placed.order_is_given:
     return '; ordered as in the plan'
@@ -158,7 +159,7 @@ def _of_plan(placed: placed_step.PlacedStep) -> str:
 
 def _of_graph_def(placed: placed_step.PlacedStep) -> str:
   """What to say of the control edges of a placed GraphDef."""
-  if placed.order == order_lib.FIFO:
+  if placed.order == order_names.FIFO:
     return ''
   order = placed.control_edges
   if order is None or not len(order.control_edges):

@@ -9,7 +9,7 @@ from typing import Any, TYPE_CHECKING
 from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.reports import units
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def add(commands: Any) -> None:
   parser.add_argument('--plan', required=True, help='a plan file, or a map of '
                       'layers')
   parser.add_argument(
-      '--order', choices=order_lib.ORDERS, help=
+      '--order', choices=order_names.ORDERS, help=
       ('of ready ops, in the trace and for all figures but the step times; by '
        "default the plan's: critical_path if it has priorities, else "
-       f'{order_lib.DEFAULT}'))
+       f'{order_names.DEFAULT}'))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument(
       '--tensorboard', metavar='FOLDER',

@@ -1,8 +1,9 @@
 """The process behind `calibrator`: measures one step after the other.
 
-It is asked with a `Setup` and answers with a `Card`, or a `Failure` that says
-why there is nothing to calibrate. Every further message is a pair of a step's
-name and the seconds it may take, and is answered with `Answer`.
+The first message is a `Setup`. The answer is a `Card`, or a `Failure` that
+gives the reason why there is nothing to calibrate. Every further message is a
+pair of a step's name and the seconds that the step may take. The answer is an
+`Answer`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from gdp_grappler.evaluation.calibrating import kernel_times
 from gdp_grappler.evaluation.calibrating import steps as steps_lib
 from gdp_grappler.processes import messages
 
-# Logical devices whose dispatch is timed side by side, at most.
+# The largest number of logical devices whose dispatch is timed in parallel.
 _MOST_LOGICAL = 4
 _SMALL_BYTES = 1 << 29
-# The share of a card's memory that is used. Other programs hold some of it.
+# The share of a card's memory that is used, because other programs may hold
+# some of it.
 _MEMORY_SHARE = .4
 _LEAST_BYTES = 1 << 30
 

@@ -1,7 +1,7 @@
 """Calibrates a card: step after step, until all are done or time is out.
 
-What was measured is kept after every step, so that another calibration goes on
-with what this one left out.
+Results are kept after every step, so that another calibration continues with
+the steps that are missing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from gdp_grappler.evaluation.calibrating import steps as steps_lib
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-# From the start of the process, which loads TensorFlow, to the last answer.
+# Seconds from the start of the process, which loads TensorFlow, to its last
+# answer.
 DEFAULT_BUDGET_S = 26.
 _START_S = 180.
-# What one step may take longer than was left when it began.
+# Seconds that one step may run beyond the time that was left at its beginning.
 _STEP_S = 120.
-# For whatever is left when the last step has begun.
+# No further step begins with fewer seconds left.
 _LEAST_S = .2
 Tell = Callable[[str], None]
 
@@ -35,8 +36,8 @@ class Options:
   """How to calibrate.
 
   Attributes:
-    budget_s: When to end; what was begun is brought to its end.
-    refresh: Whether to measure anew what is known.
+    budget_s: When to end; a step that has begun is completed.
+    refresh: Whether to measure known steps again.
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
     number: Of the GPU, as TensorFlow counts them.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
@@ -135,14 +136,14 @@ def _card(process: worker_process.WorkerProcess,
     raise errors.MeasurementError(
         f'There is nothing to calibrate: {answer.message}. Run it where the '
         'card is, with TensorFlow\'s CUDA build (pip install '
-        '"tensorflow[and-cuda]"); elsewhere --calibration=FILE takes what was '
-        'written there with --output=FILE.')
+        '"tensorflow[and-cuda]") and --output=FILE; on other machines use '
+        '--calibration=FILE.')
   return answer
 
 
 def _begun(card: exchange.Card, options: Options,
            tell: Tell) -> calibration_lib.Calibration:
-  """What is known of the card, which is nothing if all is to be anew."""
+  """What is known of the card; nothing if everything is to be measured."""
   fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
                                       options.device_type)
   if options.refresh:
@@ -155,10 +156,10 @@ def _begun(card: exchange.Card, options: Options,
       known, left_out=tuple(
           why for why in known.left_out if why not in known.left_out_for_time))
   if _missing(known, options):
-    tell(f'Going on with the calibration of {card.name}: {len(known.done)} '
-         'steps are done; --refresh measures all anew.')
+    tell(f'Continuing the calibration of {card.name}: {len(known.done)} steps '
+         'are done; --refresh measures all again.')
   else:
-    tell(f'{card.name} is calibrated; --refresh measures it anew.')
+    tell(f'{card.name} is calibrated; --refresh measures it again.')
   return known
 
 

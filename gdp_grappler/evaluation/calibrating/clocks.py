@@ -1,7 +1,7 @@
 """Sessions and stopwatches of a calibration.
 
-A step of a session ends when the device has done all of it. What an op takes
-there is the difference between two steps, one of which has more of them.
+A step of a session ends when the device has finished. The time of an op is the
+difference of two steps: one of them has more copies of the op.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Bench:
 
   @property
   def on_gpu(self) -> bool:
+    """Whether it runs on a GPU."""
     return self.kind == 'GPU'
 
   def name(self, number: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""What `calibrator` and its process say to each other; needs no TensorFlow."""
+"""Messages between `calibrator` and its process; needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-  """What is there.
+  """The card that was found.
 
   Attributes:
-    name: What the card calls itself.
-    driver: Its version; '' if nobody tells.
+    name: The card's own name.
+    driver: Its version; '' if unknown.
     tensorflow: Version that runs.
   """
 

@@ -1,7 +1,7 @@
-"""What the host pays: for ops that launch kernels, for others, for hops.
+"""The host's time for ops that launch kernels, for other ops, and for hops.
 
-Small graphs whose steps are made of one thing: chains and stars of small ops,
-chains that go back and forth between two devices.
+The graphs are small, and each step consists of one thing: chains and stars of
+small ops, and chains that alternate between two devices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _COPIES = 200  # Of one op each, issued by one thread.
 _SMALL = 16  # Elements.
 _LARGE_BYTES = 1 << 26
 _LARGE_HOPS = 4
-# Between two kernels of one stream, where nobody can tell it from the kernels.
+# The gap between two kernels of a stream, if the measurement cannot separate
+# the gap from the kernels.
 _ASSUMED_GAP_S = 1.9e-6
 Figures = dict[str, float]
 

@@ -1,6 +1,6 @@
-"""What ops of the suite compute with: variables on the device, and constants.
+"""Inputs of the ops of the suite: variables on the device, and constants.
 
-Data are drawn once, when the session begins, and read in every step.
+The data are drawn once, when the session begins, and read in every step.
 """
 
 from __future__ import annotations

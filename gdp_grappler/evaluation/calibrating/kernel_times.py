@@ -1,9 +1,10 @@
 """Seconds of single kernels, as the stream of a device runs them.
 
-A GPU runs small kernels faster than the host can launch them. So some products
-that take longer than all the launches come first: what is launched meanwhile
-runs one right after the other. A step with n copies of an op behind the
-products, less the step with the products alone, is n times what the op takes.
+A GPU runs small kernels faster than the host can launch them. Some large matrix
+products therefore come first. They take longer than all launches, so that the
+kernels behind them run without a pause. A step with n copies of an op behind
+the products, minus the step with the products alone, is n times the time of the
+op.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.processes import messages
 
-# The products last as long as the launches of this many ops do at most.
+# The products last at least this long, so that all launches fit behind them.
 _AHEAD_S = 2.5e-3
-# Rows of their matrices: a product takes longer than its launch.
+# Rows of the matrices: such a product takes longer than its launch.
 _PRODUCT = 2048
 _MOST_PRODUCTS = 500
 _PROBE = 8  # Products that tell how long one takes.
-# Copies of an op: as many as fill this time, within limits.
+# There are as many copies of an op as fill this time, within limits.
 _COPIES_S = 1e-3
 _LEAST_COPIES, _MOST_COPIES = 2, 40
-# An op that takes longer is left out.
+# An op that takes longer is not measured.
 _LONGEST_S = .03
-# Share of the memory that inputs and outputs of one op may have.
+# The share of the memory that inputs and outputs of one op may use.
 _MEMORY_SHARE = .2
 
 

@@ -1,7 +1,7 @@
 """The steps of a calibration, the most important first.
 
-Each is measured as a whole or left out, so that a calibration that ran out of
-time goes on with the first step that is missing.
+A step is measured completely or not at all. A calibration that ran out of time
+therefore continues with the first missing step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ops to be timed: of each family those that training steps are made of.
+"""The ops that are timed: those of which training steps mostly consist.
 
-An op type comes in sizes from small to large. `Step.coarse` sizes tell the
-ends and the middle of the law, the others what lies between.
+Each op type comes in sizes from small to large. `Step.coarse` sizes give the
+ends and the middle of the curve, the other sizes the points between.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, Sequence
 
-# Makes the inputs of one op, and returns what makes one op of them each time.
+# Makes the inputs of one op. The function that it returns makes one op of these
+# inputs at each call.
 Build = Callable[..., Callable[[], Any]]
 
 
@@ -314,7 +315,7 @@ _CELLS = ((8, 8, 64, 64), (64, 16, 256, 256), (64, 48, 512, 512), (20, 35, 1500,
 _TABLES = ((1000, 16, 64), (4000, 512, 3072), (20_000, 512, 4096),
            (200_000, 128, 10_240))
 
-# The most important first: what most of the seconds of training steps are.
+# The most important first: training steps spend most of their seconds in them.
 KINDS = (
     Kind('MatMul', _matmul,
          ((16, 16, 16), (64, 64, 64), (64, 1024, 10), (256, 1024, 1024),

@@ -1,10 +1,10 @@
-"""How long ops keep devices busy, the host that feeds them included.
+"""How long ops keep devices busy, including the host that feeds the devices.
 
 A GPU runs kernels while a thread of the host dispatches the next ones. The
-slower of the two sets the pace. Where kernels are short that is the host, so
-whoever shares work out by the seconds of kernels alone balances the wrong
-thing. The simulator knows both sides op by op; partitioners and list schedulers
-take one number per op, which is what this module gives.
+slower of the two limits the step. If kernels are short, the host is slower; a
+placer that balances the seconds of kernels alone then balances the wrong
+figure. The simulator knows both figures of each op. Partitioners and list
+schedulers take one number per op, and this module computes that number.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
-"""Seconds of ops on devices that were calibrated, by family and size.
+"""Seconds of ops on calibrated devices, by family and size.
 
 `gdp calibrate` times ops of each family in sizes from small to large. The
-roofline says how an op of a size compares with another one; the measured table
-says what share of that the device really reaches. For each op the first of
-these that holds, by device:
+roofline compares the sizes of ops, and the measured table gives the share of
+the roofline that the device really reaches. For each op and device the first
+rule that applies holds:
 
-1. its type was measured: the roofline of arithmetic and traffic times what
-   measured ops of the type took longer, interpolated between their sizes;
-2. a type of its family was: the same of all measured ops of the family;
-3. the roofline as it is.
+1. The op's type was measured: the roofline of arithmetic and traffic, times the
+   slowdown of measured ops of that type, interpolated between their sizes.
+2. Another type of its family was measured: the same, over all measured ops of
+   the family.
+3. Otherwise: the roofline.
 
-Sizes are points in the plane of the logarithms of FLOPs and bytes. Between
-them the logarithm of what they take longer is interpolated by the distances to
-all of them (Hardy, "Multiquadric equations of topography and other irregular
-surfaces", Journal of Geophysical Research 1971, with the distance itself): in
-one dimension that is a line from point to point. Beyond the measured sizes it
-stays within what was measured, and no op takes less than the fastest of its
-type: the smallest ones show what a kernel takes that has nothing to do.
+A size is a point in the plane of the logarithms of FLOPs and bytes. Between
+points the logarithm of the slowdown is interpolated by the distances to all of
+them (Hardy, "Multiquadric equations of topography and other irregular
+surfaces", Journal of Geophysical Research 1971, with the distance itself). In
+one dimension this is a line from point to point. Beyond the measured sizes the
+slowdown stays within the measured range. No op takes less than the fastest op
+of its type, because the smallest ops show the time of a kernel without work.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from gdp_grappler.graph import op_kinds
 
 _PLAIN_WORK = op_families.family('AddV2').host_work
 _LEAST_S = 1e-8  # Of an op that launches a kernel.
-# Points of one cell of a grid this wide, in the plane, are one: sizes that
-# differ by less are of ops that differ by something else.
+# Points in one cell of a grid of this width count as one: such ops differ in
+# something other than their size.
 _ONE_PLACE = .05
 
 

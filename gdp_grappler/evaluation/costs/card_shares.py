@@ -37,7 +37,7 @@ from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
 _ELEMENT_BYTES = 4
-# 128 x 128 outputs, by what a multiprocessor holds of threads: 2048.
+# 128 x 128 outputs, divided by the 2048 threads that a multiprocessor holds.
 _OUTPUTS_PER_THREAD = 8
 _WARP = 32
 _TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')
@@ -53,8 +53,8 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     seconds: [N, D], what each op takes in a step on a card of its own.
 
   Returns:
-    1 on devices that share their card with no other, and on those of which
-    nobody knows how many threads they hold.
+    1 on devices that do not share their card, and on devices whose number of
+    threads is unknown.
   """
   result = np.ones(seconds.shape)
   runs = np.maximum(graph.executions, 1)

@@ -1,4 +1,4 @@
-"""Costs that somebody else has computed."""
+"""Costs that were computed elsewhere."""
 
 from __future__ import annotations
 

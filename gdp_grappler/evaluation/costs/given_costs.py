@@ -1,15 +1,16 @@
 """Prices of ops that the graph's own file gives.
 
-For each op and device the first of these that holds:
+For each op and device the first rule that applies holds:
 
-1. seconds for the device by its full name, its short name ('GPU:0'), its model
-   ('P100', 'haswell': told by its figures), its type, or for every device;
-2. seconds for another device of the type, times how much faster that one is:
-   by the roofline where the op has FLOPs or bytes, else by the arithmetic that
-   dense kernels reach;
-3. the roofline, where the op has FLOPs or bytes, or no seconds at all.
+1. The file has seconds for the device, by its full name, its short name
+   ('GPU:0'), its model ('P100' or 'haswell', recognized by the device's
+   figures), its type, or for every device.
+2. The file has seconds for another device of the type: these seconds times the
+   ratio of speeds. The ratio comes from the roofline if the op has FLOPs or
+   bytes, otherwise from the arithmetic that dense kernels reach.
+3. The roofline, if the op has FLOPs or bytes, or no seconds at all.
 
-An op that has neither on a type of device cannot be there.
+If an op has neither on a type of device, it cannot be there.
 """
 
 from __future__ import annotations

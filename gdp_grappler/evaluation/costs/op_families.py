@@ -64,16 +64,16 @@ import functools
 import math
 import re
 
-# [H100] What the host does for an op of TensorFlow's own beyond a bare launch
-# (shapes, outputs, the choice of the kernel), in bare launches.
+# [H100] The host's work for an op of TensorFlow beyond a bare launch (shapes,
+# outputs, the choice of the kernel), in units of a bare launch.
 _OP_WORK = 1.2
-# [H100] The same where cuDNN is asked: the plan of the algorithm is looked up,
-# described and run.
+# [H100] The same for an op that uses cuDNN: the plan of the algorithm is looked
+# up, described and run.
 _CUDNN_WORK = 14.
 # [H100], [Little]
 _PLAIN_BYTES_PER_S = 2.2e12
-# [H100] Convolutions whose channels come first: cuDNN multiplies them by the
-# instructions of A100, which no later card has made faster by much.
+# [H100] Convolutions with channels first: cuDNN uses the instructions of the
+# A100, and later cards are hardly faster at these.
 _CONVOLUTION_FLOPS_PER_S = 70e12
 # [Hockney]: TensorFlow's smallest products take 5 to 8 us on any card.
 _FILL_S = 4e-6
@@ -115,7 +115,7 @@ class Family:
             (self.cpu_compute, self.cpu_bandwidth))
 
 
-# Products load tiles ahead of what multiplies them.
+# Products load tiles ahead of the multiplications.
 _dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
                            fill_s=_FILL_S)
 _convolution = functools.partial(_dense, gpu_bandwidth=.27,
@@ -167,7 +167,7 @@ FAMILIES = {
         Family('sort', .05, .05, .05, .05, 8))
 }
 
-# First match wins; whatever matches nothing is 'elementwise'.
+# The first match wins. A type without a match is 'elementwise'.
 _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('depthwise', r'_?(Fused)?DepthwiseConv.*'),
     ('convolution_gradient', r'Conv[23]DBackprop.*'),

@@ -35,32 +35,32 @@ class DeviceProfile:
   """Steps of a graph with all its ops on one device, one op after the other.
 
   `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
-  rounding: the stopwatch decides, tracing only says who had which share. Not so
-  of a GPU, whose `seconds` are those of kernels, while the host launches more:
-  there `visit_s` is 0.
+  rounding: the untraced step gives the sum, and tracing gives the share of each
+  op. On a GPU this does not hold: `seconds` are those of kernels, the host
+  launches further kernels meanwhile, and `visit_s` is 0.
 
   Attributes:
     name: Full name of the device.
     type: 'CPU' or 'GPU'.
-    model: What the hardware calls itself.
+    model: The hardware's own name.
     cores: CPU cores that the process was pinned to; () if to none.
     pool: Threads that run ops side by side where the untraced step was
       measured; each op was traced alone.
     steps: How many traced steps the medians are of.
     step_s: Median of the untraced step; on one core, of its CPU time.
     empty_step_s: Median of a step that does nothing; part of `step_s`.
-    disturbed: Share of the time that other programs had on the same core; what
-      they took is not in `step_s`, but they also sweep the caches.
-    scale: What the traced seconds of ops were multiplied with, because
-      tracing slows them down; 1 where it did not.
-    visit_s: What the executor spends on an op besides running its kernel.
+    disturbed: Share of the time that other programs had on the same core. This
+      time is not in `step_s`, but other programs also displace caches.
+    scale: Factor of the traced seconds of ops, because tracing slows ops
+      down; 1 if it did not.
+    visit_s: The executor's time for an op besides its kernel.
     seconds: float64 [N], of all executions of an op in one step, scaled; 0
       for ops that tracing has no record of.
     executions: float64 [N], how often an op ran in one step.
     workspace_bytes: int64 [N], most temporary memory of an execution.
     bus: Devices with the same one slow each other down; '' if not measured.
-    contention: What the step takes longer, as a share, while one other device
-      of the bus runs it too.
+    contention: Relative slowdown of the step while one other device of the
+      bus runs it, too.
   """
 
   name: str

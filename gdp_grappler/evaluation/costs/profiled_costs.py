@@ -1,17 +1,17 @@
-"""Seconds and workspace of ops as a profile has them.
+"""Seconds and workspace of ops from a profile.
 
-For each op the first of these that holds, by device:
+For each op and device the first rule that applies holds:
 
-1. known: the op of the profiled graph, or one of the same name, type, FLOPs
-   and bytes, takes what it took;
-2. interpolated: its type was profiled. With three different sizes or more,
-   seconds = a + b FLOPs + c bytes, all three not negative, fitted to the
-   profiled ops of the type by least absolute relative error; with fewer, the
-   roofline times the type's median ratio of measured to roofline seconds;
-3. fallen back: the roofline times the median ratio of the op's family, or of
-   the whole profile if the family was not seen either.
+1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes.
+   The op takes the seconds of that op.
+2. Interpolated: the op's type was profiled. With three different sizes or more,
+   seconds = a + b FLOPs + c bytes, none of them negative, fitted to the
+   profiled ops of the type by least absolute relative error. With fewer sizes:
+   the roofline times the type's median ratio of measured to roofline seconds.
+3. Fallen back: the roofline times the median ratio of the op's family, or of
+   the whole profile if it does not have the family.
 
-Each op also costs the visit that the profile found, each time it runs. On
+Each execution of an op also costs the visit that the profile measured. On
 devices of a type that was not profiled, the roofline holds.
 """
 

@@ -1,13 +1,14 @@
 """Seconds and workspace of each op on each device.
 
-A roofline (Williams et al., "Roofline: an insightful visual performance
-model", CACM 2009): an op takes the longer of its arithmetic and its traffic,
-plus the time to launch it. Arithmetic runs at `peak_flops * efficiency`, which
-is what dense kernels reach on the device, times the share of that which the
-op's family reaches; traffic at the memory's bandwidth times the family's share
-(`op_families`). FLOPs and bytes are those of Grappler's OpLevelCostEstimator,
-FLOPs of ops that it does not know of our own (`graph.op_properties`). It has no
-launch overhead; so an op that is too small to fill the device costs its launch.
+A roofline (Williams et al., "Roofline: an insightful visual performance model",
+CACM 2009): an op takes the longer of its arithmetic and its traffic, plus the
+time to launch it. Arithmetic runs at `peak_flops * efficiency`, the rate of
+dense kernels on the device, times the share that the op's family reaches.
+Traffic runs at the memory's bandwidth times the share of the family
+(`op_families`). FLOPs and bytes come from Grappler's OpLevelCostEstimator;
+`graph.op_properties` adds FLOPs of ops that the estimator does not know. The
+estimator has no launch overhead, so an op that is too small to fill the device
+costs its launch.
 """
 
 from __future__ import annotations

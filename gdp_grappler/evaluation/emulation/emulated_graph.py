@@ -1,11 +1,11 @@
 """A graph of ops of prescribed time, and its GraphDef.
 
-Node `op7` stands for op 7 and is nothing but its costs: it waits for the same
-tensors and control edges, takes its device's seconds, allocates its outputs,
-its workspace and, for good, its parameters. An op that aliases hands on the
-memory of its first input. What an op that does not run in a step would produce
-is empty. Nodes and inputs are in the order of the graph, because TensorFlow
-starts what is ready in the order in which it was listed.
+Node `op7` stands for op 7 and has only its costs. It waits for the same tensors
+and control edges, takes the seconds of its device, allocates its outputs and
+its workspace, and keeps its parameters allocated. An op that aliases passes on
+the memory of its first input. An op that does not run in a step produces empty
+tensors. Nodes and inputs have the order of the graph, because TensorFlow starts
+ready ops in the order in which they are listed.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class EmulatedGraph:
 
   @property
   def num_ops(self) -> int:
+    """N."""
     return len(self.aliases)
 
   def sinks(self) -> list[str]:

@@ -1,9 +1,9 @@
 """The process behind `emulator`: runs graphs on emulated GPUs.
 
-Speaks over its standard input and output; see `messages`. The first message is
-a `Machine`, answered with None once TensorFlow has its GPUs. Every further one
-is a `Load`, taken without a word, or a `Request`, to be answered with an
-`Emulated` or a `NotEmulated`. It ends when its input does.
+It speaks over its standard input and output; see `messages`. The first message
+is a `Machine`; the answer is None once TensorFlow has its GPUs. Every further
+message is a `Load`, which has no answer, or a `Request`, whose answer is an
+`Emulated` or a `NotEmulated`. The process ends when its input ends.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Prices placements by TensorFlow's own runtime, on GPUs that are not there.
 
-What this shows is what TensorFlow decides: which op is handed over when and in
-which order, what waits for which stream, what runs beside what, what its
-allocator can hold. What it does not show: how long kernels take, which the cost
-model says; what the host takes beyond what devices say of dispatch and
-callbacks, since time stands still while it has anything to do; wires, which
-serve copies as the simulator has it: a copy takes latency and bytes / bandwidth
-of its link, once all its channels are free; what a driver adds.
+The emulator shows TensorFlow's decisions: when and in which order ops are
+dispatched, which stream waits for which, what overlaps, and what the allocator
+can hold. Four things do not come from TensorFlow:
+
+* The cost model gives the seconds of kernels.
+* The devices give the host's time for dispatch and callbacks; other time of the
+  host does not count, because the emulated clock stands still meanwhile.
+* Links serve copies as in the simulator: once all channels of its link are
+  free, a copy takes latency plus bytes / bandwidth.
+* A driver adds nothing.
 """
 
 from __future__ import annotations
@@ -199,7 +202,7 @@ class Emulator(evaluator.Evaluator):
         if not started:
           raise errors.MeasurementError(
               f'Emulated GPUs could not start: {error}. Use --reward=simulated '
-              'if it stays so.') from error
+              'if this persists.') from error
         return emulation_worker.NotEmulated('run', str(error))
       except BaseException:  # Ctrl-C too: question and answer out of step.
         self._end()

@@ -81,7 +81,7 @@ class NativeGpus:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  library = native.load_emulated_gpus()
+  library = native.load(native.Library.EMULATED_GPUS)
   library.gdp_emulation_set_devices.argtypes = [
       _INT64, ctypes.c_int64, ctypes.c_int64
   ]

@@ -1,4 +1,4 @@
-"""What happened when in an emulated step."""
+"""The events of an emulated step and their times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-# Columns of the native library's records (`timelines.h`).
+# Columns of the records of the native library (`timelines.h`).
 (_KIND, _DEVICE, _PEER, _STREAM, _OP, _BYTES, _ENQUEUED, _START,
  _END) = range(9)
 NUM_COLUMNS = 9

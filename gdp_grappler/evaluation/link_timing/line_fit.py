@@ -1,8 +1,8 @@
 """Latency and bandwidth from the times of transfers of several sizes.
 
-The model is that of the simulator: a transfer takes latency + bytes /
-bandwidth. Sizes span eight orders of magnitude, so relative errors are what is
-made small; absolute ones would only see the largest tensors.
+The model is the simulator's: a transfer takes latency + bytes / bandwidth.
+Sizes span eight orders of magnitude, so the fit minimizes relative errors.
+Absolute errors would depend on the largest tensors alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Sequence
 import numpy as np
 
 _ROUNDS = 60
-# Below this relative error a point counts fully, above it less and less (Huber,
+# A point counts fully below this relative error, and less above it (Huber,
 # Robust Estimation of a Location Parameter, 1964).
 _HUBER = 0.1
-# Where size makes no difference that can be told, this share of the latency is
-# taken for the largest tensor, so that bandwidth has a value.
+# If times do not depend on the size, the largest tensor is assumed to take this
+# share of the latency, so that the bandwidth has a value.
 _UNSEEN = 0.01
 
 
@@ -41,7 +41,7 @@ class Line:
   bounded: bool
 
   def seconds(self, size: float) -> float:
-    """Of a transfer of so many bytes."""
+    """Seconds of a transfer of this size in bytes."""
     return self.latency_s + size / self.bytes_per_s
 
 

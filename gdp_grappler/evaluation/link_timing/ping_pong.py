@@ -1,15 +1,16 @@
 """Times real transfers between the devices of a cluster.
 
-Two devices play ping-pong: a tensor goes one way, an empty message comes back,
-some times over within a step. From that the time of the same ops on one device
-is taken off. A round trip of n bytes costs both latencies and n / bandwidth;
-one clock cannot tell the two latencies apart, so each gets half.
+Two devices play ping-pong: a tensor goes one way and an empty message comes
+back, several times within a step. The time of the same ops on one device is
+subtracted. A round trip of n bytes costs both latencies and n / bandwidth. One
+clock cannot separate the two latencies, so each gets half.
 
-A device without copy engines spends compute on transfers, on CPUs of different
-tasks mostly to write a tensor into a message and to read it out of one. That
-is how much longer a chain of products on one of the two takes while they play.
+A device without copy engines spends compute on transfers. On CPUs of different
+tasks this is mostly the time to write a tensor into a message and to read it.
+The measurement is the slowdown of a chain of products on one of the two devices
+while they play.
 
-Graphs are run as they are: Grappler would fold and merge them.
+The graphs run without Grappler, which would fold and merge them.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ _TIMEOUT_MS = 120_000
 _ROUNDS = 9
 _BUDGET_S = 0.4  # Of one size of one pair, once it has a median at all.
 _LEAST_ROUNDS = 3
-# Round trips per step: many where one is too short to be told from a step.
+# Round trips per step: many short ones, to be told from the rest of the step.
 _TRIPS = ((1 << 16, 16), (1 << 21, 4), (1 << 27, 1))
 _EMPTY_STEPS = 30
-# For the compute that copies take: sizes, and transfers at a time of each.
+# For the compute that copies take: sizes, and the number of simultaneous
+# transfers of each size.
 _COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
 _PRODUCT = 96  # Rows of the matrices of the chain of products.
-# A chain lasts this many times as long as the transfers beside it.
+# The chain of products lasts this many times as long as the transfers.
 _CHAIN = 2.5
-# Copies whose time is less than this share of their transfer's are taken to
-# happen beside compute.
+# Copies that take less than this share of their transfer overlap with compute.
 _BESIDE = 0.1
-# Share of a transfer's bytes that copying at one of its ends may take.
+# The largest share of a transfer's time per byte that copying at one end takes.
 _END = 0.45
 _MARKS = ('measured: ', 'assumed: ')
-# What notes say of links whose figures were assumed.
+# Notes about links whose figures were assumed.
 _OF_LINKS = re.compile(
     r', between tasks .*(?=\.$)|^.*: PCIe of .* is assumed;.*')
 _MOST_NAMED = 4
@@ -100,10 +101,10 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
     target: '' for this process, or 'grpc://host:port'.
     sizes: Bytes of the tensors.
     copies: Whether to measure what transfers cost CPUs of several tasks.
-    progress: Told what is being done.
+    progress: Hears the current activity.
 
   Raises:
-    ClusterError: nobody answers at `target`.
+    ClusterError: no server answers at `target`.
     MeasurementError: a device is not there, or a step fails.
   """
   import tensorflow as tf
@@ -259,7 +260,7 @@ def _session(tf: types.ModuleType, names: Sequence[str],
     config = session_config.as_it_is(
         None if target else session_config.num_cpus(names))
     config.operation_timeout_in_ms = _TIMEOUT_MS
-    # Variables go with the session, on other machines too.
+    # Variables die with the session, on other machines as well.
     config.isolate_session_state = True
     with tf.compat.v1.Session(target, graph=graph, config=config) as session:
       yield session
@@ -383,7 +384,7 @@ def _of_chain(session: Any, step: Any, length: Any, steps: int) -> float:
 
 
 def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:
-  """How many, and the last op of a chain of so many matrix products."""
+  """The number and the last op of a chain of matrix products."""
   with tf.device(device):
     length = tf.compat.v1.placeholder(tf.int32, [])
     start = tf.fill([_PRODUCT, _PRODUCT], 1. / _PRODUCT)

@@ -14,9 +14,9 @@ from gdp_grappler.processes import worker_process
 
 _START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
 _LAST_MOMENTS_S = 2.  # From the end of a server's connections to its own.
-# Runs of a placement whose processes are killed: somebody may do that often;
-# the kernel, for want of memory, will do it every time. So may a server of
-# somebody else's go away.
+# How often a placement runs again after its processes were killed. The kernel
+# kills a process without memory every time. Other kills, and servers of others
+# that disappear, may be repeated by chance.
 _TRIES, _TRIES_WITHOUT_MEMORY = 10, 3
 _STARTS = 10
 
@@ -49,7 +49,7 @@ class Bench:
   ) -> measuring_worker.Timing | messages.Failure:
     """Runs one placement.
 
-    A process that somebody kills loses nothing: the placement runs again.
+    If a process is killed from outside, the placement runs again.
 
     Raises:
       MeasurementError: the processes do not start, or lack a device.
@@ -111,7 +111,7 @@ class Bench:
         if not error.killed or attempt + 1 == _STARTS:
           raise errors.MeasurementError(
               f'Measuring could not start: {error}. Use --reward=simulated if '
-              'it stays so.') from error
+              'this persists.') from error
 
   def _start(self) -> None:
     # Both import TensorFlow, at the same time.

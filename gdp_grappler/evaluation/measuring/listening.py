@@ -7,7 +7,7 @@ import os
 import pathlib
 import sys
 
-# The state in the fourth column of /proc/net/tcp.
+# The state of a listening socket, in the fourth column of /proc/net/tcp.
 _LISTEN = '0A'
 _ADDRESS, _STATE, _INODE = 1, 3, 9
 

@@ -1,12 +1,11 @@
 """One task of `local_workers`: a TensorFlow server on cores of its own.
 
-TensorFlow's servers do whatever they are told by whoever connects, so this one
-must not be reachable from other machines: it is started with
-`native.LOOPBACK_PATH` loaded before everything else, and ends at once if it
-listens elsewhere all the same.
+TensorFlow's servers obey everybody who connects, so other machines must not
+reach this one. It is started with `native.LOOPBACK_PATH` loaded first, and ends
+at once if it still listens elsewhere.
 
-Says over its standard output that it is ready; see `messages`. It ends when
-its standard input does, so it cannot outlive its parent.
+Its standard output tells that it is ready; see `messages`. The server ends when
+its standard input ends, so it cannot outlive its parent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """TensorFlow servers on this machine, each on cores of its own.
 
-Two logical CPU devices of one process share its threads, so placing buys no
-time there. Two servers that are pinned to different cores are two real
-devices with a network between them.
+Two logical CPU devices of one process share its threads, so placing them brings
+no speed. Two servers that are pinned to different cores are two real devices
+with a network between them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_server
 from gdp_grappler.processes import worker_process
 
-# RecvTensor is served by the pool that computes; a narrow one starves it.
+# The pool that computes also serves RecvTensor. A narrow pool would starve it.
 INTER_OP_THREADS = 24
 _START_TIMEOUT_S = 120.
-# To start: a port may be taken; somebody may kill a server again and again.
+# Attempts to start a server: its port may be in use, or the server may be
+# killed.
 _ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
 _HOST = '127.0.0.1'
-# Each takes some hundred megabytes, and a share of a core.
+# Each server takes some hundred megabytes and a share of a core.
 _MOST_PER_CORE = 32
 
 
@@ -81,6 +82,7 @@ class LocalWorkers:
 
   @property
   def target(self) -> str:
+    """What sessions connect to."""
     return f'grpc://{self.addresses[0]}'
 
   @property
@@ -138,7 +140,7 @@ class LocalWorkers:
           self.close()
           raise errors.MeasurementError(
               f'{len(self.cores)} local workers could not start: {error}. Use '
-              '--reward=simulated if it stays so.') from error
+              '--reward=simulated if this persists.') from error
       # Another program may have taken a port for itself.
       self._drop_servers()
       self._drop_ports()
@@ -174,11 +176,11 @@ def device_names(count: int) -> tuple[str, ...]:
 def cluster(count: int) -> cluster_lib.Cluster:
   """The devices of N workers on this machine, of assumed speeds.
 
-  Nothing is started for it. Workers that have to share a core are as much
-  slower, and a note says so.
+  Nothing is started. Workers that share a core are slower in proportion, and a
+  note says so.
 
   Raises:
-    MeasurementError: no worker at all, or far too many.
+    MeasurementError: there are no workers, or far too many.
   """
   _check(count)
   total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
@@ -253,7 +255,7 @@ def _environment() -> dict[str, str]:
 
 
 def _held_port() -> socket.socket:
-  """A port that the kernel gives nobody else while the socket is open.
+  """A port that the kernel reserves while the socket is open.
 
   The socket does not listen, so connections go to the server that does.
   """

@@ -1,8 +1,8 @@
-"""Remembers what was measured, also from one run to the next.
+"""Remembers measured steps, also from one run to the next.
 
-One file per graph, cluster and way to measure; one line of JSON per placement,
-appended with a single write, so that a process that is killed loses at most
-the line it was at, and several processes may share the file.
+There is one file per graph, cluster and way to measure, with one line of JSON
+per placement. A single write appends a line. A process that is killed therefore
+loses at most its current line, and several processes may share the file.
 """
 
 from __future__ import annotations

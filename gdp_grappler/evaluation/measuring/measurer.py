@@ -1,4 +1,4 @@
-"""Prices placements with a stopwatch."""
+"""Prices placements by timing real steps."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _DEFAULT = measure_config.MeasureConfig()
 
 
 class Measurer(evaluator.Evaluator):
-  """Runs a graph and looks at the clock.
+  """Prices placements by the measured time of real steps.
 
   Steps run in processes of their own on made-up data (`graph.runnable`), with
   Grappler off and without soft placement, so that what runs is what was
   placed. A placement whose step fails, hangs or takes a process down gets a
-  violation of kind 'run'; the process is then started anew. If a process is
+  violation of kind 'run', and the process is started again. If a process is
   killed from outside, the placement runs again. A placement is measured once
   and remembered.
 
@@ -249,7 +249,7 @@ class Measurer(evaluator.Evaluator):
                placement: placement_lib.Placement,
                request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    # With more patience it might run.
+    # With a longer timeout the step might run.
     hurried = self._config.timeout_s < _DEFAULT.timeout_s
     lasting = not (isinstance(answer, messages.Failure) and
                    (hurried or answer.lost))

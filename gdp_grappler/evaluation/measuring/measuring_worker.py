@@ -1,9 +1,9 @@
 """The process behind `measurer`: runs one graph under many placements.
 
-Speaks over its standard input and output; see `messages`. The first message is
-a `Setup`; every further one a `Request`, to be answered with a `Timing` or a
-`Failure`. It ends when its input does, even in the middle of a step, so it
-cannot outlive its parent.
+It speaks over its standard input and output; see `messages`. The first message
+is a `Setup`. Every further message is a `Request`, whose answer is a `Timing`
+or a `Failure`. The process ends when its input ends, even in the middle of a
+step, so it cannot outlive its parent.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Makes any graph runnable by a v1 Session, on made-up data.
 
-A graph as a Grappler pass receives it is the body of a function: it has
-arguments where a session needs variables and inputs. Here every argument,
-placeholder and batch becomes a variable that is set once, so that a step costs
-what it costs and nothing for making data. Names and devices stay, and a
-placement of the original therefore fits. What stands for data and has no kernel
-on the device that it is placed on, such as an int32 variable on a GPU, is on
-the host, from where the data of a real step come, too.
+A Grappler pass receives the body of a function: it has arguments where a
+session needs variables and inputs. Here every argument, placeholder and batch
+becomes a variable that is set once, so that a step spends no time on making
+data. Names and devices stay, so a placement of the original graph fits. A
+variable that stands for data may have no kernel on its device, such as an int32
+variable on a GPU. It is then on the host, where the data of a real step come
+from as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gdp_grappler.graph.sources import pruning
 
 _SUFFIX = '/gdp_value'
 _INITIALIZER = 'gdp_initialize'
-# Types whose values cannot be made up.
+# Types for which no values can be made up.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
 _GPU = re.compile(r'device:GPU:\d+$')
 _ON_GPU = op_graph.DEVICE_TYPES.index('GPU')
@@ -118,8 +118,8 @@ class Runnable:
 def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
   """Moves what a GPU has no kernel for to its host.
 
-  Whoever touches a variable is where it is. So a variable, those that read and
-  set it, or any other op go to the host if one of them has no kernel.
+  Ops that use a variable are on the variable's device. A variable and all ops
+  that read or set it go to the host if one of them has no kernel on the GPU.
   """
   touching: dict[str, list[node_def_pb2.NodeDef]] = {
       node.name: [node] for node in graph_def.node

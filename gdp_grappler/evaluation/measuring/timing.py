@@ -1,4 +1,4 @@
-"""When a step has been clocked often enough."""
+"""When a step has been timed often enough."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Callable
 import numpy as np
 
 _LEAST_S = 0.1  # Of clocked steps; a shorter time says little.
-# A median's 95 % confidence interval is about 1.57 interquartile ranges over
-# the root of the count to either side (McGill, Tukey and Larsen, "Variations
-# of Box Plots", The American Statistician 32(1), 1978).
+# The 95 % confidence interval of a median is about 1.57 interquartile ranges
+# over the root of the count, to either side (McGill, Tukey and Larsen,
+# "Variations of Box Plots", The American Statistician 32(1), 1978).
 _NOTCH = 1.57
 
 

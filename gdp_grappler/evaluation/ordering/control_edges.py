@@ -1,10 +1,10 @@
 """Control edges that make TensorFlow keep an order.
 
-TensorFlow starts ready ops first in, first out, and takes no priorities. A
-control edge from one op of a device to another that would start too early has
-the same effect. Each costs a little, so only those are chosen that the
-simulation shows to be needed; `edge_search` says how. A placement without
-priorities gets the best of some orders (`orders`).
+TensorFlow starts ready ops first in, first out, and has no priorities. A
+control edge between two ops of a device holds back the one that would start too
+early. Each edge costs a little, so only edges that the simulation shows to be
+needed are added (`edge_search`). A placement without priorities gets the best
+of several orders (`orders`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import edge_search
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -188,7 +188,7 @@ def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     ValueError: not a device of the cluster per op, or no such order.
   """
   has_priorities = placement.priorities is not None
-  if order_lib.chosen(wanted, has_priorities) == order_lib.FIFO:
+  if order_names.chosen(wanted, has_priorities) == order_names.FIFO:
     return dataclasses.replace(placement, priorities=None)
   if has_priorities:
     return placement

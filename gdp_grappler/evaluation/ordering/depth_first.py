@@ -1,10 +1,11 @@
 """Another order of ready ops: one result after the other.
 
-Ranks put equals side by side: where a batch was cut into parts, all of them go
-through a device before the next device gets any. Depth first, what the first
-part needs is done before the second is begun, so that devices work on different
-parts at a time, forward and backward, as pipelines do (Narayanan et al.,
-"PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019).
+Upward ranks put equal ops side by side. If a batch was cut into parts, all
+parts pass one device before the next device gets any. Depth first, everything
+that the first part needs is done before the second part begins. Devices then
+work on different parts at a time, forward and backward, as in a pipeline
+(Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN
+Training", SOSP 2019).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
-# They are asked for once per placement.
+# Cached, because they are needed once per placement.
 _known: weakref.WeakKeyDictionary[op_graph.OpGraph,
                                   np.ndarray] = weakref.WeakKeyDictionary()
 

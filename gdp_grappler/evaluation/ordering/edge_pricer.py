@@ -1,4 +1,4 @@
-"""What a step takes with further control edges."""
+"""The step time with further control edges."""
 
 from __future__ import annotations
 

@@ -2,20 +2,20 @@
 
 1. Simulate the step as TensorFlow runs it, and with the wanted priorities.
 2. Where a device starts two consecutive heavy ops in the wrong order, add an
-   edge. Simulate first in, first out with the edges: later ops may now be in
-   the wrong order. Repeat until the wanted gain is there or the order is.
-3. On asynchronous devices the right order is not enough: an op may be handed
-   over so early that copies wait behind it. There, try a *chain* too: each
-   heavy op after the one before it, so that nothing runs ahead of what waits
-   for another device. An op may need the one before it anyway; the edge then
-   puts it behind what that one sends.
-4. What still waits behind a receiver's stream gets a *throttle*: the first op
-   that the receiver starts after the sender has the result waits for the
-   sender. That is an edge to another device, and hence a message.
-5. Leave edges out again, in halves, quarters, ..., as long as the gain stays.
+   edge. Simulate first in, first out with the edges; later ops may now be in
+   the wrong order. Repeat until the wanted gain or the wanted order is reached.
+3. On asynchronous devices the right order is not enough: an op may be
+   dispatched so early that copies wait behind it. On these devices also try a
+   *chain*: an edge from each heavy op to the next one, so that no op runs ahead
+   of one that waits for another device. If an op needs the one before it
+   anyway, the edge puts it behind what that one sends.
+4. If a copy still waits behind the stream of its receiver, add a *throttle*:
+   the first op that the receiver starts after the sender has the result waits
+   for the sender. This edge crosses devices and is therefore a message.
+5. Remove edges in halves, quarters, ..., as long as the gain stays.
 
-Edges point forward in the time of one simulated step, as all others do, so
-that no cycle can arise.
+Every edge points forward in the time of one simulated step, as all other edges
+do, so no cycle can arise.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ import numpy as np
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 
-# A throttle's message comes from so many ops before the one that is copied, or
-# it would queue behind the copy; what it holds is the first op that starts so
-# much later, in units of the receiver's callback. The message takes one.
+# Throttles that are tried: how many ops before the copied one the message
+# starts (it would queue behind the copy otherwise), and how much later than the
+# result the op starts that is held back, in units of the receiver's callback.
+# The message itself takes one such unit.
 _THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 
@@ -49,6 +50,7 @@ class Found:
 
   @property
   def step_s(self) -> float:
+    """Seconds of the step with the edges."""
     return self.schedule.step_time_s
 
 
@@ -76,7 +78,7 @@ class EdgeSearch:
         d.asynchronous for d in pricer.placement.cluster.devices)
 
   def best(self) -> Found:
-    """The best edges found, by whatever way."""
+    """The best edges of all methods."""
     best = self._plain
     for share in self._shares:
       pairs = self._new(

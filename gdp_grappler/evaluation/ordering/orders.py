@@ -1,16 +1,16 @@
-"""Orders that a placement may run in, none of which is always the best."""
+"""Several orders for a placement, because none of them is always the best."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import depth_first
-from gdp_grappler.evaluation.ordering import ordering
-from gdp_grappler.evaluation.ordering import step_by_step
+from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.graph import op_graph
 
-# At the most.
+# The largest number of orders.
 COUNT = 3
 
 
@@ -28,7 +28,7 @@ def of(graph: op_graph.OpGraph, devices: np.ndarray,
     ValueError: not a device of the cluster per op.
     InvalidGraphError: the edges of the graph form a cycle.
   """
-  ranks = ordering.upward_ranks(graph, devices, cluster, op_seconds)
+  ranks = critical_path_order.upward_ranks(graph, devices, cluster, op_seconds)
   return np.concatenate([ranks[None], others(graph, ranks)])
 
 
@@ -37,9 +37,9 @@ def others(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray:
 
   Args:
     graph: N ops.
-    ranks: float64 [N], of `ordering.upward_ranks`.
+    ranks: float64 [N], of `critical_path_order.upward_ranks`.
   """
-  by_steps = step_by_step.priorities(graph, ranks)
+  by_steps = layer_step_order.priorities(graph, ranks)
   return np.stack([
       depth_first.priorities(graph), *([] if by_steps is None else [by_steps])
   ])

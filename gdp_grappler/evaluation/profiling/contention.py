@@ -1,8 +1,8 @@
 """Measures how much workers of one machine slow each other down.
 
-Cores share a memory bus and a cache. The step of a graph, all of it on one
-worker, is clocked while the others rest and while all of them run it; what it
-takes longer is the contention that the simulator charges while several compute.
+Cores share a memory bus and a cache. One worker runs the whole graph while the
+others rest, and then while all others run it, too. The slowdown is the
+contention that the simulator charges while several workers compute.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The process behind `contention`: runs one graph on one device when told to.
+"""The process behind `contention`: runs one graph on one device on demand.
 
-Answers a `profiling_worker.Setup` with None, or a `Failure`, once the graph is
-warm. Every further message is a number of seconds; for so long it runs steps,
-and answers with the median of their times.
+It answers a `profiling_worker.Setup` with None once the graph is warm, or with
+a `Failure`. Every further message is a number of seconds. The process runs
+steps for that long and answers with their median time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the hardware of this machine calls itself."""
+"""The names that the hardware of this machine gives itself."""
 
 from __future__ import annotations
 

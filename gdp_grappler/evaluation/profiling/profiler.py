@@ -1,13 +1,13 @@
-"""Measures what each op of a graph takes on the devices of this machine.
+"""Measures the seconds of each op of a graph on the devices of this machine.
 
-Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned
-to the cores in question, or on a TensorFlow server. All ops are on one device
-and run one at a time: where ops overlap, their clocks count each other's time.
-TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
-median over some steps is kept. Tracing itself costs time, so the untraced step
-is clocked as well and has the last word; see `profile.DeviceProfile`. On a GPU
-the seconds are those of the kernels on its stream, and what the host takes
-beside them is not the ops'.
+Steps run on made-up data (`measuring.runnable`), in a process of its own that
+is pinned to the cores in question, or on a TensorFlow server. All ops are on
+one device and run one at a time, because the clocks of overlapping ops count
+each other's time. TensorFlow's own trace (`RunOptions.FULL_TRACE`) tells how
+long each op took; the median over some steps is kept. Tracing costs time
+itself, so the untraced step is timed as well and scales the sum; see
+`profile.DeviceProfile`. On a GPU the seconds are those of the kernels on its
+stream, without the host's time.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ def profile_graph(
     device: Full name of the device.
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
-    refresh: Whether to measure anew what is in the cache.
+    refresh: Whether to measure again what is in the cache.
     budget_s: When the measuring process is to be done; fewer steps are traced
       where they take long. None for as long as it takes.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
-    tell: Hears one line: what was reused or is being measured.
+    tell: Hears one line about the profile that is reused or measured.
 
   Raises:
     MeasurementError: the graph cannot be run, or the device is not there.
@@ -116,8 +116,8 @@ def _tell_how(seen: profiling_worker.Recording, device: str,
               tell: Callable[[str], None]) -> None:
   """Says so where ops were not traced."""
   if seen.how != profiling_worker.TRACED:
-    tell(f'The trace of {device} tells nothing of kernels (CUPTI is missing, '
-         f'or may not be used): distinct ops were {seen.how}.')
+    tell(f'The trace of {device} has no kernels (CUPTI is missing, or not '
+         f'permitted): distinct ops were {seen.how}.')
 
 
 def _keep(result: profile_lib.Profile, path: pathlib.Path,
@@ -287,7 +287,7 @@ def local_places(cores: Sequence[int] = (),
       cluster_lib.local_name('GPU', int(n.rsplit(':', 1)[1]))
       for n in cards.values()
   ]
-  # What matters first.
+  # The most important device first.
   wanted = gpus * ('GPU' in kinds) + [_LOCAL_CPU] * ('CPU' in kinds)
   return [Place(device, cores=tuple(cores)) for device in wanted]
 
@@ -351,7 +351,7 @@ def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
 
 def _remembered(path: pathlib.Path, steps: int,
                 tell: Callable[[str], None]) -> profile_lib.Profile | None:
-  """A profile of at least so many steps; None if there is none."""
+  """A profile of at least this many steps; None if there is none."""
   data = cache.kept(path, tell)
   if data is None:
     return None

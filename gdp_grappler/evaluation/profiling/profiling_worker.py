@@ -265,9 +265,9 @@ def _clocked(step: Callable[[], Any]) -> tuple[float, float]:
 def _median_s(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
   """Of pairs from `_clocked`.
 
-  A process on one core is either at work or kept from it by others: only the
-  steps that nobody disturbed count. Where there are hardly any, what it worked
-  is the best guess at what they would have taken.
+  On one core, other programs may interrupt a process. Only steps without
+  interruption count. If there are hardly any, the processor time of the process
+  is the best estimate.
   """
   wall, cpu = np.array(seconds).T
   if len(setup.cores) != 1 or setup.target:
@@ -346,7 +346,7 @@ def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
 
 def _median_steps_s(steps: list[Callable[[], Any]],
                     setup: Setup) -> list[float]:
-  """Of each, taken in turns, so that whatever disturbs one disturbs all."""
+  """Of each, timed in turns, so that a disturbance affects all of them."""
   for step in steps * 20:
     step()
   turns = [[_clocked(step) for step in steps] for _ in range(100)]

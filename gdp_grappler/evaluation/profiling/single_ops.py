@@ -1,10 +1,10 @@
 """Seconds of the distinct ops of a graph, one at a time.
 
-For cards whose driver tells nothing of kernels (no CUPTI). Ops of one type,
-with the same attributes and inputs of the same types and shapes, are one: its
-copies run behind products that take longer than their launch (`kernel_times`
-has the method). Inputs are made up, but for small integers, such as axes and
-shapes, which are those of the graph.
+This serves cards whose driver does not report kernels (no CUPTI). Ops of one
+type with equal attributes and equal types and shapes of inputs count as one op.
+Copies of the op run behind products that take longer than the launches
+(`kernel_times` explains the method). Inputs are made up, except small integers
+such as axes and shapes, which come from the graph.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gdp_grappler import deadlines
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.graph import op_kinds
 
-# Integers of so many elements are fetched from the graph.
+# Integers with at most this many elements are fetched from the graph.
 _MOST_ELEMENTS = 256
-# Of inputs that are there at a time.
+# Bytes of inputs that are allocated at a time.
 _CHUNK_BYTES = 1 << 30
 _MOST_OF_A_CHUNK = 40
 _COPIES = 16

@@ -1,8 +1,8 @@
-"""What TensorFlow's trace of a step says of the kernels on a card.
+"""Kernels of a card in TensorFlow's trace of a step.
 
-`RunOptions.FULL_TRACE` has the driver's own times of kernels where CUPTI is
-there: as records of the streams of a device, named by the op that launched
-them.
+If CUPTI is available, `RunOptions.FULL_TRACE` has the driver's own times of
+kernels: records of the streams of a device, named by the op that launched the
+kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Sequence
 
 def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
                    device: str) -> dict[str, float]:
-  """Node -> seconds of its kernels in one traced step; {} where none is told.
+  """Node -> seconds of its kernels in one traced step; {} without records.
 
   Args:
     tf: TensorFlow.

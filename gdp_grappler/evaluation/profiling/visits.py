@@ -1,4 +1,4 @@
-"""What the executor spends on ops beside their kernels."""
+"""The time that the executor spends on ops besides their kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of `simulator.cc` over NumPy arrays; the rules are not here."""
+"""The functions of `simulator.cc` over NumPy arrays, without any rules."""
 
 from __future__ import annotations
 
@@ -218,10 +218,10 @@ class PreparedGraph:
 
 
 def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
-  """float64 [K], of so many placements, from that or from one for all.
+  """float64 [K], one ceiling per placement, or the same for all.
 
   Raises:
-    ValueError: there is another number of them, or one is no number.
+    ValueError: their number is wrong, or one is not a number.
   """
   ceilings_s = np.asarray(ceiling_s, np.float64)
   if ceilings_s.shape not in ((), (count,)) or np.isnan(ceilings_s).any():
@@ -281,7 +281,7 @@ class _NativeCluster(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_simulator()
+  lib = native.load(native.Library.SIMULATOR)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
   for name, result, arguments in (('gdp_simulator_create', pointer,
                                    [pointer] * 5), ('gdp_simulator_destroy',

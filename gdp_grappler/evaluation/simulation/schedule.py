@@ -1,4 +1,4 @@
-"""What happens when in a simulated step."""
+"""The events of a simulated step and their times."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ class Simulator(evaluator.Evaluator):
         *self._prepare(graph).run(devices, priorities, self.threads,
                                   orderable_ops, ceilings_s),
         self.cluster.pool_bytes)
-    # Nobody knows what else a step that was broken off would have held.
+    # The memory of a step that stopped at its ceiling is not known.
     return dataclasses.replace(
         prices, valid=prices.valid & (prices.seconds <= ceilings_s))
 

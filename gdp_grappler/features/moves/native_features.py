@@ -206,7 +206,7 @@ class _NativeSchedule(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_moves()
+  lib = native.load(native.Library.MOVES)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
   for name, result, arguments in (('gdp_move_features_count', i32,
                                    []), ('gdp_move_features_create', pointer,

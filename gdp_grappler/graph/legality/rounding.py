@@ -21,7 +21,7 @@ from gdp_grappler.graph import rounding_kinds
 from gdp_grappler.graph.legality import node_types
 
 _CPU, _GPU = map(op_graph.DEVICE_TYPES.index, ('CPU', 'GPU'))
-_UNKNOWN = 'it computes with floats in a way that nobody has looked at'
+_UNKNOWN = 'it computes with floats, and its rounding was not examined'
 
 # Largest whole number up to which a type knows every one, as a power of two.
 _DIGITS = {

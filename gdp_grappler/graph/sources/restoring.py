@@ -59,8 +59,8 @@ def restored(source: source_graph.SourceGraph,
   if done:
     gone = collections.Counter(node.op for node in only_cpus)
     gone.subtract(node.op for node in left)
-    tell(f'{source.name} was read where there was no GPU: {done} ops that '
-         f'Grappler made for CPUs ({_listed(gone)}) are again what a GPU runs.')
+    tell(f'{source.name} was read without a GPU: {done} ops that Grappler made '
+         f'for CPUs ({_listed(gone)}) were restored to what a GPU runs.')
   if left or inside:
     _tell_of_left(source.name, [*left, *inside], tell)
   return source_graph.SourceGraph(source.name, result, source.feeds,
@@ -100,10 +100,10 @@ def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
                   tell: Callable[[str], None]) -> None:
   counts = collections.Counter(node.op for node in left)
   tell(
-      f'{name} was read where there was no GPU: {counts.total()} ops that only '
-      f'CPUs have ({_listed(counts)}) stay on CPU:0, and what they read and '
-      'write travels there and back. Capture the graph on a machine with a '
-      'GPU, or give the model, which is then traced for GPUs.')
+      f'{name} was read without a GPU: {counts.total()} ops that only CPUs '
+      f'have ({_listed(counts)}) stay on CPU:0, and their tensors travel there '
+      'and back. Capture the graph on a machine with a GPU, or give the model, '
+      'which is then traced for GPUs.')
 
 
 def _listed(counts: collections.Counter[str]) -> str:

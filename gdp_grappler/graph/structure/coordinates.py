@@ -12,11 +12,11 @@ import weakref
 
 import numpy as np
 
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph.structure import inheritance
-from gdp_grappler.graph.structure import recurrence
+from gdp_grappler.graph import unique_rows
+from gdp_grappler.graph.structure import label_propagation
+from gdp_grappler.graph.structure import recurrent_parts
 from gdp_grappler.graph.structure import scopes as scopes_lib
 from gdp_grappler.graph.structure import variable_uses
 
@@ -51,7 +51,7 @@ class Coordinates:
       variable: which variable the group uses or holds, by first use.
       repetition: the how manyeth use of that variable it is.
       strand: the part of a layer: what a chain of time steps uses, and what
-        feeds it (`recurrence`).
+        feeds it (`recurrent_parts`).
     names: [C], `NAMES`.
   """
 
@@ -70,7 +70,7 @@ class Coordinates:
 
 
 def of(graph: op_graph.OpGraph) -> Coordinates:
-  """Coordinates of a graph's groups; found once per graph.
+  """Coordinates of a graph's groups, its own or read; read once per graph.
 
   From numbers in the scopes of names, where what has the same variables is
   another time and what has others another layer; and, where there are none,
@@ -81,22 +81,13 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
   """
   known = _known.get(graph)
   if known is None:
-    values = _of_groups(graph, _Reader(graph).read()).astype(np.int32)
+    values = graph.coordinates
+    if values is None:
+      values = _of_groups(graph, _Reader(graph).read())
+    values = np.array(values, np.int32)
     values.setflags(write=False)
     known = _known[graph] = Coordinates(values)
   return known
-
-
-def tell(graph: op_graph.OpGraph, values: np.ndarray) -> None:
-  """Says the coordinates of a graph whose names do not.
-
-  Args:
-    graph: G groups.
-    values: int [G, C], of `NAMES`.
-  """
-  own = np.array(values, np.int32)
-  own.setflags(write=False)
-  _known[graph] = Coordinates(own)
 
 
 class _Reader:
@@ -110,7 +101,8 @@ class _Reader:
     self._scopes = found.take(~constant[found.ops])
     backward = found.backward & ~constant
     reads = variable_uses.reads(graph)
-    self._descent = inheritance.Inheritance(graph, (reads >= 0) | constant)
+    self._descent = label_propagation.Inheritance(graph,
+                                                  (reads >= 0) | constant)
     # Updates have names of their own; they come after gradients, or beside.
     late = self._descent.inherited(np.where(backward, 0, -1)) >= 0
     self._forward = ~late & ~constant & (_leading_to(graph, backward)
@@ -141,8 +133,8 @@ class _Reader:
     layer, segment, variable = (values[:, NAMES.index(name)]
                                 for name in ('layer', 'segment', 'variable'))
     held = self._uses.reads | _constants(self._graph)
-    found = recurrence.strands(self._graph, self._forward, held, layer, segment,
-                               self._uses.variables)
+    found = recurrent_parts.strands(self._graph, self._forward, held, layer,
+                                    segment, self._uses.variables)
     return np.append(found, -1)[variable]
 
   def _enough(self, labels: np.ndarray) -> bool:
@@ -155,7 +147,7 @@ class _Reader:
     Keras numbers calls and layers alike: step 2 of `dense` is 'dense_1', too.
     """
     some = self._using & (labels >= 0)
-    pairs, where = label_rows.distinct(
+    pairs, where = unique_rows.distinct(
         [self._uses.variables[some], labels[some]])
     most = np.zeros(int(pairs[0].max(initial=-1)) + 1, int)
     np.maximum.at(most, pairs[0], np.bincount(where))
@@ -229,7 +221,7 @@ class _Reader:
     if not families.size:
       return families, families
     variables = self._uses.variables[found.ops[rows]]
-    both, where = label_rows.distinct([families, variables])
+    both, where = unique_rows.distinct([families, variables])
     low = np.full(both.shape[1], np.iinfo(int).max)
     high = np.full(both.shape[1], -1)
     np.minimum.at(low, where, members)
@@ -248,7 +240,7 @@ class _Reader:
     own = self._scopes.take(self._scopes.families == family)
     at = own.first(self._graph.num_ops)
     where = np.flatnonzero(self._forward & (at >= 0))
-    pairs, place = label_rows.distinct(
+    pairs, place = unique_rows.distinct(
         [own.siblings[at[where]], own.members[at[where]]])
     label = np.full(self._graph.num_ops, -1)
     label[where] = place
@@ -310,7 +302,7 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
   while len(left.ops):
     first = left.first(num_ops)
     some = np.flatnonzero(first >= 0)
-    _, where = label_rows.distinct(
+    _, where = unique_rows.distinct(
         [result[some], left.families[first[some]], left.members[first[some]]])
     # Ops without an entry at this depth keep their label; it must not be used.
     result[some] = len(result) + where

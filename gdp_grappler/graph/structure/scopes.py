@@ -18,8 +18,8 @@ import re
 
 import numpy as np
 
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import unique_rows
 
 _WRAPPER = re.compile(r'gradients?(_\d+)?|gradient_tape(_\d+)?')
 _ANY_WRAPPER = 'gradient'
@@ -168,7 +168,7 @@ class _Tree:
   def entries(self) -> _Entries:
     """Those of all places so far."""
     families = np.array(self._family, int)
-    pairs, where = label_rows.distinct([families, np.array(self._number, int)])
+    pairs, where = unique_rows.distinct([families, np.array(self._number, int)])
     ends = np.searchsorted(pairs[0], [families, families + 1])
     return _Entries(np.array(self._parents, int), families, where - ends[0],
                     np.array(self._sibling, int), ends[1] - ends[0] > 1)

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import unique_rows
 
 # Hand on a variable's value or handle, under another type or name.
 _READS = op_kinds.HANDED_ON | op_kinds.VIEWS | {'ReadVariableOp', 'Cast'}
@@ -121,7 +121,7 @@ def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
   types = np.unique([graph.op_types[op] for op in first_users],
                     return_inverse=True)[1].reshape(-1)
   return VariableUses(read >= 0, number, repetition, rank[read],
-                      label_rows.distinct([held, types])[1])
+                      unique_rows.distinct([held, types])[1])
 
 
 def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:

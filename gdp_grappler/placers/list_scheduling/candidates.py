@@ -10,10 +10,10 @@ import numpy as np
 from gdp_grappler import cores
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import annealing
-from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import single_device
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.simple import single_device
 
 # How often a proposer is asked, each time with less of what it exceeded.
 _ROUNDS = 4
@@ -40,12 +40,12 @@ def best(
     proposers: From capacities [P] in bytes to devices of groups, int [G].
     beyond: Whether to look beyond them: at each device alone and, where not
       every accelerator can hold all, at what would be faster if it did not
-      exceed a memory, made to fit (`relief`), and at what a short local search
-      makes of the best.
+      exceed a memory, made to fit (`memory_repair`), and at what a short local
+      search makes of the best.
     tight: Further proposers for where not every accelerator can hold all.
   """
   deadline = problem.deadline()
-  found = found_lib.Found(problem)
+  found = priced_placements.PricedPlacements(problem)
   _ask(problem, proposers, found, deadline)
   if beyond:
     alone = found.see(single_device.on_each(problem))
@@ -61,7 +61,8 @@ def best(
 
 
 def _ask(problem: placer_lib.Problem, proposers: Sequence[Proposer],
-         found: found_lib.Found, deadline: deadlines.Deadline) -> None:
+         found: priced_placements.PricedPlacements,
+         deadline: deadlines.Deadline) -> None:
   """Shows what all propose, some of them several times."""
   room = problem.cluster.pool_bytes
   asked = [(propose, room.astype(float)) for propose in proposers]

@@ -6,10 +6,10 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import reservations
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
+from gdp_grappler.placers.search.memory import memory_estimate
 
 _PUBLISHED = proposals.Bundles()
 _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
@@ -54,7 +54,7 @@ class MTopoPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     shared = proposals.Proposals(problem)
-    all_bytes = reservations.group_bytes(problem.graph, share=1.)
+    all_bytes = memory_estimate.group_bytes(problem.graph, share=1.)
     if self.published:
       return candidates.best(problem,
                              [_proposer(shared, _PUBLISHED, False, all_bytes)],

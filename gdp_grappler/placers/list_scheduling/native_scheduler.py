@@ -316,7 +316,7 @@ class _Machines(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_list_scheduler()
+  lib = native.load(native.Library.LIST_SCHEDULER)
   pointer, i32 = ctypes.c_void_p, ctypes.c_int32
   real = ctypes.c_double
   labels = [i32, i32, *[pointer] * 4, real, pointer]

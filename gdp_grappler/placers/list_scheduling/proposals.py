@@ -9,11 +9,11 @@ import threading
 import numpy as np
 
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import reservations
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
+from gdp_grappler.placers.search.memory import memory_estimate
 
 # Ops, and ops times devices, above which a problem is large: placers try fewer
 # ways.
@@ -94,9 +94,10 @@ class Proposals:
 
   @functools.cached_property
   def group_bytes(self) -> np.ndarray:
-    """float64 [G], memory to set aside; see `reservations`."""
+    """float64 [G], memory to set aside; see `memory_estimate`."""
     graph = self.problem.graph
-    return reservations.group_bytes(graph, reservations.alive_share(graph))
+    return memory_estimate.group_bytes(graph,
+                                       memory_estimate.alive_share(graph))
 
   def tasks(self, bundles: Bundles) -> task_graph.TaskGraph:
     """Tasks and bundles; from several threads at once."""

@@ -40,10 +40,12 @@ class TaskGraph:
 
   @property
   def num_tasks(self) -> int:
+    """Number of tasks."""
     return len(self.seconds)
 
   @property
   def num_bundles(self) -> int:
+    """Number of bundles."""
     return len(self.allowed)
 
   def bundle_sums(self, by_group: np.ndarray) -> np.ndarray:

@@ -15,9 +15,9 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import priced_placements
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
@@ -223,9 +223,9 @@ def best(
 
   One that fits into memory beats one that does not. Where the fastest does not
   fit, memory is shared out as well, then memory alone; and parts of what would
-  be faster move until it fits (`relief`), which takes least from devices that
-  are almost large enough. Each device alone is looked at, too, and if nothing
-  fits even so, what a local search makes of the best. When
+  be faster move until it fits (`memory_repair`), which takes least from
+  devices that are almost large enough. Each device alone is looked at, too, and
+  if nothing fits even so, what a local search makes of the best. When
   `Problem.time_budget_s` is over, no further round begins.
 
   Args:
@@ -251,7 +251,7 @@ class _Judge:
   def __init__(self, problem: placer_lib.Problem,
                deadline: deadlines.Deadline) -> None:
     self._problem, self._deadline = problem, deadline
-    self.found = found_lib.Found(problem)
+    self.found = priced_placements.PricedPlacements(problem)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
   def see(self, proposals: Iterable[Proposal]) -> Proposal:
@@ -274,11 +274,7 @@ class _Judge:
 
 def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G, D]."""
-  graph = problem.graph
-  return np.stack([
-      np.bincount(graph.groups, column, graph.num_groups)
-      for column in problem.busy_seconds.T
-  ], axis=1)
+  return problem.graph.group_sums(problem.busy_seconds)
 
 
 def _counts(most: int) -> list[int]:

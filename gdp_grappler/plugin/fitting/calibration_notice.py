@@ -1,6 +1,7 @@
 """Tells once that cards of this machine were never calibrated.
 
-Nothing is measured unasked: a calibration has the card for half a minute.
+Nothing is measured unasked, because a calibration occupies the card for half a
+minute.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from gdp_grappler.plugin import notices
 
 
 def tell_once(source: nvml.Source | None = None) -> None:
-  """Says so of the devices of this process, if it is so.
+  """Tells the user about uncalibrated devices of this process.
 
   Args:
-    source: Who tells about cards; by default NVML.
+    source: The source of data about cards; by default NVML.
   """
   try:
     titles = local_devices.uncalibrated(source)
@@ -24,5 +25,5 @@ def tell_once(source: nvml.Source | None = None) -> None:
   for title in titles:
     notices.say_once(
         f'{title} was never calibrated: steps are priced by its data sheet. '
-        '`gdp calibrate`, half a minute, would have them priced by what this '
-        'card does')
+        'Run `gdp calibrate` (half a minute) to price them by measurements of '
+        'this card')

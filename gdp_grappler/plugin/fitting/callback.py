@@ -1,4 +1,4 @@
-"""`gdp_grappler.PlacementCallback`: what placement did for a fit, by epoch."""
+"""`gdp_grappler.PlacementCallback`: what placement does for a fit, by epoch."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PlacementCallback:
     """Of the interface."""
 
   def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-    """Of the interface: starts the clock anew."""
+    """Of the interface: restarts the clock."""
     del epoch, logs
     self._clock = _StepClock()
 

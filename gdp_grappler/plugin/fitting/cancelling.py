@@ -1,7 +1,7 @@
-"""Calls that are cancelled by what runs within them.
+"""Calls that code within them can cancel.
 
-TensorFlow keeps the manager of such calls for the whole process: what other
-threads call meanwhile would be cancelled, too. Here it is of one thread.
+TensorFlow has one cancellation manager per process: to cancel one call would
+also cancel the calls of other threads. Here each thread has its own manager.
 """
 
 from __future__ import annotations

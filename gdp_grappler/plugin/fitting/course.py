@@ -1,4 +1,4 @@
-"""How far the step of a model has come under one option."""
+"""The progress of planning and timing the step of a model, under one option."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Course:
     return self.is_decided and not self.way.is_placed
 
   def enter(self, way: ways.Way) -> None:
-    """Steps run this way from now on, and their times begin anew."""
+    """From now on steps run this way, with times of their own."""
     self.way = way
     is_clustered = way is ways.Way.CLUSTERS
     self.timing = (guard.Timing(guard.WARM_UP_OF_CLUSTERS)
@@ -145,9 +145,10 @@ def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:
     return f'{said}; stays with XLA, as Keras chose'
   if is_asked_for:
     return ''
-  return (f'{plan.describe()}; all the same it stays with XLA, as Keras chose: '
-          'it draws random numbers from streams, which begin anew where a step '
-          'is placed, so that it is not tried')
+  return (
+      f'{plan.describe()}; it stays with XLA, as Keras chose, and is not '
+      'tried placed: it draws random numbers from streams, which would begin '
+      'anew')
 
 
 def _comparison(plan: plan_lib.Plan, has_xla: bool,

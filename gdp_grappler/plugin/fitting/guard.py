@@ -6,12 +6,13 @@ import statistics
 import time
 from typing import Any, Callable
 
-# Of steps that are not counted, and that are: the first ones build kernels.
+# Steps that are not counted, because the first ones build kernels.
 _WARM_UP = 2
-# XLA compiles a cluster when it runs for the second time.
+# The same with XLA, which compiles a cluster when it runs for the second time.
 WARM_UP_OF_CLUSTERS = 3
 _STEPS = 5
-# Slow steps differ less from each other, and cost the user more.
+# The fewest steps that are counted. Slow steps differ less from each other and
+# cost the user more, so few are enough.
 _FEWEST_STEPS = 3
 _ENOUGH_S = 10.
 
@@ -31,16 +32,19 @@ class Timing:
 
   @property
   def is_done(self) -> bool:
+    """Whether enough steps were timed."""
     count = len(self._seconds)
     return count >= _STEPS or (count >= _FEWEST_STEPS and
                                sum(self._seconds) > _ENOUGH_S)
 
   @property
   def median_s(self) -> float:
+    """Seconds of the step in the middle."""
     return statistics.median(self._seconds)
 
   @property
   def steps(self) -> int:
+    """How many steps were timed."""
     return len(self._seconds)
 
   @property

@@ -1,11 +1,11 @@
-"""Exchanges what two eager tensors refer to.
+"""Exchanges the resources that two eager tensors refer to.
 
-Whoever works with a variable holds the tensor with its handle: traced functions
-have captured it, and there is no list of them. So the tensor stays, and another
-resource is put into it; then all who hold it mean the new one, and a function
-that is called next is instantiated for its device. TensorFlow has no call for
-that. The field is found by asking TensorFlow for its content, not by counting
-bytes, and where it is not found nothing is touched.
+Code that uses a variable holds the tensor with its handle, for example as a
+capture of a traced function, and no list of these holders exists. So the tensor
+stays and gets another resource. All holders then use the new resource, and a
+function that is called next is instantiated for its device. TensorFlow has no
+API for this. The field of the tensor is found by its content, which TensorFlow
+tells, and not by an offset in bytes. If it is not found, nothing is changed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def exchange(first: Any, second: Any) -> None:
   other = content and _field(second, content)
   if one is None or other is None:
     raise ValueError('This is no eager tensor as TensorFlow lays it out.')
-  # The interpreter's lock is held: nobody reads one of them in between.
+  # The interpreter's lock is held: no thread can read one of them between.
   one.value, other.value = other.value, one.value
 
 

@@ -1,4 +1,4 @@
-"""What Keras calls for a step, told to the pass and explained to the user."""
+"""The function that Keras calls for a step, as the pass and the user see it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from tensorflow.python.eager import context
 
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import option
-from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
-from gdp_grappler.plugin.fitting import feed
+from gdp_grappler.plugin.fitting import batch_sizes
 
-# Of an option that was never looked at.
+# Stands for an option that was never read.
 _UNSEEN = object()
 _LOCAL = '/job:localhost/'
 
@@ -70,11 +70,11 @@ class KerasFunction:
       works = option.connect()
       self._switch(_with_choice(value) if works else None)
       self._seen = value
-      self._batch_size = feed.size_of(args[0])
+      self._batch_size = batch_sizes.size_of(args[0])
     if self._settings is None:
       return self._stock(*args)
     with batches.assumed(self._batch_size):
-      result = running.run(self, self._run, *args)
+      result = current_call.run(self, self._run, *args)
     if not self.was_told:
       self._explain()
     return result
@@ -82,13 +82,13 @@ class KerasFunction:
   def __getattr__(self, name: str) -> Any:
     return getattr(self._function, name)
 
-  def task(self, query: Any) -> running.Optimize | None:
-    """As `running.Call` says: nothing special."""
+  def task(self, query: Any) -> current_call.Optimize | None:
+    """As `current_call.Call` says: nothing special."""
     del query
     return None
 
   def decided(self) -> None:
-    """As `running.Call` says: nothing to do."""
+    """As `current_call.Call` says: nothing to do."""
 
   @property
   def is_compiled_by_keras(self) -> bool:

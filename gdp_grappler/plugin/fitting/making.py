@@ -1,9 +1,9 @@
-"""Where variables come into being when a card cannot hold them all.
+"""Where variables are created if a card cannot hold them all.
 
-A plan is found in the first call of `fit`, and variables move then. What is
-made on GPU:0 before that has to fit there, or nobody gets so far: so where
-memory is short, it is made on the host. Optimizers of Keras 3 make their slots
-where the weights are.
+The first call of `fit` finds a plan, and only then do variables move. Variables
+that are created on GPU:0 before that call must fit there. If memory is short,
+they are therefore created on the host. Optimizers of Keras 3 create their slots
+beside the weights.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
-# Beside the weights: two slots each, as Adam has them, and a gradient. An
-# optimizer does not tell how many it is going to make.
+# Besides a weight: two slots, as Adam has them, and a gradient. An optimizer
+# does not tell the number of its slots beforehand.
 _PER_WEIGHT = 3
-# An initial value and what it is made from, beside the variable.
+# While a variable is created, its initial value and the source of this value
+# exist beside it.
 _WHILE_MADE = 3
 
 
@@ -92,7 +93,7 @@ def _wrap_variables(module: Any) -> None:
       stock(self, initializer)
       return
     notices.say_once('GPU:0 has no room for all weights: some are made on the '
-                     'host; fit moves them to where they will be')
+                     'host, and fit moves them to their devices')
     with made_on_host():
       stock(self, initializer)
 
@@ -121,14 +122,14 @@ def _make_room(variables: Sequence[Any]) -> None:
   here = [v for v in variables if _device(v) == _CARD]
   if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
     return
-  from gdp_grappler.plugin.fitting import relocation
-  free = relocation.movable(v.value for v in here)
+  from gdp_grappler.plugin.fitting import variable_moves
+  free = variable_moves.movable(v.value for v in here)
   if len(free) < len(here):
     return  # Weights of other strategies, or those that a dataset reads.
   notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
-                   'and slots wait on the host; fit moves them to where they '
-                   'will be')
-  relocation.move((v, _HOST) for v in free)
+                   'and slots wait on the host, and fit moves them to their '
+                   'devices')
+  variable_moves.move((v, _HOST) for v in free)
 
 
 def _device(variable: Any) -> str:
@@ -168,11 +169,11 @@ def left_bytes() -> int | None:
 @functools.lru_cache(maxsize=8)
 def _room_bytes(settings: settings_lib.Settings,
                 names: tuple[str, ...]) -> int | None:
-  """What plans may use of GPU:0; None where nobody knows."""
-  from gdp_grappler.plugin import network
+  """The memory of GPU:0 that plans may use; None if unknown."""
+  from gdp_grappler.plugin import task_links
   try:
-    cluster = network.KNOWN.cluster(settings.cluster, names,
-                                    settings.max_memory)
+    cluster = task_links.KNOWN.cluster(settings.cluster, names,
+                                       settings.max_memory)
     card = cluster.device_index(_CARD_LABEL)
   except errors.GdpError:
     return None  # A step that is placed says what is wrong.

@@ -15,25 +15,25 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import decisions
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
 
 # Grappler rewrites a step a little differently when its variables are on other
-# devices. With more unknown ops than that it is another step.
+# devices. A step with a larger share of unknown ops is another step.
 _LARGEST_UNKNOWN_SHARE = .1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plan:
-  """Where a step and its variables are to go.
+  """The devices of a step and of its variables.
 
   Attributes:
     devices: Full device by the name of a node.
     moves: Variables and the full names of their devices.
-    outcome: What the optimizer said.
-    has_streams: Whether the step draws random numbers from streams that begin
-      anew with every instantiation.
+    outcome: The optimizer's decision.
+    has_streams: Whether the step draws random numbers from streams that
+      restart with every instantiation.
     function: What TensorFlow calls the step.
     graph: The step's serialized GraphDef; b'' where no variable moves.
   """
@@ -47,6 +47,7 @@ class Plan:
 
   @property
   def moved_bytes(self) -> int:
+    """Bytes of the variables that move."""
     return sum(
         v.dtype.size * (v.shape.num_elements() or 0) for v, _ in self.moves)
 
@@ -142,8 +143,8 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return decisions.optimize(source, settings)
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
-                                  settings.max_memory)
+  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                     settings.max_memory)
   graph = step_lib.of_source(source, cluster, live=True).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(

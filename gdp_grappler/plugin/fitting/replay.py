@@ -1,4 +1,4 @@
-"""Batches that are given once more, to a call that was cancelled."""
+"""Batches that are given a second time, to a call that was cancelled."""
 
 from __future__ import annotations
 

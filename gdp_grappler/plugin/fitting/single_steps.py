@@ -1,8 +1,8 @@
 """The steps of a call one by one, where Keras would put them into a loop.
 
 With `steps_per_execution` above 1 a call of the train function is a loop of
-steps. A loop is one group, so that nothing in it could be placed. Keras 3 makes
-no loop of batches that come from Python.
+steps. A loop is one group, so nothing inside could be placed. Keras 3 makes no
+loop if the batches come from Python.
 """
 
 from __future__ import annotations

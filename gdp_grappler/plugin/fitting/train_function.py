@@ -1,17 +1,17 @@
 """The train function of Keras, planned in its first call.
 
-In the first call the pass sees the step and has it planned with all variables
-free. Then the variables move, and the next instantiation of the function, which
-TensorFlow makes because they are on other devices, follows the plan. Either the
-first call is cancelled before anything of it runs, or, under the guard, the
-first steps run as they were, and then placed, and the faster way stays.
+In the first call the pass sees the step and plans it with all variables free.
+Then the variables move. TensorFlow instantiates the function again for the new
+devices, and this instance follows the plan. Without the guard the first call is
+cancelled before any op runs. With the guard the first steps run as they were
+and then placed, and the faster way stays.
 
-Where Keras has the step compiled by XLA, another function is made that is not.
-Its first call is planned and always cancelled; what the user gets from that
-call is computed by XLA. What may be faster is timed after that (`ways`).
+If Keras compiles the step by XLA, a second function without XLA is made. Its
+first call is planned and always cancelled, and XLA computes the result that the
+user gets from this call. Later steps time each way that may be faster (`ways`).
 
-Where Keras puts several steps into a call, they are planned and placed one by
-one; while they are not placed, the loop that Keras made of them runs.
+If Keras puts several steps into a call, they are planned and placed one by one.
+As long as they are not placed, Keras' own loop runs.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import outcome as outcome_lib
-from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import course as course_lib
+from gdp_grappler.plugin.fitting import fit_link_timing
 from gdp_grappler.plugin.fitting import keras_function
-from gdp_grappler.plugin.fitting import network_timing
 from gdp_grappler.plugin.fitting import plan as plan_lib
-from gdp_grappler.plugin.fitting import relocation
 from gdp_grappler.plugin.fitting import replay
 from gdp_grappler.plugin.fitting import single_steps
+from gdp_grappler.plugin.fitting import variable_moves
 from gdp_grappler.plugin.fitting import ways
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._undo()
     if settings is None:
       return
-    if network.is_own(settings.cluster):
-      network_timing.time_once()
+    if task_links.is_own(settings.cluster):
+      fit_link_timing.time_once()
       calibration_notice.tell_once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
@@ -178,7 +178,7 @@ class TrainFunction(keras_function.KerasFunction):
 
   # What the pass is told.
 
-  def task(self, query: library.Query) -> running.Optimize | None:
+  def task(self, query: library.Query) -> current_call.Optimize | None:
     """Plans the step, follows the plan, or leaves it alone."""
     concrete = captures.concrete_functions(self._function).get(query.graph_id)
     if concrete is None:
@@ -212,7 +212,8 @@ class TrainFunction(keras_function.KerasFunction):
     """On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
     free = {
-        id(v) for v in relocation.movable(received.values(), self._steps.model)
+        id(v)
+        for v in variable_moves.movable(received.values(), self._steps.model)
     }
     plan = plan_lib.make(source, settings,
                          {i: v for i, v in received.items() if id(v) in free},
@@ -255,8 +256,8 @@ class TrainFunction(keras_function.KerasFunction):
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
     """Whether to time steps.
 
-    Not if it changed numbers: streams of random numbers would begin anew. Nor
-    where steps as they were would run out of memory.
+    Not if it changed numbers: streams of random numbers would restart. Nor if
+    steps without placement would run out of memory.
     """
     return (self._settings is not None and self._settings.times_steps and
             plan.changes and not plan.has_streams and plan.outcome.fitted)
@@ -369,7 +370,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = tuple((v, v.device) for v, _ in self._course.plan.moves)
     self.is_placed = True
     try:
-      relocation.move(self._course.plan.moves)
+      variable_moves.move(self._course.plan.moves)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
       self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
@@ -381,7 +382,7 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _undo(self) -> None:
     self.is_placed = False
-    relocation.move(self._origins)
+    variable_moves.move(self._origins)
     self._origins = ()
 
 

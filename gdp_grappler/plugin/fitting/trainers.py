@@ -1,4 +1,4 @@
-"""Wraps what makes the functions of Keras' `fit`, `evaluate` and `predict`."""
+"""Wraps the factories of Keras' `fit`, `evaluate` and `predict` functions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import functools
 from typing import Any, Callable
 import weakref
 
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import running
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
-from gdp_grappler.plugin.fitting import feed
+from gdp_grappler.plugin.fitting import batch_sizes
 
 _MARK = '_gdp_wrapped'
-# The module and the class that make train functions.
+# Module and class of the objects that make train functions.
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
 _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
-# By id of a model: what it was last trained by, while that lives. A model that
-# is compiled anew forgets it.
+# By id of a model: the train function of its last training. A model that is
+# compiled anew forgets it.
 _last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
@@ -29,7 +29,7 @@ def install() -> None:
   import wrapt
   for module, name in _TRAINERS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
-  feed.watch()
+  batch_sizes.watch()
   xla.watch_functions(_tell_of_xla)
 
 
@@ -124,7 +124,7 @@ def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
 
 def _tell_of_xla(function: str) -> None:
   """Says that a function is one op by its user's choice."""
-  call = running.current()
+  call = current_call.current()
   if not _places() or getattr(call, 'is_compiled_by_keras', False):
     return
   notices.say_once(

@@ -1,6 +1,7 @@
-"""Ways to run a step: which of them are tried, and which stays.
+"""Ways to run a step: which of them are tried, and which one stays.
 
-Pure: it is told what was predicted and measured, and runs nothing.
+This module is pure: its input is predictions and measurements, and it runs
+nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import dataclasses
 import enum
 from typing import Mapping
 
-# Compiling them takes the user's time.
+# The least predicted gain for which clusters are compiled, because compiling
+# takes the user's time.
 _LEAST_GAIN_OF_CLUSTERS = .05
 
 
@@ -57,8 +59,8 @@ class Comparison:
 
     Args:
       baseline: As Keras would run it: `XLA` or `AS_IT_WAS`.
-      predicted_s: Of a step, by `AS_IT_WAS` and `PLACED`; what is missing is
-        tried whatever it may take.
+      predicted_s: Of a step, by `AS_IT_WAS` and `PLACED`; a way without a
+        prediction is always tried.
       compile_budget_s: Clusters are not tried if XLA took longer to compile the
         whole step.
     """
@@ -145,7 +147,7 @@ class Comparison:
             "otherwise than TensorFlow's kernels")
 
   def in_short(self) -> str:
-    """What stays, for somebody who has read the figures."""
+    """The way that stays, for a reader who knows the figures."""
     if self.best is Way.AS_IT_WAS and self.baseline is self.best:
       return 'left as it was, which was measured to be as fast as placed'
     return f'{self._verdict()}; it was measured before'

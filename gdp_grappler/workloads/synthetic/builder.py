@@ -35,10 +35,12 @@ class Tensor(NamedTuple):
 
   @property
   def elements(self) -> int:
+    """How many numbers it holds."""
     return self.rows * self.columns
 
   @property
   def shape(self) -> tuple[int, int]:
+    """As TensorFlow writes it in an attribute."""
     return self.rows, self.columns
 
 

@@ -23,7 +23,7 @@ class Config:
     learning_rate: Of Adam; it falls as half a cosine over all rounds.
     last_rate: Share of it that is left at the end.
     warm: Steps in which it rises at first.
-    patience: See `lesson.Lesson.target`.
+    patience: See `example.Example.target`.
     network: Sizes of the network.
     teacher: What is drawn, and how it is answered.
   """

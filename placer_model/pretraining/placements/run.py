@@ -33,9 +33,9 @@ from gdp_grappler.processes import local_team
 from placer_model import export
 from placer_model.pretraining import rounds
 from placer_model.pretraining.placements import config as config_lib
-from placer_model.pretraining.placements import exam as exam_lib
-from placer_model.pretraining.placements import lesson as lesson_lib
-from placer_model.pretraining.placements import pupil as pupil_lib
+from placer_model.pretraining.placements import evaluation
+from placer_model.pretraining.placements import example
+from placer_model.pretraining.placements import student
 from placer_model.pretraining.placements import teacher
 from placer_model.training import checkpoints
 
@@ -84,7 +84,7 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
     JobError: an answer was not found.
   """
   machines = machines or local_team.Here(1)
-  exams = {name: exam_lib.Exam(step) for name, step in held_out.items()}
+  exams = {name: evaluation.Evaluation(step) for name, step in held_out.items()}
   with machines.team(_TEACHER, options.config.teacher) as team:
     run = _Run(options, team, tell)
     last = options.config.rounds
@@ -113,7 +113,7 @@ class _Run:
     self._options, self._dir = options, options.model_dir
     self._team = team
     config = options.config
-    self._pupil = pupil_lib.Pupil(config.network.replace(seed=options.seed),
+    self._pupil = student.Student(config.network.replace(seed=options.seed),
                                   config.learning_rate, config.patience)
     # In the checkpoint with the weights: no round is lost or done twice.
     self._lines = tf.Variable('[]', dtype=tf.string)
@@ -126,21 +126,21 @@ class _Run:
     self.curve: Curve = json.loads(self._lines.numpy())
     self._lessons = [
         lesson for number in range(len(self.curve))
-        for lesson in lesson_lib.load(self._dir / _lesson_name(number))
+        for lesson in example.load(self._dir / _lesson_name(number))
     ]
 
-  def round(self, exams: Mapping[str, exam_lib.Exam]) -> dict[str, Any]:
+  def round(self, exams: Mapping[str, evaluation.Evaluation]) -> dict[str, Any]:
     """Draws, tests, learns and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
     path = self._dir / _lesson_name(number)
     if not path.exists():
-      lesson_lib.save(
+      example.save(
           path,
           rounds.drawn(self._team, config.problems, self._options.seed, number))
-    fresh = lesson_lib.load(path)
+    fresh = example.load(path)
     line: dict[str, Any] = {
         'round': number, 'lessons': len(fresh),
-        'foretold': exam_lib.agreement(self._pupil, fresh, config.patience)
+        'foretold': evaluation.agreement(self._pupil, fresh, config.patience)
     }
     self._lessons += fresh
     rng = np.random.default_rng((self._options.seed, number, 1))

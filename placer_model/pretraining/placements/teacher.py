@@ -14,17 +14,17 @@ import numpy as np
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import annealing_placer as starts_lib
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import local_search as starts_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers import structured
+from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
-from placer_model.pretraining.placements import lesson as lesson_lib
+from placer_model.pretraining.placements import example
 from placer_model.training import environment as environment_lib
-from placer_model.training import twins
+from placer_model.training import equal_devices
 
 # Who is asked; of all placements by coordinates so many are priced, the most
 # promising.
@@ -50,15 +50,14 @@ class TeacherConfig:
 
 
 def make(
-    config: TeacherConfig
-) -> Callable[[jobs_lib.Call], lesson_lib.Lesson | None]:
+    config: TeacherConfig) -> Callable[[jobs_lib.Call], example.Example | None]:
   """What draws a problem and answers it, given a seed; see `job_worker`."""
   job_worker.alone()
   return lambda job: draw(config, np.random.default_rng(job.arguments))
 
 
 def draw(config: TeacherConfig,
-         rng: np.random.Generator) -> lesson_lib.Lesson | None:
+         rng: np.random.Generator) -> example.Example | None:
   """A drawn problem and its answers; None if nothing is to be decided."""
   drawn = synthetic.draw(rng, config.drawn)
   problem = problem_of(drawn.step, int(rng.integers(1 << 31)), 1)
@@ -68,7 +67,7 @@ def draw(config: TeacherConfig,
 
 def answered(problem: placer_lib.Problem, known: np.ndarray,
              config: TeacherConfig,
-             rng: np.random.Generator) -> lesson_lib.Lesson | None:
+             rng: np.random.Generator) -> example.Example | None:
   """The answers among placements by coordinates.
 
   Args:
@@ -140,7 +139,7 @@ def _decisions(environment: environment_lib.Environment,
 
 def _lesson(environment: environment_lib.Environment,
             trials: environment_lib.Trials,
-            config: TeacherConfig) -> lesson_lib.Lesson:
+            config: TeacherConfig) -> example.Example:
   """The best of what was priced that differ by much."""
   ranking = np.argsort(trials.step_time_s, kind='stable')
   best_s = max(float(trials.step_time_s[ranking[0]]), 1e-30)
@@ -154,6 +153,6 @@ def _lesson(environment: environment_lib.Environment,
     if all((row != other).mean() > _DIFFERS for other in answers):
       answers.append(row)
       excess.append(over)
-  sets = twins.twins(environment.cluster, environment.allowed)
-  return lesson_lib.Lesson(environment.features, np.stack(answers),
-                           np.array(excess, np.float32), tuple(sets))
+  sets = equal_devices.twins(environment.cluster, environment.allowed)
+  return example.Example(environment.features, np.stack(answers),
+                         np.array(excess, np.float32), tuple(sets))

@@ -2,14 +2,13 @@
 
 A user's program: it imports nothing of ours.
 
-  python hosts.py MODE LOOPBACK_LIBRARY
+  python hosts.py MODE ADDRESS ADDRESS PROCESS
+
+The process is that of the second host, a TensorFlow server.
 """
 
-import contextlib
 import os
-import pathlib
-import socket
-import subprocess
+import signal
 import sys
 import time
 
@@ -21,35 +20,6 @@ v1 = tf.compat.v1
 # Everything is on every device, whatever that costs.
 _SPREAD = {'placer': 'round_robin', 'keep_best': False, 'guard': False}
 _LAYERS, _UNITS, _BATCH, _STEPS = 6, 16, 8, 6
-
-
-@contextlib.contextmanager
-def servers(loopback):
-  """Two of them, each a process; yields addresses and processes."""
-  held = []
-  for _ in range(2):
-    port = socket.socket()
-    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    port.bind(('127.0.0.1', 0))
-    held.append(port)
-  addresses = [f'127.0.0.1:{port.getsockname()[1]}' for port in held]
-  code = str(pathlib.Path(__file__).with_name('host_server.py'))
-  environment = {
-      **os.environ, 'TF_GRPC_REUSE_PORT': '1', 'LD_PRELOAD': loopback
-  }
-  running = [
-      subprocess.Popen([sys.executable, code, ','.join(addresses),
-                        str(task)], env=environment, stdin=subprocess.PIPE,
-                       stdout=subprocess.PIPE) for task in range(2)
-  ]
-  try:
-    for server in running:
-      assert server.stdout.readline() == b'serving\n'
-    yield addresses, running
-  finally:
-    for server in running:
-      server.kill()
-      server.wait()
 
 
 def numbers(*shape):
@@ -133,14 +103,13 @@ def both(train, *args):
   }
 
 
-def killed(addresses, running):
+def killed(addresses, process):
   """What a fit says when a host dies; the next one has the other host."""
   tf.config.experimental_connect_to_host(addresses)
 
   def kill(steps):
     if steps == _STEPS:
-      running[1].kill()
-      running[1].wait()
+      os.kill(process, signal.SIGKILL)
 
   start = time.perf_counter()
   try:
@@ -153,33 +122,33 @@ def killed(addresses, running):
   return {'error': ''}
 
 
-def main(mode, loopback):
-  with servers(loopback) as (addresses, running):
-    results = {}
-    spec = tf.train.ClusterSpec({'worker': addresses})
-    if mode == 'session':
-      results = both(session, f'grpc://{addresses[0]}')
-    elif mode == 'killed':
-      results = killed(addresses, running)
-    elif mode == 'left':
-      tf.config.experimental_connect_to_host(addresses[:1])
-      results = both(fit)
-    elif mode == 'host':
-      tf.config.experimental_connect_to_host(addresses)
+def main(mode, *hosts):
+  addresses, process = list(hosts[:2]), int(hosts[2])
+  results = {}
+  spec = tf.train.ClusterSpec({'worker': addresses})
+  if mode == 'session':
+    results = both(session, f'grpc://{addresses[0]}')
+  elif mode == 'killed':
+    results = killed(addresses, process)
+  elif mode == 'left':
+    tf.config.experimental_connect_to_host(addresses[:1])
+    results = both(fit)
+  elif mode == 'host':
+    tf.config.experimental_connect_to_host(addresses)
+    results = {'fit': both(fit)}
+  elif mode == 'scope':
+    tf.config.experimental_connect_to_host(addresses)
+    with tf.device('/job:worker/task:1'):
       results = {'fit': both(fit)}
-    elif mode == 'scope':
-      tf.config.experimental_connect_to_host(addresses)
-      with tf.device('/job:worker/task:1'):
-        results = {'fit': both(fit)}
-    elif mode == 'cluster':
-      tf.config.experimental_connect_to_cluster(spec)
-      results = {'fit': both(fit), 'function': both(call)}
-    else:
-      tf.config.experimental_connect_to_cluster(
-          tf.distribute.cluster_resolver.SimpleClusterResolver(
-              spec, master=f'grpc://{addresses[0]}', rpc_layer='grpc'))
-      results = {'fit': both(fit), 'function': both(call)}
-    common.set_option(False)
+  elif mode == 'cluster':
+    tf.config.experimental_connect_to_cluster(spec)
+    results = {'fit': both(fit), 'function': both(call)}
+  else:
+    tf.config.experimental_connect_to_cluster(
+        tf.distribute.cluster_resolver.SimpleClusterResolver(
+            spec, master=f'grpc://{addresses[0]}', rpc_layer='grpc'))
+    results = {'fit': both(fit), 'function': both(call)}
+  common.set_option(False)
   common.finish(**results)
 
 

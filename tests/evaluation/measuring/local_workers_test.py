@@ -10,13 +10,18 @@ import textwrap
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler import native
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_workers
 from helpers import fresh
 from helpers import processes
+from helpers import warm
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
+# Of a parent; so they are forks of one like it.
+_LIKE_THEIRS = fresh.environment(GDP_DISABLE='1',
+                                 LD_PRELOAD=str(native.LOOPBACK_PATH))
 
 
 @pytest.fixture(name='workers', scope='module')
@@ -116,7 +121,8 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
   (tmp_path / 'tensorflow.py').write_text('raise OSError("no such luck")')
   monkeypatch.syspath_prepend(tmp_path)
   before = processes.children(os.getpid())
-  with pytest.raises(errors.MeasurementError, match='no such luck') as raised:
+  with (warm.cold(), pytest.raises(errors.MeasurementError,
+                                   match='no such luck') as raised):
     local_workers.LocalWorkers(2)
   assert '\n' not in str(raised.value)
   assert processes.children(os.getpid()) == before
@@ -125,7 +131,7 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
 
 @pytest.mark.parametrize('kind', [signal.SIGKILL, signal.SIGINT])
 def test_they_end_with_their_parent(kind):
-  program = textwrap.dedent('''
+  program = warm.MARK + textwrap.dedent('''
       import signal
       from gdp_grappler.evaluation.measuring import local_workers
       # Whoever runs the tests in the background has it ignored.
@@ -136,7 +142,7 @@ def test_they_end_with_their_parent(kind):
       ''')
   with subprocess.Popen([sys.executable, '-c', program], text=True,
                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                        env=fresh.environment()) as parent:
+                        env=_LIKE_THEIRS) as parent:
     pids = [int(word) for word in parent.stdout.readline().split()]
     assert len(pids) == 2 and all(processes.runs(p) for p in pids)
     parent.send_signal(kind)

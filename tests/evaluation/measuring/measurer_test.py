@@ -28,6 +28,7 @@ from gdp_grappler.processes import messages
 from helpers import fresh
 from helpers import measured
 from helpers import processes
+from helpers import warm
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
@@ -259,7 +260,7 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
   path = tmp_path / 'measured.endless.pb'
   path.write_bytes(source.to_meta_graph().SerializeToString())
   # Whoever runs the tests in the background may have Ctrl-C ignored.
-  program = textwrap.dedent(f'''
+  program = warm.MARK + textwrap.dedent(f'''
       import signal
       signal.signal(signal.SIGINT, signal.default_int_handler)
       from gdp_grappler.cluster import local_devices, placement
@@ -273,8 +274,10 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
       measurer.Measurer(source, cluster).evaluate(
           graph, placement.Placement([0] * graph.num_ops, cluster))
       ''')
+  # The worker is a fork of the parent's, which is like it.
   parent = subprocess.Popen([sys.executable, '-c', program],
-                            env=fresh.environment(), stderr=subprocess.DEVNULL)
+                            env=fresh.environment(GDP_DISABLE='1'),
+                            stderr=subprocess.DEVNULL)
   with parent:
     try:
       worker = _worker(parent)
@@ -291,12 +294,9 @@ def _worker(parent):
   found = []
 
   def is_there():
-    # It may have other children for a moment.
     for child in processes.children(parent.pid):
       with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        folder = pathlib.Path(f'/proc/{child}')
-        if ('measuring_worker' in (folder / 'cmdline').read_text() and
-            len(list((folder / 'task').iterdir())) > 4):
+        if len(list(pathlib.Path(f'/proc/{child}/task').iterdir())) > 4:
           found.append(child)
     return found
 

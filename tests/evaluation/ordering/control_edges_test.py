@@ -11,9 +11,9 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import edge_pricer
-from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
@@ -279,7 +279,8 @@ def test_what_was_found_when_the_time_is_over_counts(monkeypatch):
 def test_a_measurer_gets_the_edges_alone():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
-  ordered = ordering.with_critical_path_order(graph, placement, simulator)
+  ordered = critical_path_order.with_critical_path_order(
+      graph, placement, simulator)
   np.testing.assert_array_equal(
       control_edges.chooser(simulator)(graph, ordered),
       control_edges.control_edges(graph, ordered, simulator).control_edges)
@@ -324,7 +325,8 @@ def test_one_part_of_a_batch_after_the_other_where_that_is_better():
   simulator = simulator_lib.Simulator(placement.cluster,
                                       clusters.FixedCosts(2.))
   order = control_edges.control_edges(graph, placement, simulator, _FREE)
-  by_rank = ordering.with_critical_path_order(graph, placement, simulator)
+  by_rank = critical_path_order.with_critical_path_order(
+      graph, placement, simulator)
   assert order.ordered_s <= simulator.evaluate(graph, by_rank).step_time_s
   assert order.with_edges_s <= order.fifo_s
 
@@ -348,17 +350,17 @@ def test_in_order_keeps_priorities_and_gives_them_where_they_pay():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   paid = control_edges.in_order(graph, placement, simulator,
-                                order_lib.CRITICAL_PATH)
+                                order_names.CRITICAL_PATH)
   assert paid.priorities is not None
   assert control_edges.in_order(graph, placement, simulator).priorities is None
   assert control_edges.in_order(graph, paid, simulator) is paid
   assert control_edges.in_order(graph, paid, simulator,
-                                order_lib.FIFO).priorities is None
+                                order_names.FIFO).priorities is None
   # Without fillers there is nothing to wait for, and nothing to gain.
   graph, placement, costs = orders.late_chain(0)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   same = control_edges.in_order(graph, placement, simulator,
-                                order_lib.CRITICAL_PATH)
+                                order_names.CRITICAL_PATH)
   assert same.priorities is None
 
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import depth_first
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.evaluation.ordering import orders
-from gdp_grappler.evaluation.ordering import step_by_step
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import graphs
 from helpers import unrolled
@@ -22,12 +22,12 @@ def test_ranks_first_then_others(seed):
   graph = unrolled.make(3, 4).graph
   devices = np.random.default_rng(seed).integers(1, 3, graph.num_ops)
   prices, found = _of(graph, devices)
-  ranks = ordering.upward_ranks(graph, devices, prices.cluster,
-                                prices.op_seconds(graph))
+  ranks = critical_path_order.upward_ranks(graph, devices, prices.cluster,
+                                           prices.op_seconds(graph))
   expected = [
       ranks,
       depth_first.priorities(graph),
-      step_by_step.priorities(graph, ranks)
+      layer_step_order.priorities(graph, ranks)
   ]
   np.testing.assert_array_equal(found, expected)
   assert len(found) == orders.COUNT

@@ -7,8 +7,8 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -123,7 +123,8 @@ def test_one_that_breaks_a_rule_takes_infinitely_long():
 
 def test_it_is_no_step_for_those_who_record():
   graph = graphs.random_graph(2, 20)
-  watched = recorder.Recorder(simulator_lib.Simulator(_CLUSTER, _Costs(1.)))
+  watched = counting_evaluator.Recorder(
+      simulator_lib.Simulator(_CLUSTER, _Costs(1.)))
   devices = np.ones((3, graph.num_ops), np.int32)
   watched.price_in_order(graph, devices, np.zeros(graph.num_ops))
   assert watched.evaluations == 3 and not watched.curve
@@ -136,5 +137,6 @@ def test_luck_makes_no_step_in_order_shorter():
   devices = rng.integers(0, 3, (10, graph.num_groups))[:, graph.groups]
   priorities = rng.random(graph.num_ops)
   plain = simulator.price_in_order(graph, devices, priorities).seconds
-  found = robust.Robust(simulator).price_in_order(graph, devices, priorities)
+  found = robust_evaluator.Robust(simulator).price_in_order(
+      graph, devices, priorities)
   assert (found.seconds >= plain).all() and (found.seconds > plain).any()

@@ -37,7 +37,7 @@ def _node(op, inputs=(), device='', **attributes):
     (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT,
            Tshape=_INT32), ''),
     (_node('StatelessRandomNormalV2', dtype=graph_defs.FLOAT,
-           Tshape=_INT32), 'it makes a distribution'),
+           Tshape=_INT32), 'it computes a distribution'),
     (_node('Cast', SrcT=graph_defs.FLOAT, DstT=_INT32), 'it rounds to fewer'),
     (_node('Cast', SrcT={'type': 10}, DstT=graph_defs.FLOAT), ''),
     (_node('_FusedConv2D', T=graph_defs.FLOAT), 'it is a convolution'),
@@ -50,7 +50,7 @@ def test_a_type_of_op_and_its_types_say_what_rounds(node, why):
 
 def test_an_op_that_nobody_has_looked_at_rounds():
   """RiscAdd is in the registry, for CPUs only, and in no set."""
-  assert 'nobody has looked' in rounding.why_it_rounds(
+  assert 'not examined' in rounding.why_it_rounds(
       _node('RiscAdd', T=graph_defs.FLOAT))
 
 

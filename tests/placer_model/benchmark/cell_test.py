@@ -8,7 +8,7 @@ import pytest
 
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import bounds
-from gdp_grappler.evaluation import until
+from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import registry
 from helpers import bench_worker
@@ -164,4 +164,4 @@ def test_only_prices_that_take_seconds_look_at_the_clock():
   priced = simulator.Simulator(cluster)
   assert cell_lib._in_time(priced, 1.) is priced
   stopwatch = types.SimpleNamespace(cluster=cluster, simulated=False)
-  assert isinstance(cell_lib._in_time(stopwatch, 1.), until.Until)
+  assert isinstance(cell_lib._in_time(stopwatch, 1.), deadline_evaluator.Until)

@@ -5,7 +5,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import entries
+from gdp_grappler.placers import placer_table
 from helpers import bench_results
 from helpers import clusters
 from helpers import graphs
@@ -48,7 +48,7 @@ def test_no_line_strikes_a_number_through():
 
 
 def test_no_two_placers_share_a_colour():
-  table = entries.table().values()
+  table = placer_table.table().values()
   assert len({entry.color for entry in table}) == len(table)
 
 

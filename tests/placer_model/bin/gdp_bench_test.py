@@ -259,8 +259,8 @@ def test_a_graph_that_cannot_be_loaded(run, tmp_path):
       for p in _PLACERS.split(','))
 
 
-@pytest.mark.parametrize('number, code', [(signal.SIGINT, 130),
-                                          (signal.SIGTERM, 130),
+# SIGTERM is passed on as a Ctrl-C.
+@pytest.mark.parametrize('number, code', [(signal.SIGTERM, 130),
                                           (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_run_that_was_ended_goes_on(run, tmp_path, number, code):
   temporary = tmp_path / 'temporary'

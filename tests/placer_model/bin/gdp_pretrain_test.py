@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gdp_grappler.placers import learned
+from gdp_grappler.placers.policy import learned
 from helpers import forked
 from helpers import fresh
 

@@ -8,8 +8,8 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers import annealing
-from gdp_grappler.placers import move_filter
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search.moves import move_filter
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -44,12 +44,14 @@ def test_a_search_under_priorities_is_written_down():
   assert 100 < len(ordered) < 200 and 0 < ordered.gaining.mean() < 1
   # The first batch is of the same moves, which wait in other queues; sets are
   # placed anew by other schedules.
-  first, other = (log.features[:annealing.BATCH] for log in (plain, ordered))
+  first, other = (log.features[:search_config.DEFAULT.annealing.batch]
+                  for log in (plain, ordered))
   drawn = first[:, -1] + other[:, -1] == 0
   groups, waiting = map(schema.NATIVE.index, ('groups', 'waiting_s'))
   assert (first[drawn, groups] == other[drawn, groups]).all()
-  assert (first[drawn, waiting] != other[drawn,
-                                         waiting]).sum() > annealing.BATCH / 3
+  assert (first[drawn, waiting]
+          != other[drawn,
+                   waiting]).sum() > search_config.DEFAULT.annealing.batch / 3
 
 
 def test_where_nothing_moves_nothing_is_written():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from gdp_grappler.placers import move_network
+from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 from placer_model.pretraining import quality
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import move_network
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters

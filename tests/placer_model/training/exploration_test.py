@@ -47,16 +47,12 @@ def test_ball_stops_where_the_graph_ends():
   assert sorted(ball.tolist()) == [0, 1]
 
 
-@pytest.mark.parametrize('correlated', [True, False])
-def test_marginals_are_the_policys(correlated):
+def test_marginals_are_the_policys():
   rng = np.random.default_rng(1)
   probabilities = rng.dirichlet([0.7, 0.7, 0.7], size=30)
   probabilities[3] = [0.0, 1.0, 0.0]
   count = 4000
-  if correlated:
-    uniforms = exploration.correlated_uniforms(_neighbours(), count, rng)
-  else:
-    uniforms = exploration.independent_uniforms(30, count, rng)
+  uniforms = exploration.correlated_uniforms(_neighbours(), count, rng)
   chosen = exploration.choose(probabilities, uniforms, rng)
   frequency = (chosen[:, :, None] == np.arange(3)).mean(axis=0)
   # Five deviations of the mean of 4,000 draws.
@@ -70,8 +66,7 @@ def test_neighbours_agree_more_often_than_by_chance():
   correlated = exploration.choose(
       probabilities, exploration.correlated_uniforms(_neighbours(), 2000, rng),
       rng)
-  independent = exploration.choose(
-      probabilities, exploration.independent_uniforms(30, 2000, rng), rng)
+  independent = exploration.choose(probabilities, rng.random((2000, 30)), rng)
 
   def agreement(chosen):
     return (chosen[:, 1:] == chosen[:, :-1]).mean()

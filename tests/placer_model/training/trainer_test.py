@@ -41,15 +41,14 @@ def _run(trainer, iterations):
 
 
 @pytest.mark.parametrize('transfer_s', [0.3, 3.0])
-@pytest.mark.parametrize('baseline', ['history', 'batch'])
-def test_ppo_alone_learns_the_optimum(transfer_s, baseline):
+def test_ppo_alone_learns_the_optimum(transfer_s):
   """Cheap transfers: spread the chain. Dear ones: one device is the best."""
   environment = toy_training.chain_environment(4, transfer_s=transfer_s)
   optimum = toy_training.best_by_brute_force(environment)
   config = dataclasses.replace(_PAPER, credit='rollout', epochs=4,
-                               exploration='independent', greedy=False,
-                               baseline=baseline, rollouts=64,
-                               learning_rate=0.02, entropy_bonus=0.03)
+                               exploration='correlated', greedy=False,
+                               rollouts=64, learning_rate=0.02,
+                               entropy_bonus=0.03)
   trainer = _trainer(environment, config, starts=np.zeros((1, 4), np.int32))
   _warm_up(trainer)
   reports = _run(trainer, 80)

@@ -1,9 +1,9 @@
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import annealing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_topo
 from gdp_grappler.placers.list_scheduling import proposals
+from gdp_grappler.placers.search import annealing
 from helpers import clusters
 from helpers import graphs
 from helpers import problems

@@ -10,13 +10,13 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import single_device
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_etf
 from gdp_grappler.placers.list_scheduling import m_sct
 from gdp_grappler.placers.list_scheduling import m_topo
 from gdp_grappler.placers.list_scheduling import proposals
+from gdp_grappler.placers.simple import single_device
 from helpers import clusters
 from helpers import graphs
 from helpers import problems

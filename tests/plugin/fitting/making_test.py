@@ -7,7 +7,7 @@ import tensorflow as tf
 import gdp_grappler
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import making
-from gdp_grappler.plugin.fitting import relocation
+from gdp_grappler.plugin.fitting import variable_moves
 
 _HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
 
@@ -22,8 +22,8 @@ def _settings(request, monkeypatch):
 @pytest.fixture(name='moves')
 def _moves(monkeypatch):
   found = []
-  monkeypatch.setattr(relocation, 'movable', list)
-  monkeypatch.setattr(relocation, 'move', found.extend)
+  monkeypatch.setattr(variable_moves, 'movable', list)
+  monkeypatch.setattr(variable_moves, 'move', found.extend)
   return found
 
 

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.placers import learned
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.policy import learned
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
 from helpers import graphs
@@ -58,11 +58,18 @@ class _Clock:
     return self.now
 
 
-def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
-  told = []
-  whole = _pretrained(tmp_path / 'whole', told=told)
+@pytest.fixture(name='finished', scope='module')
+def _finished(tmp_path_factory):
+  """The folder of a run that did not stop, its curve, and what it said."""
+  folder, told = tmp_path_factory.mktemp('whole'), []
+  return folder, _pretrained(folder, told=told), told
+
+
+def test_a_run_that_goes_on_is_the_one_that_did_not_stop(finished, tmp_path):
+  folder, whole, told = finished
   assert len(whole) == 2 and told[0].startswith('round 1 of 2, loss ')
   assert 'held out' in told[1]
+  told = []
   run_lib.pretrain(
       run_lib.Options(tmp_path / 'parts', _CONFIG, time_budget_s=1.5), {},
       told.append, _Clock())
@@ -70,17 +77,15 @@ def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
   parts = _pretrained(tmp_path / 'parts')
   assert [line['loss'] for line in parts] == [line['loss'] for line in whole]
   assert json.loads((tmp_path / 'parts/curves.json').read_text()) == parts
-  for one, other in zip(_weights(tmp_path / 'whole'),
-                        _weights(tmp_path / 'parts')):
+  for one, other in zip(_weights(folder), _weights(tmp_path / 'parts')):
     assert (one == other).all()
 
 
-def test_what_is_exported_places(tmp_path):
-  _pretrained(tmp_path, config=dataclasses.replace(_CONFIG, rounds=1))
+def test_what_is_exported_places(finished):
+  policy = finished[0] / 'policy'
   problem = problems.make(graphs.random_graph(2, 60))
-  policy = str(tmp_path / 'policy')
-  assert learned.metadata(tmp_path / 'policy')['units'] == 'nested'
-  placement = learned.LearnedPlacer(policy).place(problem)
+  assert learned.metadata(policy)['units'] == 'nested'
+  placement = learned.LearnedPlacer(str(policy)).place(problem)
   assert not placement.violations(problem.graph)
 
 

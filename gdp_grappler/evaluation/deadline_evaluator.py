@@ -1,0 +1,83 @@
+"""Steps that run until a deadline."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.graph import op_graph
+
+NOT_RUN = 'it was not run, as the time budget was over'
+
+
+class Until(evaluator_lib.Evaluator):
+  """Passes on what another evaluator says, as long as there is time.
+
+  For those whose prices take seconds, so that no search needs to look at the
+  clock. What was priced before is remembered; what is asked for later gets a
+  violation of kind 'run'. The first placement is always priced: without it
+  there is nothing to tell. Meant for one graph.
+
+  Attributes:
+    cluster: What placements index.
+    simulated: Whether the other one computes its prices.
+    skipped: Placements that were not priced.
+  """
+
+  def __init__(self, evaluator: evaluator_lib.Evaluator,
+               deadline: deadlines.Deadline) -> None:
+    """Wraps an evaluator.
+
+    Args:
+      evaluator: Prices the placements.
+      deadline: After it nothing is priced.
+    """
+    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    self.skipped = 0
+    self._evaluator, self._deadline = evaluator, deadline
+    self._known: dict[bytes, evaluator_lib.Evaluation] = {}
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.costs(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
+    """See `evaluator.Evaluator`."""
+    key = _key(placement)
+    if key not in self._known:
+      if self._known and self._deadline.passed:
+        self.skipped += 1
+        return self._not_run()
+      self._known[key] = self._evaluator.evaluate(graph, placement)
+    return self._known[key]
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; one placement after the other."""
+    return evaluator_lib.Prices.from_evaluations([
+        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
+            devices, self.cluster, priorities)
+    ], self.cluster.pool_bytes)
+
+  def _not_run(self) -> evaluator_lib.Evaluation:
+    return evaluator_lib.Evaluation(float('inf'),
+                                    (0,) * len(self.cluster.pool_bytes),
+                                    (placement_lib.Violation('run', NOT_RUN),),
+                                    simulated=self.simulated)
+
+
+def _key(placement: placement_lib.Placement) -> bytes:
+  result = hashlib.sha256(np.asarray(placement.devices, np.int32).tobytes())
+  if placement.priorities is not None:
+    result.update(np.asarray(placement.priorities, np.float64).tobytes())
+  return result.digest()

@@ -1,0 +1,54 @@
+"""The critical path first, but time steps of layers one after the other.
+
+Upward ranks rank each op of a layer's time step by itself. The next step of
+another layer comes in between as soon as its rank is a little higher. In this
+order all ops of a node of the contracted graph have the rank of the last op, so
+that a layer finishes a time step that it has begun.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from gdp_grappler.graph import contraction
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import unique_rows
+from gdp_grappler.graph.structure import coordinates
+
+_COORDINATES = 'layer', 'segment'
+# The largest difference of ranks within a node, as a share of the longest path.
+_WITHIN = 1e-9
+# Nodes of graphs; None for a graph without time steps.
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph, np.ndarray
+                                  | None] = weakref.WeakKeyDictionary()
+
+
+def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
+  """float64 [N], by the lowest rank of a node; within it by ranks.
+
+  None if the graph has no time steps, or nodes are its ops.
+
+  Args:
+    graph: N ops.
+    ranks: float64 [N], of `ordering.upward_ranks`.
+  """
+  if graph not in _known:
+    _known[graph] = _nodes(graph)
+  nodes = _known[graph]
+  if nodes is None:
+    return None
+  lowest = np.full(int(nodes.max()) + 1, np.inf)
+  np.minimum.at(lowest, nodes, ranks)
+  return lowest[nodes] + _WITHIN * ranks
+
+
+def _nodes(graph: op_graph.OpGraph) -> np.ndarray | None:
+  """int [N], see `contraction.contract`."""
+  known = coordinates.of(graph)
+  if not {*_COORDINATES} <= {*known.readable}:
+    return None
+  cells = unique_rows.distinct([known[name] for name in _COORDINATES])[1]
+  nodes = contraction.nodes(graph, cells)
+  return nodes if int(nodes.max(initial=-1)) + 1 < graph.num_ops else None

@@ -1,0 +1,329 @@
+"""The price of a step that does not depend on luck.
+
+Which of two ops is ready a microsecond earlier may decide what waits for what,
+and a simulated step always decides it in the same way. A search that compares
+thousands of placements finds those for which all such accidents end well. The
+predicted step is then the shortest of many possible ones, and real steps are
+longer. A search should minimize the average step.
+
+A placement is therefore simulated again with small errors in the seconds of
+ops, in their dispatch and in the bytes of transfers, and with another order of
+ops without inputs. All placements of a graph get the same errors. (On emulated
+GPUs most of the luck is in which of two threads dispatches first: a placement
+may take one of two steps that differ by a tenth.) Draws come in pairs with
+opposite errors. A chain of ops then keeps its length, no op becomes cheap for
+good, and two draws tell more than many independent ones.
+
+The price is the simulated step times the luck of the placement. The luck is how
+much longer the mean of the draws is, relative to the same figure of all ops on
+one device, where luck has no part. It is at least 1. Hence no price is less
+than the simulated step, and the price of one device is its simulated step: a
+placement that is no worse than one device by this price is no worse by the
+simulated step. The step without errors decides whether a placement fits into
+memory. With ceilings this holds for prices up to the ceiling.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import weakref
+
+import numpy as np
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import one_device
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.simulation import native_simulator
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+
+_HALF_WIDTH = math.sqrt(3)  # Of a uniform distribution of deviation 1.
+_SIGNS = 1, -1
+
+
+@dataclasses.dataclass(frozen=True)
+class RobustConfig:
+  """How far off steps are drawn.
+
+  Attributes:
+    pairs: Pairs of draws; a price costs that of 1 + 2 `pairs` simulations.
+    close_pairs: The same of `Robust.price_closely`, other draws than those.
+    op_jitter: Standard deviation of an op's seconds, as a share of them, below
+      0.57: uniform, they would reach 0.
+    wire_jitter: The same of a tensor's bytes on the wire.
+    dispatch_jitter: The same of the seconds in which a thread dispatches an op
+      or a copy to an asynchronous device; unless it is 0, ops that wait for
+      nothing are dispatched in any order.
+    poll_jitter: The same of how much later the event manager finds a copy done
+      that it has to look for again: it looks at fixed times, whenever the copy
+      ends.
+    seed: Of the draws.
+  """
+
+  pairs: int = 1
+  close_pairs: int = 4
+  op_jitter: float = .1
+  wire_jitter: float = .2
+  dispatch_jitter: float = .2
+  poll_jitter: float = .55
+  seed: int = 0
+
+  def __post_init__(self) -> None:
+    for name in ('pairs', 'close_pairs'):
+      if getattr(self, name) < 1:
+        raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
+    for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter', 'poll_jitter'):
+      value = getattr(self, field)
+      if not 0 <= value * _HALF_WIDTH < 1:
+        raise ValueError(f'{field} is {value}; give 0 or more, less than '
+                         f'{1 / _HALF_WIDTH:.2f}.')
+
+
+_DEFAULT = RobustConfig()
+
+
+class Robust(evaluator.Evaluator):
+  """Prices placements by steps that do not hang on luck; deterministic.
+
+  What searches and learners minimise. What a placement's step is said to take
+  is the simulator's own. Draws are prepared once per graph and kept as long as
+  it lives. May be used from several threads at once.
+
+  Attributes:
+    cluster: The devices that placements index.
+  """
+
+  simulated = True
+
+  def __init__(self, simulator: simulator_lib.Simulator,
+               config: RobustConfig = _DEFAULT) -> None:
+    """Initializes a Robust.
+
+    Args:
+      simulator: Prices one step.
+      config: Of the draws.
+    """
+    self.cluster = simulator.cluster
+    self._simulator, self._config = simulator, config
+    self._draws: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
+    self._close_draws: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
+    self._lock = threading.Lock()
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], without jitter."""
+    return self._simulator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._simulator.costs(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator.Evaluation:
+    """Prices one placement; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: the placement is on another cluster.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    plain = self._simulator.evaluate(graph, placement)
+    if math.isinf(plain.step_time_s):
+      return plain
+    prices = self.price(graph, placement.devices[None], placement.priorities)
+    return dataclasses.replace(plain, step_time_s=float(prices.seconds[0]))
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: an array has another shape or type, or a priority is no
+        number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    return self._price(graph, devices, priorities, math.inf)
+
+  def price_in_order(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray,
+      ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
+    """Prices K placements in order; see `evaluator.Evaluator`.
+
+    Each draw makes an order of the priorities for itself.
+    """
+    plain = self._simulator.price_in_order(graph, devices, priorities,
+                                           ceiling_s)
+    return self._with_luck(graph, plain, devices, priorities, ceiling_s,
+                           self._simulator.orderable(graph))
+
+  def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices K placements by more draws; see `evaluator.Evaluator`.
+
+    By draws that no other price is made of: which of these end well by chance
+    is what a search has found.
+    """
+    if priorities is None:
+      plain = self._simulator.price(graph, devices)
+      return self._with_luck(graph, plain, devices, None, math.inf,
+                             draws=self._closely(graph))
+    plain = self._simulator.price_in_order(graph, devices, priorities)
+    return self._with_luck(graph, plain, devices, priorities, math.inf,
+                           self._simulator.orderable(graph),
+                           self._closely(graph))
+
+  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                   ceiling_s: evaluator.Ceiling | None = math.inf,
+                   priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices int [K, G]; see `evaluator.Evaluator`.
+
+    Nothing is drawn for a placement whose simulated step is above its ceiling.
+    """
+    ops = np.asarray(devices)[:, graph.groups]
+    if ceiling_s is None:
+      return self._price_best(graph, ops, priorities)
+    return self._price(graph, ops, priorities, ceiling_s)
+
+  def _price_best(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                  priorities: np.ndarray | None) -> evaluator.Prices:
+    """Draws steps of the shortest simulated ones until one is the best."""
+    plain = self._simulator.price(graph, devices, priorities)
+    if priorities is not None:
+      priorities = np.broadcast_to(priorities, devices.shape)
+    keys, seconds = plain.keys(), plain.seconds.copy()
+    draws, at_once = self._of(graph), self._simulator.threads
+    best_s, ranking = math.inf, plain.ranking()
+    # Draws neither shorten a step nor make a placement fit.
+    alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
+    for first in range(0, len(alike), at_once):
+      rows = np.array(alike[first:first + at_once])
+      shortest_s = plain.seconds[rows[0]]
+      if shortest_s > best_s or math.isinf(shortest_s):
+        break
+      seconds[rows] *= draws.luck(
+          plain.seconds[rows], devices[rows],
+          None if priorities is None else priorities[rows])
+      best_s = min(best_s, seconds[rows].min())
+    return dataclasses.replace(plain, seconds=seconds)
+
+  def _price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+             priorities: np.ndarray | None,
+             ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
+    plain = self._simulator.price(graph, devices, priorities, ceiling_s)
+    return self._with_luck(graph, plain, devices, priorities, ceiling_s)
+
+  def _with_luck(self, graph: op_graph.OpGraph, plain: evaluator.Prices,
+                 devices: np.ndarray, priorities: np.ndarray | None,
+                 ceiling_s: evaluator.Ceiling,
+                 orderable: np.ndarray | None = None,
+                 draws: _Draws | None = None) -> evaluator.Prices:
+    """What is not above the ceiling, times its luck, by default in few."""
+    draws = draws or self._of(graph)
+    rows = np.flatnonzero(
+        np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
+    if priorities is not None:
+      priorities = np.broadcast_to(priorities, np.shape(devices))[rows]
+    seconds = plain.seconds.copy()
+    seconds[rows] *= draws.luck(plain.seconds[rows],
+                                np.asarray(devices)[rows], priorities,
+                                orderable)
+    return dataclasses.replace(plain, seconds=seconds)
+
+  def _of(self, graph: op_graph.OpGraph) -> _Draws:
+    with self._lock:
+      draws = self._draws.get(graph)
+      if draws is None:
+        draws = self._draws[graph] = _Draws(graph, self._simulator,
+                                            self._config)
+      return draws
+
+  def _closely(self, graph: op_graph.OpGraph) -> _Draws:
+    with self._lock:
+      draws = self._close_draws.get(graph)
+      if draws is None:
+        draws = self._close_draws[graph] = _Draws(graph, self._simulator,
+                                                  self._config, closely=True)
+      return draws
+
+
+def objective(judge: evaluator.Evaluator) -> evaluator.Evaluator:
+  """What to minimise, where an evaluator has the last word.
+
+  That is the robust price of a simulator. Steps that run have luck of their
+  own; what is said of them stands.
+  """
+  return Robust(judge) if isinstance(judge, simulator_lib.Simulator) else judge
+
+
+class _Draws:
+  """Steps of one graph with jitter; holds no reference to the graph."""
+
+  def __init__(self, graph: op_graph.OpGraph,
+               simulator: simulator_lib.Simulator, config: RobustConfig,
+               closely: bool = False) -> None:
+    layout, self._threads = simulator.layout(graph), simulator.threads
+    self._steps: list[native_simulator.PreparedGraph] = []
+    first = config.pairs if closely else 0
+    for pair in range(first,
+                      first + config.close_pairs if closely else config.pairs):
+      rng = np.random.default_rng((config.seed, pair))
+      ops = _deviations(graph.num_ops, config.op_jitter, rng)
+      wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
+      dispatch = _deviations(graph.num_ops, config.dispatch_jitter, rng)
+      ranks = rng.random(graph.num_ops) * (config.dispatch_jitter > 0)
+      polls = _deviations(graph.num_ops, config.poll_jitter, rng)
+      self._steps += [
+          native_simulator.PreparedGraph(
+              dataclasses.replace(
+                  layout, seconds=layout.seconds * (1 + sign * ops)[:, None],
+                  tensor_bytes=np.rint(layout.tensor_bytes *
+                                       (1 + sign * wires)),
+                  dispatch_factors=1 + sign * dispatch,
+                  poll_factors=1 + sign * polls, root_ranks=sign * ranks))
+          for sign in _SIGNS
+      ]
+    singles = one_device.of_each_kind(
+        simulator.cluster, constraints.allowed_devices(graph,
+                                                       simulator.cluster),
+        simulator.op_seconds(graph))[:, graph.groups]
+    plain_s = simulator.price(graph, singles).seconds
+    self._bias = float(self._ratios(plain_s, singles, None).max(initial=1.))
+
+  def luck(self, plain_s: np.ndarray, devices: np.ndarray,
+           priorities: np.ndarray | None,
+           orderable: np.ndarray | None = None) -> np.ndarray:
+    """float64 [K], at least 1, of placements that run.
+
+    Args:
+      plain_s: float64 [K], their steps without jitter.
+      devices: int [K, N].
+      priorities: float64 [K, N] or None.
+      orderable: bool [N], as of `native_simulator.PreparedGraph.run`, or None.
+    """
+    return np.maximum(
+        self._ratios(plain_s, devices, priorities, orderable) / self._bias, 1)
+
+  def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
+              priorities: np.ndarray | None,
+              orderable: np.ndarray | None = None) -> np.ndarray:
+    """float64 [K], mean of the draws over the plain step; 1 if that is 0."""
+    devices = np.ascontiguousarray(devices, np.int32)
+    if priorities is not None:
+      priorities = np.ascontiguousarray(priorities, np.float64)
+    seconds = np.mean([
+        step.run(devices, priorities, self._threads, orderable)[0]
+        for step in self._steps
+    ], axis=0)
+    return np.divide(seconds, plain_s, out=np.ones_like(plain_s),
+                     where=np.isfinite(plain_s) & (plain_s > 0))
+
+
+def _deviations(count: int, jitter: float,
+                rng: np.random.Generator) -> np.ndarray:
+  """float64 [count] around 0, uniform, so that none is beyond all bounds."""
+  return rng.uniform(-1, 1, count) * (_HALF_WIDTH * jitter)

@@ -1,0 +1,56 @@
+"""Coordinates along which the groups of a graph can be shared out.
+
+An axis is a coordinate without gaps. One axis is made here: the place of a
+variable among the variables of its layer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.graph import unique_rows
+from gdp_grappler.graph.structure import coordinates as coordinates_lib
+
+_PART = 'part'
+_STRAND = 'strand'
+
+
+def of(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
+  """int64 [G] each by name, from 0; those that tell groups apart, none twice.
+
+  None is missing a value.
+  """
+  variable = coordinates['variable']
+  columns = {name: coordinates[name] for name in coordinates.readable}
+  if {'layer', _STRAND} <= set(columns):
+    columns[_STRAND] = unique_rows.distinct(
+        [columns['layer'], columns[_STRAND]])[1]
+  if {'layer', 'variable'} <= set(columns):
+    columns[_PART] = _place_in_layer(columns['layer'], variable)
+  result: dict[str, np.ndarray] = {}
+  for name, column in columns.items():
+    filled = _filled(column, variable)
+    if filled.max() and not any(
+        (filled == other).all() for other in result.values()):
+      result[name] = filled
+  return result
+
+
+def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
+  """int [G], which of its layer's variables a group uses; -1 for none."""
+  known = (layer >= 0) & (variable >= 0)
+  pairs, where = unique_rows.distinct([variable[known], layer[known]])
+  # A variable is in the layer of most of its groups.
+  layer_of = np.full(int(variable.max()) + 1, -1)
+  usual = np.argsort(np.bincount(where), kind='stable')
+  layer_of[pairs[0, usual]] = pairs[1, usual]
+  first = np.full(int(layer_of.max()) + 2, len(layer_of))
+  np.minimum.at(first, layer_of, np.arange(len(layer_of)))
+  place = np.arange(len(layer_of)) - first[layer_of]
+  return np.where(known, place[variable], -1)
+
+
+def _filled(column: np.ndarray, variable: np.ndarray) -> np.ndarray:
+  """int [G], where variables that are for all values are dealt out."""
+  turns = np.maximum(variable, 0) % (int(column.max()) + 1)
+  return np.where(column < 0, turns, column).astype(np.int64)

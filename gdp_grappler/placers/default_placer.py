@@ -1,0 +1,379 @@
+"""The best of cheap placers and the policy, refined as long as that may pay.
+
+A network that learned from searches on drawn graphs (`shipped_moves`) chooses
+the steps that refinement prices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler import progress as progress_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.search import coarse_problem
+from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import shipped_moves
+
+POLICY, REFINED = 'policy', 'refined'
+# Cheap, and each is the best of them somewhere. That everything is on one
+# device, and stretches of the topological order, are anchors in any case. Who
+# takes least and prices least is asked first; on several hosts `hierarchical`
+# is worth more of a short time than the rest.
+_PARTITIONER, _STRUCTURED = 'metis', 'structured'
+ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
+           'heft')
+# Those that read what repeats itself. Where it makes a smaller graph, a search
+# of that finds all that others do, unless what is fast overflows a memory.
+_OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
+# With more groups times devices a partition takes longer than coordinates do.
+_LARGE = 200_000
+# They say what somebody else has thought of, or nothing of graphs that do not
+# repeat themselves.
+_MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
+# Seconds that it may take where nobody says how many.
+DEFAULT_BUDGET_S = 10.
+# Where the end of refinement is to be the same again (`_limit`), the clock does
+# not count until half of the time is over, so that the result depends on it
+# where a machine is slow or busy only. A program that waits gets its answer
+# sooner, after so much of what there would be time for.
+_GRACE, _WAITED_FOR = .5, .5
+# What anchors may take of the time, and where graphs are large: list schedulers
+# would take all of it.
+_ANCHORS_SHARE, _OF_LARGE = .3, .2
+# A search takes no longer than so many steps of the program could gain.
+_STEPS = 10_000
+# It takes as long to load a policy and to run it for the first time; one that
+# nobody asked for may take a tenth of what the search does.
+_POLICY_S, _UNASKED_S = 3., 60.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Anchors:
+  """Placements of the groups, by their placers.
+
+  Attributes:
+    names: [S] whose they are.
+    devices: int [S, G].
+    prices: [S].
+  """
+
+  names: tuple[str, ...]
+  devices: np.ndarray
+  prices: evaluator_lib.Prices
+
+  def joined(self, others: _Anchors) -> _Anchors:
+    return _Anchors(self.names + others.names,
+                    np.concatenate([self.devices, others.devices]),
+                    self.prices.followed_by(others.prices))
+
+  def best(self) -> list[int]:
+    """Rows of the best of each placer, the best first, none twice."""
+    rows: dict[str, int] = {}
+    for row in self._distinct():
+      rows.setdefault(self.names[row], row)
+    return list(rows.values())
+
+  def starts(self) -> np.ndarray:
+    """int [S, G], where a search may begin, the best first.
+
+    What is slow first in, first out may be fast in order.
+    """
+    return self.devices[self._distinct()
+                        [:search_config.DEFAULT.priorities.starts]]
+
+  @property
+  def overflows(self) -> bool:
+    """Whether what is fastest overflows a memory."""
+    fits = self.prices.valid
+    return bool(self.prices.seconds.min() < self.prices.seconds[fits].min(
+        initial=np.inf))
+
+  def _distinct(self) -> list[int]:
+    """All rows, the best first, none twice."""
+    rows: dict[bytes, int] = {}
+    for row in self.prices.ranking():
+      rows.setdefault(self.devices[row].tobytes(), row)
+    return list(rows.values())
+
+
+class DefaultPlacer:
+  """Cheap placers and the policy propose, the best by price is annealed.
+
+  Nothing here makes a placement worse: the best anchor is an answer already.
+  What is annealed for is bounded by what it could gain: no placement is faster
+  than the lower bound, and ten thousand steps should earn the search's time.
+  A policy that somebody names, or that is loaded already, takes part if the
+  search is worth what it takes to load; the one that is installed only if that
+  is little beside the search. A graph whose step takes microseconds never waits
+  for either.
+  """
+
+  def __init__(self, policy: str | None = None,
+               anchors: Sequence[str] = ANCHORS,
+               clock: Callable[[], float] = time.monotonic, *,
+               asks_policy: bool = True, asks_network: bool = True) -> None:
+    """Loads nothing yet.
+
+    Args:
+      policy: As of `learned.LearnedPlacer`.
+      anchors: Placers of the registry. Those that cannot take part are left
+        out with a notice.
+      clock: Seconds since any moment.
+      asks_policy: Whether the policy proposes.
+      asks_network: Whether a network chooses what refinement prices; if not,
+        all that is drawn is priced.
+
+    Raises:
+      PolicyMismatchError: the folder that is named holds no such policy.
+    """
+    if policy is not None:
+      learned.check(policy)
+    self._policy, self._clock = policy, clock
+    self._anchors = tuple(anchors)
+    self._may_ask_policy, self._asks_network = asks_policy, asks_network
+    self._winner: str | None = None
+
+  @property
+  def winner(self) -> str | None:
+    """Who found what `place` last returned; None before it ran."""
+    return self._winner
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    return self.proposals(problem)[0]
+
+  def proposals(
+      self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+    """See `Proposer`: the refined one, the best of every anchor, and at last
+    what a search in order found, where control edges may be added.
+
+    `Problem.time_budget_s` is what it may take: first the anchors, then
+    refinement has what is left, as far as it may pay.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+      PolicyMismatchError: the policy does not fit.
+    """
+    deadline = deadlines.without_loading(_budget_s(problem),
+                                         self._clock_of(problem))
+    rng = np.random.default_rng(problem.seed)
+    starts = annealing_placer.starting_points(problem, (), rng)
+    # One device and the anchors first: they are the likely ones.
+    blocks = {
+        name: starts.pop(name) for name in (annealing_placer.BLOCKS,)
+        if name in starts
+    }
+    found = _priced(problem, starts)
+    worth = _Worth(problem)
+    if self._asks_policy(problem, worth.seconds(found)):
+      learned.load_ahead(self._policy)
+    coarse = multilevel.coarsened(
+        problem, _ahead_s(problem, worth.seconds(found), deadline))
+    first, rest = self._quick(problem, coarse is not None)
+    found = self._with_anchors(problem, found, deadline, first)
+    found = _with(problem, found, blocks)
+    if found.overflows:
+      found = self._with_anchors(problem, found, deadline, rest)
+    worth_s = worth.seconds(found)
+    if self._asks_policy(problem, worth_s) and deadline.remaining_s:
+      found = _with(problem, found, self._of_policy(problem))
+    begin = found.starts()
+    further = []
+    if coarse is not None and multilevel.is_worth(
+        _ahead_s(problem, worth_s, deadline)):
+      ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
+      worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
+      further = [ahead.rows]
+    refined, *in_order = staged_search.searched(
+        problem, begin, rng,
+        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
+        functools.partial(self._model, problem), further=further)
+    groups = refined.devices[problem.graph.first_ops]
+    found = _priced(problem, {REFINED: groups[None]}).joined(found)
+    best = found.best()
+    self._winner = found.names[best[0]]
+    return (*(placement_lib.from_groups(problem.graph, found.devices[row],
+                                        problem.cluster)
+              for row in best), *in_order)
+
+  def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
+             rng: np.random.Generator, worth_s: float,
+             deadline: deadlines.Deadline) -> multilevel.Ahead:
+    """What a smaller problem says.
+
+    Args:
+      coarse: Of G groups.
+      starts: int [S, G], where to begin.
+      rng: Of the search.
+      worth_s: Seconds that all of the search is worth.
+      deadline: When it ends.
+    """
+    progress_lib.doing('searching a smaller graph')
+    share = coarse.config.coarse.share
+    limit = _limit(coarse.problem, share * worth_s,
+                   share * deadline.remaining_s, self._clock_of(coarse.problem))
+    return multilevel.in_order(coarse, starts, rng, limit, self._model)
+
+  def _quick(self, problem: placer_lib.Problem,
+             repeats: bool) -> tuple[list[str], list[str]]:
+    """Anchors that are asked at once, in turn; those where these overflow.
+
+    Args:
+      problem: What is to be placed.
+      repeats: Whether there is a smaller one to be searched.
+    """
+    quick = [*self._anchors]
+    if _is_large(problem) and {_PARTITIONER, _STRUCTURED} <= {*quick}:
+      quick.remove(_PARTITIONER)
+      quick.insert(quick.index(_STRUCTURED) + 1, _PARTITIONER)
+    if not repeats or _STRUCTURED not in quick:
+      return quick, []
+    first = [name for name in quick if name in _OF_STRUCTURE]
+    return first, [name for name in quick if name not in first]
+
+  def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
+    return problem.clock if problem.by_count else self._clock
+
+  def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
+    if not self._may_ask_policy or not (self._policy or learned.is_there()):
+      return False
+    # What else the process has done must not count where no clock does.
+    wanted = learned.is_named(self._policy) or (not problem.by_count and
+                                                learned.is_loaded(self._policy))
+    return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
+
+  def _model(self,
+             problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
+    if not self._asks_network:
+      return None
+    return move_filter.MoveFilter(problem, shipped_moves.network())
+
+  def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
+                    deadline: deadlines.Deadline,
+                    names: Sequence[str]) -> _Anchors:
+    """What was found, and what anchors propose that there is time for.
+
+    Where nobody said how much time there is, one is asked in any case: a large
+    graph on a busy machine would be left on a single device.
+    """
+    first = problem.graph.first_ops
+    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
+    until = deadlines.within(share * deadline.remaining_s,
+                             self._clock_of(problem))
+    for name in names:
+      heard = set(found.names) - _MAY_BE_SILENT
+      unasked = problem.time_budget_s is None and heard.isdisjoint(
+          self._anchors)
+      if unasked or not until.passed:
+        proposed, _ = best_of.propose_each(problem, [name], until)
+        found = _with(
+            problem, found, {
+                name: np.stack([p.devices[first] for p in own])
+                for name, own in proposed.items()
+            })
+    return found
+
+  def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
+    first = problem.graph.first_ops
+    placer = learned.LearnedPlacer(self._policy)
+    return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
+
+
+class _Worth:
+  """What a search is worth, by how far it could get at best."""
+
+  def __init__(self, problem: placer_lib.Problem) -> None:
+    self._budget_s = _budget_s(problem)
+    self._bound_s = bounds.lower_bound(problem.graph, problem.cluster,
+                                       problem.op_seconds).seconds
+
+  def seconds(self, found: _Anchors) -> float:
+    """Seconds that a search is worth that begins with the best of these."""
+    best = found.prices.best()
+    if not found.prices.valid[best]:
+      return self._budget_s  # What does not run is worth all.
+    gain_s = float(found.prices.seconds[best]) - self._bound_s
+    return min(self._budget_s, max(_STEPS * gain_s, 0.))
+
+
+def _priced(problem: placer_lib.Problem, rows: dict[str,
+                                                    np.ndarray]) -> _Anchors:
+  """Everybody's placements, int [K, G] each."""
+  devices = np.concatenate(list(rows.values()))
+  names = (name for name, own in rows.items() for _ in own)
+  return _Anchors(
+      tuple(names), devices,
+      problem.evaluator.price_groups(problem.graph, devices, ceiling_s=None))
+
+
+def _with(problem: placer_lib.Problem, found: _Anchors,
+          rows: dict[str, np.ndarray]) -> _Anchors:
+  """What was found, and somebody's placements, int [K, G] each, if any."""
+  return found.joined(_priced(problem, rows)) if rows else found
+
+
+def _ahead_s(problem: placer_lib.Problem, worth_s: float,
+             deadline: deadlines.Deadline) -> float:
+  """Seconds that the search of a smaller problem may take."""
+  left_s = deadline.remaining_s
+  if left_s and _is_by_count(problem):
+    left_s = _budget_s(problem)
+  return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
+
+
+def _is_large(problem: placer_lib.Problem) -> bool:
+  return problem.graph.num_groups * problem.cluster.num_devices > _LARGE
+
+
+def _budget_s(problem: placer_lib.Problem) -> float:
+  if problem.time_budget_s is None:
+    return DEFAULT_BUDGET_S
+  return problem.time_budget_s
+
+
+def _is_by_count(problem: placer_lib.Problem) -> bool:
+  """Whether what is priced, and not the clock, is to end a search."""
+  return (problem.by_count or problem.repeatable or
+          problem.time_budget_s is None)
+
+
+def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
+           clock: Callable[[], float]) -> search_budget.SearchBudget:
+  """Of a search, which begins now.
+
+  Whoever says how long it may take gets all that it is worth of that. Else, or
+  where it has to be repeatable, a quick machine is done sooner, with as many
+  placements as `worth_s` are said to price.
+
+  Args:
+    problem: G groups.
+    worth_s: Seconds that the search is worth.
+    left_s: Seconds that are left.
+    clock: Seconds since any moment.
+  """
+  count = annealing_placer.evaluations_for(problem)
+  seconds = min(left_s, worth_s)
+  if not _is_by_count(problem) or not problem.evaluator.simulated:
+    return search_budget.SearchBudget(count, seconds, clock=clock)
+  share = _WAITED_FOR if problem.repeatable else 1.
+  affordable = annealing_placer.affordable(problem, share * worth_s)
+  batch = search_config.DEFAULT.annealing.batch
+  count = min(affordable, count) // batch * batch
+  return search_budget.SearchBudget(count, seconds, _GRACE, clock)

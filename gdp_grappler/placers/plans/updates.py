@@ -1,0 +1,74 @@
+"""Ops that only serve to change variables: an optimizer's arithmetic, slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.graph import op_graph
+
+# The largest type of a number, complex128, has as many.
+_SCALAR_BYTES = 16
+
+
+def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops whose results only change one variable and its slots.
+
+  These are of one size. What leads to the loss changes all variables.
+  """
+  sizes = np.zeros(graph.num_groups, np.int64)
+  np.maximum.at(sizes, graph.groups, graph.param_bytes)
+  changed = sizes[graph.groups]
+  update = np.zeros(graph.num_ops, bool)
+  successors, starts = graph.successors
+  for op in graph.topological_order[::-1].tolist():
+    readers = successors[starts[op]:starts[op + 1]]
+    if not changed[op] and readers:
+      found = set(changed[readers].tolist())
+      update[op] = len(found) == 1 and min(found) > 0
+      changed[op] = min(found) if update[op] else -1
+  return update
+
+
+def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops in the scope of an optimizer, and slots.
+
+  In such a scope all but scalars, as the learning rate, only serves to change
+  variables.
+  """
+  serves = serving(graph)
+  scopes = [layer_map.outermost(name) for name in graph.names]
+  of_layers = {
+      scope for scope, own, size in zip(scopes, serves.tolist(),
+                                        graph.output_bytes.tolist())
+      if not own and size > _SCALAR_BYTES
+  }
+  return np.array([
+      own and (bool(variable) or scope not in of_layers) or
+      bool(scope) and scope not in of_layers
+      for own, variable, scope in zip(serves.tolist(), graph.variables, scopes)
+  ], bool)
+
+
+def serving(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], what only serves to change one variable: slots, too."""
+  result = of_one_variable(graph) | sums(graph)
+  holds = graph.holds_variables
+  carries = graph.edge_tensors >= 0
+  sources, targets = graph.edges[carries].T
+  order = np.argsort(sources, kind='stable')
+  targets = targets[order]
+  starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
+  of_variables = holds[graph.groups]
+  for op in graph.topological_order[::-1].tolist():
+    if of_variables[op]:
+      result[op] = result[targets[starts[op]:starts[op + 1]]].all()
+  return result
+
+
+def sums(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], sums of gradients, which `GradientTape` gives no scope."""
+  return np.array([
+      kind == 'AddN' and layer_map.bare_name(name) == kind
+      for kind, name in zip(graph.op_types, graph.names)
+  ], bool)

@@ -1,0 +1,210 @@
+// Sets of groups by their coordinates in a structure that repeats itself, and
+// the loads of devices that say which of them move.
+
+#ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
+#define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "gdp_grappler/placers/search/moves/move_random.h"
+#include "gdp_grappler/placers/search/moves/move_sets.h"
+
+namespace gdp {
+
+// Coordinates that a set is cut out by, and how often its stretch of the last
+// one begins or ends with the structure.
+constexpr int32_t kMostAxes = 3;
+constexpr double kOpen = .5;
+// How often a start is drawn from busy devices sooner, and how often a target
+// is one of the least busy.
+constexpr double kBalancing = .5, kRelieving = .5;
+
+class Slabs {
+ public:
+  Slabs(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
+      : axes_(LabelsOf(g.axes, g.num_axes, g.num_groups, movable)) {
+    double sum = 0;
+    for (const Labels& axis : axes_) {
+      const double count = axis.count();
+      coarseness_.push_back(sum += 1 / (count * count));
+    }
+    picked_.resize(axes_.size());
+  }
+
+  // Whether coordinates tell groups apart.
+  bool AreThere() const { return !axes_.empty(); }
+
+  // Groups that share one to three coordinates with one of them. All but the
+  // last are equal; of the last they have a stretch of values, of every order
+  // of magnitude, or all from that group's on, or up to it.
+  Span Around(int32_t group, MoveRandom* random) {
+    const int32_t count = std::min(random->Below(kMostAxes) + 1, NumAxes());
+    ranges_.clear();
+    // Nothing of earlier draws is left, lest a seed draw something else.
+    std::iota(picked_.begin(), picked_.end(), 0);
+    for (int32_t i = 0; i < count; ++i) {
+      std::swap(picked_[i], picked_[i + random->Below(NumAxes() - i)]);
+      const Labels& axis = axes_[picked_[i]];
+      const int32_t at = axis.of_group[group];
+      ranges_.push_back(i + 1 < count ? Range{&axis, at, at + 1}
+                                      : Stretch(axis, at, random));
+    }
+    return Inside();
+  }
+
+  // A coordinate, one of few values sooner: to move a layer changes more than a
+  // time step.
+  const Labels& Axis(MoveRandom* random) const {
+    return axes_[random->Weighted(coarseness_)];
+  }
+
+ private:
+  // Values of a coordinate from `low` up to `high`, without it.
+  struct Range {
+    const Labels* axis;
+    int32_t low, high;
+
+    Span Groups() const { return axis->Between(low, high); }
+    bool Has(int32_t group) const {
+      const int32_t value = axis->of_group[group];
+      return (value >= low) & (value < high);
+    }
+  };
+
+  std::vector<Labels> axes_;
+  std::vector<double> coarseness_;  // Sums of weights of axes up to each.
+  std::vector<int32_t> picked_;     // All axes, those of a draw first.
+  std::vector<Range> ranges_;
+  std::vector<int32_t> set_;
+
+  int32_t NumAxes() const { return static_cast<int32_t>(axes_.size()); }
+
+  static Range Stretch(const Labels& axis, int32_t at, MoveRandom* random) {
+    const int32_t count = axis.count();
+    if (random->Chance(kOpen)) {
+      return random->Chance(.5) ? Range{&axis, at, count}
+                                : Range{&axis, 0, at + 1};
+    }
+    const int32_t size = random->Size(count);
+    const int32_t first = at - random->Below(size);
+    return {&axis, std::max(first, 0), std::min(first + size, count)};
+  }
+
+  // What is in all ranges: those of the rarest that are in the others, too.
+  Span Inside() {
+    std::swap(ranges_[0], *std::min_element(ranges_.begin(), ranges_.end(),
+                                            [](const Range& a, const Range& b) {
+                                              return a.Groups().size() <
+                                                     b.Groups().size();
+                                            }));
+    const Span groups = ranges_[0].Groups();
+    if (ranges_.size() == 1) return groups;
+    // Without branches, which nobody could predict.
+    set_.resize(groups.size() + 1);
+    int32_t* end = set_.data();
+    for (const int32_t group : groups) {
+      bool inside = true;
+      for (size_t i = 1; i < ranges_.size(); ++i) {
+        inside &= ranges_[i].Has(group);
+      }
+      *end = group;
+      end += inside;
+    }
+    return {set_.data(), end};
+  }
+};
+
+// What devices have to do in one placement.
+class Loads {
+ public:
+  Loads(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
+      : num_devices_(g.num_devices),
+        seconds_(g.seconds, g.seconds + int64_t{g.num_groups} * g.num_devices),
+        accelerators_(g.accelerators, g.accelerators + g.num_devices),
+        movable_(movable) {}
+
+  // Sums up the loads of a placement [G]; again only if they have changed.
+  void Observe(const int32_t* like) {
+    const size_t count = seconds_.size() / num_devices_;
+    if (!like_.empty() &&
+        std::memcmp(like, like_.data(), count * sizeof(*like)) == 0) {
+      return;
+    }
+    like_.clear();  // Of no use if memory runs out meanwhile.
+    std::vector<int32_t> kept(like, like + count);
+    busy_s_.assign(num_devices_, 0);
+    for (size_t g = 0; g < count; ++g) busy_s_[like[g]] += Seconds(g, like[g]);
+    SumUp(like);
+    like_ = std::move(kept);
+  }
+
+  // A movable group, by its seconds.
+  int32_t Start(MoveRandom* random) const {
+    const bool balancing = random->Chance(kBalancing);
+    return movable_[random->Weighted(balancing ? sooner_ : evenly_)];
+  }
+
+  // One of the less busy half of the devices that `possible` says yes to,
+  // accelerators if there are any; there is at least one.
+  template <typename Possible>
+  int32_t Idle(const Possible& possible, MoveRandom* random) {
+    others_.clear();
+    bool accelerators = false;
+    for (int32_t d = 0; d < num_devices_; ++d) {
+      if (!possible(d) || (accelerators && !accelerators_[d])) continue;
+      if (accelerators_[d] && !accelerators) {
+        accelerators = true;
+        others_.clear();
+      }
+      others_.push_back(d);
+    }
+    std::sort(others_.begin(), others_.end(), [this](int32_t a, int32_t b) {
+      return std::make_pair(busy_s_[a], a) < std::make_pair(busy_s_[b], b);
+    });
+    return others_[random->Below(static_cast<int32_t>(others_.size() + 1) / 2)];
+  }
+
+ private:
+  int32_t num_devices_;
+  std::vector<double> seconds_;        // [G, D]
+  std::vector<uint8_t> accelerators_;  // [D]
+  std::vector<int32_t> movable_;       // [M]
+  std::vector<int32_t> like_;          // [G]
+  std::vector<double> busy_s_;         // [D]
+  // Sums of what movable groups take, up to each; and the same, where what is
+  // on busy devices counts more.
+  std::vector<double> evenly_, sooner_;
+  std::vector<int32_t> others_;
+
+  double Seconds(int64_t group, int32_t device) const {
+    return seconds_[group * num_devices_ + device];
+  }
+
+  void SumUp(const int32_t* like) {
+    const double most =
+        std::max(*std::max_element(busy_s_.begin(), busy_s_.end()), 1e-300);
+    std::vector<double> factors;
+    for (const double busy_s : busy_s_) {
+      const double share = busy_s / most;
+      factors.push_back(share * share * share * share);
+    }
+    evenly_.resize(movable_.size());
+    sooner_.resize(movable_.size());
+    double evenly = 0, sooner = 0;
+    for (size_t i = 0; i < movable_.size(); ++i) {
+      const int32_t device = like[movable_[i]];
+      const double own_s = Seconds(movable_[i], device);
+      evenly_[i] = evenly += own_s;
+      sooner_[i] = sooner += own_s * factors[device];
+    }
+  }
+};
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_

@@ -1,0 +1,68 @@
+// Draws the moves of a search, many at a time.
+//
+// Plain C interface over arrays; no TensorFlow, no Python. What kinds of moves
+// there are is said in moves.py.
+
+#include "gdp_grappler/placers/search/moves/move_drawer.h"
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "gdp_grappler/placers/search/moves/move_random.h"
+#include "gdp_grappler/placers/search/moves/move_sets.h"
+
+struct GdpMoveDrawer {
+  gdp::MoveDrawer drawer;
+};
+
+namespace {
+
+// Results of the C functions.
+enum Status : int32_t { kOk = 0, kOutOfMemory = 1 };
+
+}  // namespace
+
+extern "C" {
+
+// How many kinds of moves there are.
+int32_t gdp_move_drawer_kinds() { return gdp::kNumKinds; }
+
+// Null if memory runs out.
+GdpMoveDrawer* gdp_move_drawer_create(const GdpMoveLayout* layout) try {
+  return new GdpMoveDrawer{gdp::MoveDrawer(*layout)};
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void gdp_move_drawer_destroy(GdpMoveDrawer* drawer) { delete drawer; }
+
+// Writes moves from `devices` [G] to `out` [count, G], each of its kind
+// [count]. With this probability a further move is made from there, and so on,
+// of a kind by `usual` [num_kinds], sums of shares up to each kind. Loads are
+// those of `like` [G]. Returns a Status.
+int32_t gdp_move_drawer_draw(GdpMoveDrawer* handle, const int32_t* devices,
+                             const int32_t* like, int64_t count,
+                             const int32_t* kinds, double compound,
+                             const double* usual, uint64_t seed,
+                             int32_t* out) try {
+  gdp::MoveDrawer& drawer = handle->drawer;
+  gdp::MoveRandom random(seed);
+  const std::vector<double> sums(usual, usual + gdp::kNumKinds);
+  drawer.Observe(like);
+  for (int64_t k = 0; k < count; ++k) {
+    int32_t* row = out + k * drawer.num_groups;
+    std::memcpy(row, devices, drawer.num_groups * sizeof(*row));
+    if (!drawer.CanMove()) continue;
+    drawer.Draw(kinds[k], row, &random);
+    while (random.Chance(compound)) {
+      drawer.Draw(random.Weighted(sums), row, &random);
+    }
+  }
+  return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
+}
+
+}  // extern "C"

@@ -1,0 +1,140 @@
+"""The functions of `move_drawer.cc` over NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import weakref
+
+import numpy as np
+
+from gdp_grappler import native
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+  """G groups with E directed edges on D devices.
+
+  Attributes:
+    starts: int32 [G + 1], where the edges of each group begin.
+    neighbours: int32 [E].
+    eagerness: float64 [E], how likely an edge draws a group into a set.
+    order: int32 [M], groups with more than one device, as they run.
+    units: int32 [U, G], labels from 0, on each of U levels.
+    scopes: int32 [S, G], likewise.
+    axes: int32 [A, G], coordinates from 0.
+    seconds: float64 [G, D], not negative.
+    allowed: bool [D, G], which groups a device may have.
+    accelerators: bool [D], which devices are sooner to get work.
+  """
+
+  starts: np.ndarray
+  neighbours: np.ndarray
+  eagerness: np.ndarray
+  order: np.ndarray
+  units: np.ndarray
+  scopes: np.ndarray
+  axes: np.ndarray
+  seconds: np.ndarray
+  allowed: np.ndarray
+  accelerators: np.ndarray
+
+
+class NativeDrawer:
+  """Draws moves of the groups of one graph.
+
+  For one thread at a time.
+  """
+
+  def __init__(self, layout: Layout, num_kinds: int) -> None:
+    """Lays the graph out.
+
+    Args:
+      layout: G groups on D devices.
+      num_kinds: Of moves, which have numbers from 0.
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    self._lib = _library()
+    assert self._lib.gdp_move_drawer_kinds() == num_kinds
+    self._num_kinds, self._num_groups = num_kinds, len(layout.starts) - 1
+    arrays = [
+        np.ascontiguousarray(getattr(layout, name), dtype)
+        for name, dtype in _LAYOUT
+    ]
+    native_layout = _NativeLayout(self._num_groups, len(layout.neighbours),
+                                  len(layout.accelerators), len(layout.order),
+                                  len(layout.units), len(layout.scopes),
+                                  len(layout.axes),
+                                  *(array.ctypes.data for array in arrays))
+    # The addresses stay good until the call returns.
+    self._handle = self._lib.gdp_move_drawer_create(ctypes.byref(native_layout))
+    if not self._handle:
+      raise MemoryError('No memory to draw moves.')
+    weakref.finalize(self, self._lib.gdp_move_drawer_destroy, self._handle)
+
+  def draw(self, kinds: np.ndarray, devices: np.ndarray, like: np.ndarray,
+           seed: int, compound: float, usual: np.ndarray) -> np.ndarray:
+    """int32 [K, G], moves from one placement.
+
+    Args:
+      kinds: int [K].
+      devices: int [G], legal; unchanged.
+      like: int [G], a placement by whose loads slabs are drawn. They are summed
+        up once while it stays the same.
+      seed: Of the moves, less than 2^64.
+      compound: How often a further move is made from where one led, and so on;
+        less than 1.
+      usual: float64 [kinds], of which kind: sums of shares, up to each.
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    kinds, devices, like = (
+        np.ascontiguousarray(of, np.int32) for of in (kinds, devices, like))
+    usual = np.ascontiguousarray(usual, np.float64)
+    assert devices.shape == like.shape == (self._num_groups,)
+    assert usual.shape == (self._num_kinds,)
+    result = np.empty((len(kinds), self._num_groups), np.int32)
+    if self._lib.gdp_move_drawer_draw(self._handle,
+                                      devices.ctypes.data, like.ctypes.data,
+                                      len(kinds), kinds.ctypes.data, compound,
+                                      usual.ctypes.data, seed,
+                                      result.ctypes.data):
+      raise MemoryError('No memory to draw moves.')
+    return result
+
+
+# In the order of `GdpMoveLayout`.
+_LAYOUT = (('starts', np.int32), ('neighbours', np.int32),
+           ('eagerness', np.float64), ('order', np.int32), ('units', np.int32),
+           ('scopes', np.int32), ('axes', np.int32), ('seconds', np.float64),
+           ('allowed', np.uint8), ('accelerators', np.uint8))
+
+
+class _NativeLayout(ctypes.Structure):
+  """`GdpMoveLayout` of move_sets.h."""
+  _fields_ = [(name, ctypes.c_int32)
+              for name in ('num_groups', 'num_edges', 'num_devices',
+                           'num_movable', 'num_units', 'num_scopes', 'num_axes')
+             ] + [(name, ctypes.c_void_p) for name, _ in _LAYOUT]
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  lib = native.load(native.Library.MOVES)
+  pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+  f64, u64 = ctypes.c_double, ctypes.c_uint64
+  for name, result, arguments in (('gdp_move_drawer_kinds', i32,
+                                   []), ('gdp_move_drawer_create', pointer,
+                                         [pointer]), ('gdp_move_drawer_destroy',
+                                                      None, [pointer]),
+                                  ('gdp_move_drawer_draw', i32, [
+                                      pointer, pointer, pointer, i64, pointer,
+                                      f64, pointer, u64, pointer
+                                  ])):
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, arguments
+  return lib

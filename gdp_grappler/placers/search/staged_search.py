@@ -1,0 +1,218 @@
+"""Runs the stages of a search: one annealing per order, one budget for all."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler import progress as progress_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import stages
+from gdp_grappler.placers.search.edges import order_ranking
+from gdp_grappler.placers.search.moves import move_model
+from gdp_grappler.placers.search.moves import moves as moves_lib
+
+# Makes a model that chooses the moves of one annealing.
+Models = Callable[[], move_model.MoveModel | None]
+_AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
+
+
+def _no_model() -> None:
+  """Every move that is drawn is priced."""
+
+
+def searched(
+    problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
+    budget: search_budget.SearchBudget, models: Models = _no_model,
+    kinds: Sequence[str] = moves_lib.Moves.kinds,
+    further: Sequence[np.ndarray] = (),
+    config: search_config.SearchConfig = search_config.DEFAULT
+) -> tuple[placement_lib.Placement, ...]:
+  """The best placement first in, first out; then the best under priorities.
+
+  There is a second one only where orders pay (`priority_annealing.pays`). Which
+  of the two is faster depends on the control edges that enforce the priorities
+  (`edge_selection`).
+
+  Args:
+    problem: G groups.
+    starts: int [S, G], all of which are priced.
+    rng: Of the search.
+    budget: Of the search, the starts included.
+    models: Makes a model for each annealing.
+    kinds: Kinds of moves; at least one.
+    further: int [K, G] each, more starts for the annealing under priorities.
+    config: The numbers of the search.
+  """
+  orders = priority_annealing.pays(problem)
+  progress_lib.doing('searching, and for an order' if orders else 'searching')
+  search = _StagedSearch(problem, starts, rng, budget, models, kinds, further,
+                         config)
+  for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
+    search.run(stage)
+  return search.placements()
+
+
+def fifo_annealing(
+    problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
+    model: move_model.MoveModel | None = None,
+    moves: moves_lib.Moves | None = None,
+    config: search_config.AnnealingConfig = search_config.DEFAULT.annealing
+) -> annealing.Annealing:
+  """An annealing of some starts, packed memories among them where none fits.
+
+  Args:
+    problem: G groups.
+    starts: int [S, G], all of which are priced.
+    rng: Of the annealing.
+    model: Chooses the moves that are priced; None prices all.
+    moves: Of the problem; by default of all kinds.
+    config: The numbers of the annealing.
+  """
+  return annealing.with_packed(
+      problem, starts,
+      annealing.Annealing(problem, starts, rng, model, moves, config))
+
+
+def anneal(annealings: Sequence[_AnyAnnealing],
+           budget: search_budget.SearchBudget,
+           stretch: stages.Stretch = stages.WHOLE, reports: bool = True,
+           batch: int = search_config.DEFAULT.annealing.batch) -> None:
+  """The first of some annealings goes on for a stretch.
+
+  Args:
+    annealings: All whose placements count in the budget.
+    budget: Of all.
+    stretch: Of the first one.
+    reports: Whether to report the progress of all.
+    batch: Moves that are priced at a time.
+  """
+  first = annealings[0]
+  while first.can_move:
+    evaluations = sum(each.evaluations for each in annealings)
+    progress = budget.progress(evaluations)
+    if reports:
+      progress_lib.reached(progress)
+    if progress >= stretch.end:
+      break
+    first.step(stretch.cooled(progress),
+               min(batch, budget.evaluations - evaluations))
+
+
+class _StagedSearch:
+  """A search: its annealings, and how far it has come."""
+
+  def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
+               rng: np.random.Generator, budget: search_budget.SearchBudget,
+               models: Models, kinds: Sequence[str],
+               further: Sequence[np.ndarray],
+               config: search_config.SearchConfig) -> None:
+    self._problem, self._starts, self._further = problem, starts, further
+    self._rng, self._budget, self._models = rng, budget, models
+    self._config = config
+    self._moves = moves_lib.Moves(problem, kinds)
+    orders = priority_annealing.pays(problem)
+    begin_s = budget.spent_s if orders else 0.
+    self._plain = fifo_annealing(problem, starts, rng, models(), self._moves,
+                                 config.annealing)
+    # Seconds per price, for the stage under priorities.
+    self._each_s = ((budget.spent_s - begin_s)
+                    / self._plain.evaluations if orders else 0.)
+    self._ordered: priority_annealing.PriorityAnnealing | None = None
+    self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
+    # What was likely the fastest with edges halfway.
+    self._halfway: placement_lib.Placement | None = None
+    self._begin = self._cooled = 0.
+
+  def run(self, stage: stages.Stage) -> None:
+    """Goes on until the stage ends."""
+    if stage.order is stages.Order.FIFO:
+      self._anneal([self._plain], stage, 0.)
+    elif stage.order is stages.Order.PRIORITIES:
+      self._ordered = priority_annealing.PriorityAnnealing(
+          self._problem, self._ordered_starts(), self._rng, self._models(),
+          self._moves, self._config)
+      self._anneal([self._ordered, self._plain], stage, 0.)
+    elif self._budget.progress(self._evaluations) < 1:
+      self._anneal(self._faster_first(), stage, self._cooled)
+    self._begin, self._cooled = stage.until, stage.cooled
+
+  def placements(self) -> tuple[placement_lib.Placement, ...]:
+    """The best first in, first out; the best with its edges."""
+    if self._ordered is None:
+      return (placement_lib.from_groups(self._problem.graph, self._plain.best,
+                                        self._problem.cluster),)
+    ordered, halfway = self._ordered.best, self._halfway
+    asked = [ordered]
+    if halfway is not None and self._edges.orders(halfway):
+      asked.insert(0, halfway)
+    plain = self._fastest_fifo(asked)
+    if halfway is not None and len(asked) == 1 and self._budget.passed:
+      return plain, ordered  # What is known is enough.
+    return plain, self._edges.best(asked, lambda: self._budget.passed)
+
+  @property
+  def _evaluations(self) -> int:
+    ordered = self._ordered
+    return self._plain.evaluations + (ordered.evaluations if ordered else 0)
+
+  def _anneal(self, annealings: Sequence[_AnyAnnealing], stage: stages.Stage,
+              cooled: float) -> None:
+    anneal(annealings, self._budget,
+           stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
+           batch=self._config.annealing.batch)
+
+  def _ordered_starts(self) -> np.ndarray:
+    """int [K, G]; the best start is among them even if time is over."""
+    config, plain = self._config, self._plain
+    count = self._budget.affordable(config.start_prices * self._each_s,
+                                    config.priorities.starts,
+                                    config.starting_share)
+    return np.concatenate(
+        [plain.best[None], *self._further, self._starts[plain.ranking[:count]]])
+
+  def _faster_first(self) -> list[_AnyAnnealing]:
+    """Both annealings, the one whose best is faster with edges first."""
+    assert self._ordered is not None
+    begin_s = self._budget.spent_s
+    self._halfway = self._likeliest()
+    key = self._edges.key(self._halfway)
+    # The last look for edges takes as long, after the search.
+    self._budget.keep(self._budget.spent_s - begin_s)
+    if self._halfway.priorities is None or self._plain.best_key <= key:
+      return [self._plain, self._ordered]
+    return [self._ordered, self._plain]
+
+  def _likeliest(self) -> placement_lib.Placement:
+    """What is likely the fastest with edges."""
+    problem, graph = self._problem, self._problem.graph
+    simulator = problem.simulator
+    assert simulator is not None and self._ordered is not None  # Orders pay.
+    plain = placement_lib.from_groups(graph, self._plain.best, problem.cluster)
+    promised_s = control_edges.promised_s(graph, plain, simulator)
+    fifo_s = float(simulator.price(graph, plain.devices[None]).seconds[0])
+    gain = promised_s / fifo_s if 0 < fifo_s < math.inf else 1.
+    key = self._plain.best_key
+    ranked = [(self._ordered.best_key, self._ordered.best),
+              *self._ordered.starts,
+              ((*key[:3], key[3] * min(gain, 1.)), plain)]
+    return min(ranked, key=operator.itemgetter(0))[1]
+
+  def _fastest_fifo(
+      self,
+      others: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+    """The best first in, first out, without priorities."""
+    graph, cluster = self._problem.graph, self._problem.cluster
+    devices = np.stack(
+        [self._plain.best[graph.groups], *(other.devices for other in others)])
+    best = self._problem.evaluator.price(graph, devices).best()
+    return placement_lib.Placement(devices[best], cluster)

@@ -1,0 +1,22 @@
+"""Counts the changes of the configuration of calls.
+
+Every thread caches the configuration of its function calls. The hook makes the
+configuration anew after the count has changed.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+_numbers = itertools.count(1)
+_changes = [0]
+
+
+def note() -> None:
+  """The next call of a function needs a new configuration, on any thread."""
+  _changes[0] = next(_numbers)
+
+
+def count() -> int:
+  """Changes so far."""
+  return _changes[0]

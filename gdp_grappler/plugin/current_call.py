@@ -1,0 +1,66 @@
+"""The Keras function that a thread is running, for code that the pass calls.
+
+`import tensorflow` loads this module in every program, so it imports next to
+nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Protocol, TYPE_CHECKING
+
+if TYPE_CHECKING:
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.plugin import library
+  from gdp_grappler.plugin import outcome as outcome_lib
+  from gdp_grappler.plugin import settings as settings_lib
+
+  Optimize = Callable[[source_graph.SourceGraph, settings_lib.Settings],
+                      outcome_lib.Outcome]
+
+
+class Call(Protocol):
+  """A call of a Keras function.
+
+  Attributes:
+    is_placed: Functions called from here are to be instantiated once more,
+      apart from those that run as they were.
+    has_clusters: XLA compiles clusters of the ops of each device, in functions
+      that are called from here.
+    was_told: Whether the user has read a line about it.
+  """
+
+  is_placed: bool
+  has_clusters: bool
+  was_told: bool
+
+  def task(self, query: library.Query) -> Optimize | None:
+    """Decides on a graph that is about to run, in this call only.
+
+    Runs on the placer thread. None for what is done with any graph.
+    """
+
+  def decided(self) -> None:
+    """What `task` gave has decided, and within its time."""
+
+
+class _Local(threading.local):
+  call: Call | None = None
+
+
+_local = _Local()
+
+
+def current() -> Call | None:
+  """The innermost call that this thread is in."""
+  return _local.call
+
+
+def run(call: Call, function: Callable[..., Any], *args: Any,
+        **kwargs: Any) -> Any:
+  """The result of a function, run as part of a call."""
+  outer, _local.call = _local.call, call
+  try:
+    return function(*args, **kwargs)
+  finally:
+    _local.call = outer

@@ -1,0 +1,82 @@
+"""Times the links to the tasks that this process is connected to, once.
+
+`evaluation/link_timing` needs a session with all devices. A connected program
+has these devices only in its eager context. Functions of TensorFlow therefore
+play the ping-pong here: before the first step of a `fit`, on the thread that
+calls `fit`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from gdp_grappler.cluster import connected_devices
+from gdp_grappler.plugin import current_call
+from gdp_grappler.plugin import devices
+from gdp_grappler.plugin import link_timing_cache
+from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import task_links
+
+
+def time_once() -> None:
+  """Times the wires if tasks have come by that were not there before."""
+  _TIMING.once(devices.names(), _addresses())
+
+
+def _addresses() -> dict[str, str]:
+  """By task, as TensorFlow was given them; not ours, which has any port."""
+  from tensorflow.python.eager import context
+  server = context.context().get_server_def()
+  found = {} if server is None else {
+      f'/job:{job.name}/replica:0/task:{number}': address
+      for job in server.cluster.job for number, address in job.tasks.items()
+  }
+  found.pop(connected_devices.own_task(), None)
+  return found
+
+
+def _game(source: str, target: str, size: int,
+          trips: int) -> Callable[[], None]:
+  """As `link_timing_cache.Game`."""
+  import tensorflow as tf
+
+  @functools.partial(tf.function, autograph=False)
+  def play(ball: Any) -> Any:
+    for _ in range(trips):
+      for end in (target, source):
+        with tf.device(f'{end}/device:CPU:0'):
+          # Nothing that Grappler takes out or, as chains of unary ops, joins.
+          ball = tf.maximum(ball, 1.)
+    with tf.device(f'{source}/device:CPU:0'):
+      return tf.reduce_max(ball)
+
+  with tf.device(f'{source}/device:CPU:0'):
+    ball = tf.ones([size // 4])
+
+  def once() -> None:
+    # Under a scope of another task that task would run all of it.
+    with tf.device(None):
+      current_call.run(_AsItIs(), lambda: play(ball).numpy())
+
+  once()
+  return once
+
+
+class _AsItIs:
+  """A call of which the pass leaves all graphs alone, without a word."""
+
+  has_clusters = False
+  is_placed = False
+  was_told = True
+
+  def task(self, query: Any) -> current_call.Optimize | None:
+    """As of `current_call.Call`."""
+    del query
+    return outcome_lib.leave_alone
+
+  def decided(self) -> None:
+    """As of `current_call.Call`."""
+
+
+_TIMING = link_timing_cache.Timing(task_links.KNOWN, _game)

@@ -1,0 +1,141 @@
+"""Moves variables to other devices, and back.
+
+The `tf.Variable` and the tensor with its handle stay. Only the resource behind
+the handle is another one, with the same value (`handles`). Models, optimizers,
+checkpoints and traced functions therefore need no change. The old memory is
+freed after the last call that still uses it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Iterable
+import weakref
+
+from gdp_grappler import errors
+from gdp_grappler.plugin import datasets
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin.fitting import handles
+
+_lock = threading.RLock()
+# By id, because variables have no hash: variables that were moved and still
+# exist, with their original devices.
+_moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_homes: dict[int, str] = {}
+# By id: the models whose steps were planned with a variable.
+_owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
+  """Those that can be moved without anybody reading an old value.
+
+  A dataset that reads a variable keeps a handle of its own, out of reach;
+  variables of distribution strategies are several, or on parameter servers.
+
+  Args:
+    variables: Of any kind.
+    owner: The model of a step that is being planned; what a step of another
+      one was planned with is not for it to move, and what remains is its own
+      from now on.
+  """
+  from tensorflow.python.ops import resource_variable_ops as variable_ops
+  plain = [
+      v for v in variables
+      if isinstance(v, variable_ops.BaseResourceVariable) and
+      handles.can_exchange(v.handle) and not v.handle.is_packed and
+      bool(variable_ops.var_is_initialized_op(v.handle))
+  ]
+  held = datasets.captured() if plain else set()
+  free = [v for v in plain if id(v.handle) not in held]
+  if owner is None:
+    return free
+  with _lock:
+    own = [v for v in free if _owners.get(_key(v), owner) is owner]
+    _owners.update({_key(v): owner for v in own})
+  return own
+
+
+def _key(variable: Any) -> int:
+  """Unlike `id` of a variable, that of its handle is never used again."""
+  return variable.handle._id
+
+
+def was_moved(variable: Any) -> bool:
+  """Whether the variable is not where it was made."""
+  return _moved.get(id(variable)) is variable
+
+
+def move(devices: Iterable[tuple[Any, str]]) -> None:
+  """Moves variables one by one, so that few bytes are held twice.
+
+  Those that a dataset has begun to read stay, as it would go on with the old
+  value: also in a place that they were moved to, until it is gone.
+
+  Args:
+    devices: Variables that were `movable`, each with the full name of a device.
+
+  Raises:
+    InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
+      variables before it have been moved.
+  """
+  from tensorflow.python.eager import context
+  with _lock:
+    wanted = [(v, device) for v, device in devices if v.device != device]
+    held = datasets.captured() if wanted else set()
+    stay = sum(id(v.handle) in held for v, _ in wanted)
+    if stay:
+      notices.say(f'{stay} of {len(wanted)} variables stay where they are: '
+                  'a dataset reads them there')
+    for variable, device in wanted:
+      if id(variable.handle) in held:
+        continue
+      home = _homes[id(variable)] if was_moved(variable) else variable.device
+      _move(variable, device)
+      _homes.pop(id(variable), None)
+      _moved.pop(id(variable), None)
+      if device != home:
+        _moved[id(variable)], _homes[id(variable)] = variable, home
+    # Servers do it later, and a function may be there before.
+    context.async_wait()
+
+
+def move_back() -> int:
+  """Moves all variables back to their original devices; how many.
+
+  Variables on a lost host stay, and one line says so.
+  """
+  from tensorflow.python.framework import errors_impl
+  with _lock:
+    away = [(v, _homes[i]) for i, v in list(_moved.items())]
+    try:
+      move(away)
+    except errors_impl.OpError as error:
+      notices.say(
+          f'{len(_moved)} variables stay where they were moved, because a '
+          'device no longer answers; load them from a '
+          f'checkpoint ({" ".join(error.message.split())[:200]})')
+    # Variables that stay may be moved back later.
+    kept = {i: _homes[i] for i in list(_moved)}
+    _homes.clear()
+    _homes.update(kept)
+    return len(away) - len(kept)
+
+
+def _move(variable: Any, device: str) -> None:
+  import tensorflow as tf
+  from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
+  from tensorflow.python.ops import resource_variable_ops as variable_ops
+  handle = variable.handle
+  # Outside of any function that the caller is tracing.
+  with tf.init_scope():
+    with tf.device(handle.device):
+      value = raw_ops.read_variable_op(handle, variable.dtype)
+    with tf.device(device):
+      copy = variable_ops.eager_safe_variable_handle(value, variable.shape,
+                                                     None, handle._name, False)
+      if copy.device != device:
+        raise errors.InfeasiblePlacementError(
+            f'{variable.name} cannot be moved to {device}: TensorFlow made it '
+            f'on {copy.device}.')
+      raw_ops.assign_variable_op(copy, value)
+  handles.exchange(handle, copy)

@@ -1,0 +1,55 @@
+"""How well a network answers what it has not seen."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.simple import single_device
+from placer_model import network as network_lib
+from placer_model.pretraining.placements import example
+from placer_model.pretraining.placements import student
+from placer_model.pretraining.placements import teacher
+
+
+class Evaluation:
+  """A problem that is never learned from."""
+
+  def __init__(self, step: step_lib.Step) -> None:
+    """Prices one device.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    """
+    problem = teacher.problem_of(step, 0)
+    self._environment = teacher.environment_of(problem)
+    rows = single_device.of_each_kind(problem)
+    # A device that is too small counts with the seconds that it would take.
+    self._single_s = float(
+        problem.evaluator.price_groups(problem.graph, rows, None).seconds.min())
+
+  def result(self, pupil: student.Student) -> float:
+    """How many times as fast as one device the likeliest placement is."""
+    features = network_lib.features_to_tensors(self._environment.features)
+    said = pupil.network(features).numpy().argmax(axis=1)
+    seconds = float(self._environment.price(said[None]).prices.seconds[0])
+    return max(self._single_s, 1e-12) / max(seconds, 1e-12)
+
+
+def agreement(pupil: student.Student, lessons: Sequence[example.Example],
+              patience: float) -> float:
+  """Share of the units, by their weights, that are where an answer has them.
+
+  Args:
+    pupil: Says where.
+    lessons: At least one.
+    patience: See `example.Example.target`.
+  """
+  shares = []
+  for lesson in lessons:
+    logits, weights = pupil.says(lesson), lesson.weights
+    right = lesson.target(logits, weights, patience) == logits.argmax(axis=1)
+    shares.append(float((right * weights).mean()))
+  return float(np.mean(shares))

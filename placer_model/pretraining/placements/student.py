@@ -1,0 +1,98 @@
+"""The placer network and how it learns from lessons."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from placer_model import config as config_lib
+from placer_model import network as network_lib
+from placer_model.pretraining.placements import example
+from placer_model.training import optimizers
+
+_CLIP = 1.
+# What a network that is sure of a unit is wrong about costs no more than this
+# makes it.
+_SMOOTHING = .02
+
+
+class Student:
+  """A network and its optimizer.
+
+  Attributes:
+    network: What learns.
+    optimizer: Its moments.
+  """
+
+  def __init__(self, config: config_lib.PlacerConfig, learning_rate: float,
+               patience: float) -> None:
+    """Makes the network with its first weights.
+
+    Args:
+      config: Sizes and switches.
+      learning_rate: Of Adam, to begin with.
+      patience: See `example.Example.target`.
+    """
+    self.network = network_lib.PlacerNetwork(config)
+    self.optimizer = optimizers.Adam(learning_rate)
+    self.optimizer.build(self.network.trainable_variables)
+    self._rate, self._patience = learning_rate, patience
+    specs = network_lib.feature_specs()
+    self._gradients = tf.function(
+        self._losses, input_signature=[
+            specs,
+            tf.TensorSpec([None, None], tf.float32),
+            tf.TensorSpec([None], tf.float32)
+        ], autograph=False)
+    self._says = tf.function(self.network, input_signature=[specs],
+                             autograph=False)
+
+  def says(self, lesson: example.Example) -> np.ndarray:
+    """float32 [M, D], logits."""
+    return self._says(network_lib.features_to_tensors(lesson.features)).numpy()
+
+  def learn(self, lessons: Sequence[example.Example], share: float) -> float:
+    """One step of the optimizer; returns the mean loss, nats per unit.
+
+    Args:
+      lessons: At least one.
+      share: Of the learning rate.
+    """
+    sums, loss = None, 0.
+    for lesson in lessons:
+      weights = lesson.weights
+      target = lesson.target(self.says(lesson), weights, self._patience)
+      value, gradients = self._gradients(
+          network_lib.features_to_tensors(lesson.features),
+          tf.constant(_smoothed(target, lesson.features.allowed)),
+          tf.constant(weights))
+      sums = gradients if sums is None else [
+          a + b for a, b in zip(sums, gradients)
+      ]
+      loss += float(value)
+    assert sums is not None
+    clipped, _ = tf.clip_by_global_norm([g / len(lessons) for g in sums], _CLIP)
+    self.optimizer.learning_rate = self._rate * share
+    self.optimizer.apply_gradients(
+        zip(clipped, self.network.trainable_variables))
+    return loss / len(lessons)
+
+  def _losses(self, features: network_lib.Features, targets: tf.Tensor,
+              weights: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_mean(weights * tf.nn.softmax_cross_entropy_with_logits(
+          targets, self.network(features)))
+    return loss, [
+        tf.convert_to_tensor(gradient)
+        for gradient in tape.gradient(loss, self.network.trainable_variables)
+    ]
+
+
+def _smoothed(target: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+  """float32 [M, D], nearly all on the target, the rest on what is allowed."""
+  said = np.arange(allowed.shape[1]) == target[:, None]
+  number = allowed.sum(axis=1, keepdims=True)
+  spread = allowed * _SMOOTHING / np.maximum(number, 1)
+  return (spread + (1 - _SMOOTHING) * said).astype(np.float32)

@@ -1,0 +1,357 @@
+"""Starts children that need TensorFlow as forks of one that has imported it.
+
+To import TensorFlow takes longer than most of what tests have a child do. So
+`subprocess` here has a process for each kind of child, which imports it once
+and forks for each start. What is started is a child of this process all the
+same, with the environment, the files and the end that it was to have. What is
+no kind of child that we know is started as ever; within `cold`, all is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import pathlib
+import random
+import runpy
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, Iterator, Mapping, NoReturn, Sequence
+
+NAME = 'gdp_warm'  # Of the processes that fork.
+MARK = '# A fork will do.\n'  # Begins a text of `-c` of which this is true.
+_CHILD, _FORKED = 'gdp_grappler.processes.child', 'helpers.forked'
+_WITHOUT_KERAS = '--without-keras'
+# What wants TensorFlow, of functions that children run and of programs.
+_WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
+                    'gdp_grappler.graph.', 'gdp_grappler.workloads.',
+                    'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
+                    'helpers.fused_runs',
+                    'gdp_grappler.placers.policy.policy_check',
+                    'small_training')
+# Of programs, those that keep the plugin out before they import it.
+_WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
+                   'benchmarks.fit_gain', 'benchmarks.gpu.dry_calibration',
+                   'benchmarks.gpu.predictions', 'benchmarks.paper',
+                   'small_training')
+_WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'placer_model.')
+_OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
+# Programs that look at the start itself, or change it.
+_COLD = ('compared.py', 'captured.py', 'leftovers.py')
+_LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
+_PRELOAD, _ONEDNN = 'LD_PRELOAD', 'TF_ENABLE_ONEDNN_OPTS'
+# Variables that are read when TensorFlow is imported tell kinds apart; of the
+# others these may differ from ours.
+_APART = (_LEGACY, _DISABLE, _PRELOAD, _ONEDNN)
+_ANY = (*_APART, 'PYTHONPATH', 'TMPDIR', 'no_grpc_proxy', 'GDP_CACHE_DIR',
+        'TF_GRPC_REUSE_PORT', 'PYTEST_CURRENT_TEST', 'TF_CPP_MIN_LOG_LEVEL',
+        'TF_FORCE_GPU_ALLOW_GROWTH', 'CUDA_VISIBLE_DEVICES',
+        'HIP_VISIBLE_DEVICES', 'GDP_CAPTURE_DIR')
+_DEFAULTS = {'KERAS_BACKEND': 'tensorflow'}
+_MOST = 3  # Processes that fork, at a time.
+_SET_NAME, _SET_SUBREAPER = 15, 36  # Of <sys/prctl.h>.
+_NUMBER = struct.Struct('i')
+_POPEN = subprocess.Popen
+
+_lock = threading.RLock()
+_starters: dict[_Kind, _Starter] = {}
+_is_cold = False
+_own_path: list[str] = []  # What no variable adds to.
+_image: _Kind | None = None  # Whose forks are all that this process starts.
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+  """What is settled when TensorFlow has been imported.
+
+  Attributes:
+    keras: Whether Keras has been as well.
+    variables: Values of `_APART`.
+  """
+
+  keras: bool
+  variables: tuple[str | None, ...]
+
+
+@contextlib.contextmanager
+def cold() -> Iterator[None]:
+  """Within it all processes start as those of users do."""
+  global _is_cold
+  before, _is_cold = _is_cold, True
+  try:
+    yield
+  finally:
+    _is_cold = before
+
+
+def install() -> None:
+  """Has `subprocess`, in this process, start children so."""
+  subprocess.Popen = _Popen  # type: ignore[misc]
+  atexit.register(_end)
+
+
+def _end() -> None:
+  while _starters:
+    _starters.popitem()[1].close()
+
+
+class _Popen(_POPEN):
+  """A process that may be a fork."""
+
+  def _execute_child(self, args: Any, executable: Any, preexec_fn: Any,
+                     close_fds: Any, pass_fds: Any, cwd: Any, env: Any,
+                     startupinfo: Any, creationflags: Any, shell: Any,
+                     p2cread: int, p2cwrite: int, c2pread: int, c2pwrite: int,
+                     errread: int, errwrite: int, restore_signals: Any, *others:
+                     Any) -> None:
+    *identity, new_session, group = others
+    usual = not (preexec_fn or pass_fds or shell or executable or
+                 group not in (None, -1) or
+                 any(each not in (None, -1) for each in identity))
+    kind = _kind(args, env) if usual and not _is_cold else None
+    if kind and _image:
+      kind = _image if _serves(_image, kind) else None
+    if kind is None:
+      super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds,
+                             cwd, env, startupinfo, creationflags, shell,
+                             p2cread, p2cwrite, c2pread, c2pwrite, errread,
+                             errwrite, restore_signals, *others)
+      return
+    streams = (p2cread, c2pwrite, errwrite)
+    request = dict(args=[os.fspath(each) for each in args[1:]],
+                   cwd=os.path.abspath(cwd or '.'), new_session=new_session,
+                   env=dict(os.environ if env is None else env))
+    self.pid = _starter(kind).start(
+        request,
+        [number if fd == -1 else fd for number, fd in enumerate(streams)])
+    self._child_created = True
+    self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread,
+                         errwrite)
+
+
+def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
+  """The kind of a command; None for one that is not known."""
+  env = {**os.environ} if env is None else env
+  if isinstance(args, (str, bytes)) or args[0] != sys.executable or any(
+      env.get(name, _DEFAULTS.get(name)) != os.environ.get(
+          name, _DEFAULTS.get(name))
+      for name in env.keys() | os.environ.keys() if name not in _ANY):
+    return None
+  variables = {name: env.get(name) or None for name in _APART}
+  if preloaded := variables[_PRELOAD]:  # Twice is once.
+    variables[_PRELOAD] = ':'.join(dict.fromkeys(preloaded.split(':')))
+  _, module, program, arguments = _parsed([os.fspath(a) for a in args[1:]])
+  if not module:
+    is_warm = (os.path.dirname(program) == str(_OF_USERS) and
+               os.path.basename(program) not in _COLD)
+    return _Kind(True, tuple(variables.values())) if is_warm else None
+  said = ' '.join(arguments if module in (_CHILD, _FORKED) else [module])
+  if not (module.startswith(MARK) if program == '-c' else any(
+      each in said for each in _WANT_TENSORFLOW)):
+    return None
+  if any(each in said for each in _WITHOUT_PLUGIN):
+    variables[_DISABLE] = '1'
+  if any(each in said for each in _WITH_KERAS_2):
+    variables[_LEGACY] = '1'
+  return _Kind(_WITHOUT_KERAS not in arguments, tuple(variables.values()))
+
+
+def _serves(image: _Kind, kind: _Kind) -> bool:
+  """Whether forks of what is there will do as well.
+
+  Where the plugin is, nobody asks it for anything; where Keras is, a child that
+  is to have none hides it.
+  """
+  same = [_PRELOAD, _ONEDNN] + [_LEGACY] * kind.keras
+  found, wanted = (dict(zip(_APART, each.variables)) for each in (image, kind))
+  return (all(found[name] == wanted[name] for name in same) and
+          image.keras >= kind.keras and
+          not (found[_DISABLE] == '1' and wanted[_DISABLE] != '1'))
+
+
+def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
+  """Whether there is a -P; a module, a text or ''; sys.argv[0]; the rest."""
+  is_safe = args[0] == '-P'
+  args = list(args[is_safe:])
+  if args[0] == '-m':
+    return is_safe, args[1], args[1], args[2:]
+  if args[0] == '-c':
+    return is_safe, args[1], '-c', args[2:]
+  return is_safe, '', args[0], args[1:]
+
+
+def _starter(kind: _Kind) -> _Starter:
+  with _lock:
+    result = _starters.pop(kind, None) or _Starter(*_started(kind))
+    _starters[kind] = result  # The last is the one that was used last.
+    while len(_starters) > _MOST:
+      _starters.pop(next(iter(_starters))).close()
+    return result
+
+
+def nest(kind: _Kind | None = None) -> None:
+  """Has what this process starts, and is of its own kind, be forks of it.
+
+  Args:
+    kind: That of this process; None for what its environment says.
+  """
+  global _image, _own_path
+  _own_path = _own_path or [p for p in sys.path if p not in _paths()]
+  if kind is None:
+    kind = _Kind(True, tuple(os.environ.get(name) or None for name in _APART))
+  ours, theirs = socket.socketpair()
+  sys.stdout.flush()
+  sys.stderr.flush()
+  process = os.fork()
+  if not process:
+    ours.close()
+    _serve(theirs, kind)
+  theirs.close()
+  _image, _starters[kind] = kind, _Starter(ours, process)
+  subprocess.Popen = _Popen  # type: ignore[misc]
+
+
+class _Starter:
+  """The process that forks children of a kind."""
+
+  def __init__(self, ours: socket.socket, process: int) -> None:
+    """Of the socket where it is asked, and its id."""
+    self._socket, self._process = ours, process
+
+  def start(self, request: Mapping[str, Any], streams: Sequence[int]) -> int:
+    """The id of a new child of this process."""
+    with (_lock, tempfile.TemporaryFile() as file):
+      file.write(json.dumps({**request, 'parent': os.getpid()}).encode())
+      file.flush()
+      _prctl(_SET_SUBREAPER, 1)
+      try:
+        socket.send_fds(self._socket, [b'!'], [file.fileno(), *streams])
+        answer = self._socket.recv(_NUMBER.size, socket.MSG_WAITALL)
+      finally:
+        _prctl(_SET_SUBREAPER, 0)
+    return _NUMBER.unpack(answer)[0]
+
+  def close(self) -> None:
+    """Ends it; what it has started goes on."""
+    self._socket.close()
+    os.waitpid(self._process, 0)
+
+
+def _started(kind: _Kind) -> tuple[socket.socket, int]:
+  """A process that has imported TensorFlow; what is for `_Starter`."""
+  ours, theirs = socket.socketpair()
+  env = {k: v for k, v in os.environ.items() if k not in _APART}
+  env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
+  env['PYTHONPATH'] = os.pathsep.join([str(_OF_USERS.parents[1]), *_paths()])
+  command = [sys.executable, '-P', '-m', __name__, str(theirs.fileno())]
+  with theirs:
+    process = _POPEN([*command, json.dumps(kind.keras)], env=env,
+                     pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.DEVNULL)
+  process.returncode = 0  # It is `_Starter` who waits for it.
+  return ours, process.pid
+
+
+def _paths() -> list[str]:
+  """Where the environment has this process import from."""
+  paths = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+  return [os.path.abspath(path) for path in paths if path]
+
+
+def _prctl(option: int, value: Any) -> None:
+  ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _main(descriptor: str, keras: str) -> None:
+  """Imports TensorFlow and forks."""
+  global _own_path
+  gc.set_threshold(100_000)  # As in `conftest.py`.
+  _own_path = [path for path in sys.path if path not in _paths()]
+  if not json.loads(keras):
+    sys.modules['keras'] = None  # type: ignore[assignment]
+  importlib.import_module('tensorflow')
+  variables = tuple(os.environ.get(name) for name in _APART)
+  gc.freeze()
+  _serve(socket.socket(fileno=int(descriptor)),
+         _Kind(json.loads(keras), variables))
+
+
+def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
+  """Forks until the parent ends."""
+  _prctl(_SET_NAME, NAME.encode())
+  interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+  while True:
+    said, descriptors, _, _ = socket.recv_fds(parent, 1, 4)
+    if not said:
+      os._exit(0)
+    request = json.loads(os.pread(descriptors[0], 1 << 24, 0))
+    reading, writing = os.pipe()
+    middle = os.fork()
+    if not middle:
+      child = os.fork()
+      if child:
+        os.write(writing, _NUMBER.pack(child))
+        os._exit(0)
+      for each in (parent.detach(), reading, writing):
+        os.close(each)
+      signal.signal(signal.SIGINT, interrupted)
+      _become(request, descriptors, kind)
+      sys.exit()
+    os.waitpid(middle, 0)
+    # Its parent is gone, so it is a child of whoever asked.
+    parent.sendall(os.read(reading, _NUMBER.size))
+    for each in (*descriptors, reading, writing):
+      os.close(each)
+
+
+def _become(request: Mapping[str, Any], descriptors: Sequence[int],
+            kind: _Kind) -> None:
+  """Runs what was asked for, in a process that is to end then."""
+  while os.getppid() != request['parent']:
+    time.sleep(.001)
+  _prctl(_SET_NAME, b'python')
+  if request['new_session']:
+    os.setsid()
+  for number, each in enumerate(descriptors[1:]):
+    os.dup2(each, number)
+  for each in descriptors:
+    if each > 2:
+      os.close(each)
+  os.chdir(request['cwd'])
+  os.environ.clear()
+  os.environ.update(request['env'])
+  random.seed()
+  sys.modules['numpy'].random.seed()
+  tempfile.tempdir = None
+  is_safe, module, program, arguments = _parsed(request['args'])
+  sys.path[:] = dict.fromkeys([*_paths(), *_own_path])
+  if not is_safe:
+    first = '' if program == '-c' else os.getcwd()
+    sys.path.insert(0, first if module else os.path.dirname(program))
+  importlib.invalidate_caches()
+  _starters.clear()
+  if module != _CHILD:
+    nest(kind)
+  sys.argv = [program, *arguments]
+  if program == '-c':
+    exec(compile(module, '<string>', 'exec'), {'__name__': '__main__'})
+  elif module:
+    runpy.run_module(program, run_name='__main__', alter_sys=True)
+  else:
+    runpy.run_path(program, run_name='__main__')
+
+
+if __name__ == '__main__':
+  _main(*sys.argv[1:])

@@ -1,0 +1,94 @@
+"""Where a run's first weights come from."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.graph import coarsening
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model.training import initial_weights
+from placer_model.training import task as task_lib
+
+_SHIPPED = initial_weights.folder(initial_weights.SHIPPED)
+
+
+def _options(**changes) -> task_lib.Options:
+  return dataclasses.replace(
+      task_lib.Options('net.pb', '2xP100', 'simulated', pathlib.Path('model')),
+      **changes)
+
+
+def test_chance_makes_them_by_the_preset_and_the_seed():
+  config = initial_weights.network(None, 'paper', 3).config
+  assert config == config_lib.preset('paper').replace(seed=3)
+
+
+def test_a_policy_brings_its_sizes_its_weights_and_its_units():
+  found = initial_weights.network(_SHIPPED, 'default', 3)
+  expected = export.load_network(_SHIPPED)
+  assert found.config == expected.config
+  assert found.config != config_lib.preset('default').replace(seed=3)
+  assert len(found.get_weights()) == len(expected.get_weights()) > 0
+  for one, other in zip(found.get_weights(), expected.get_weights()):
+    np.testing.assert_array_equal(one, other)
+  assert _options(init_policy=_SHIPPED).kind_of_units == coarsening.NESTED
+
+
+def test_without_a_policy_units_are_those_of_the_config():
+  assert _options().kind_of_units == coarsening.COARSE
+  assert _options(config='paper').kind_of_units == coarsening.NESTED
+  assert _options(init_policy=_SHIPPED,
+                  units='fine').kind_of_units == coarsening.FINE
+
+
+@pytest.fixture(name='copy')
+def _copy(tmp_path):
+  """The policy that is shipped, to be changed."""
+  return shutil.copytree(_SHIPPED, tmp_path / 'policy')
+
+
+def _say(folder, **changes):
+  path = folder / 'policy.json'
+  path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_policy_of_fine_units_decides_about_fine_ones(copy):
+  _say(copy, units=coarsening.FINE)
+  assert _options(init_policy=copy).kind_of_units == coarsening.FINE
+
+
+def test_what_draws_for_nested_sets_has_them_whatever_the_policy(copy):
+  _say(copy, units=coarsening.COARSE)
+  options = _options(init_policy=copy)
+  assert options.kind_of_units == coarsening.COARSE
+  assert dataclasses.replace(options,
+                             config='paper').kind_of_units == coarsening.NESTED
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_neither_a_policy_nor_a_run_is_one_error(tmp_path, there):
+  folder = tmp_path / 'somewhere'
+  if there:
+    (folder / 'checkpoints').mkdir(parents=True)
+  with pytest.raises(errors.GdpError, match='neither a policy nor checkpoints'):
+    initial_weights.network(folder, 'default', 0)
+
+
+def test_a_policy_for_other_features_is_refused(copy):
+  _say(copy, schema='other')
+  with pytest.raises(errors.PolicyMismatchError, match='other features'):
+    initial_weights.network(copy, 'default', 0)
+
+
+def test_a_damaged_policy_is_refused(copy):
+  assert initial_weights.network(copy, 'default', 0)
+  weights = copy / 'variables' / 'variables.data-00000-of-00001'
+  weights.write_bytes(weights.read_bytes()[:-100])
+  with pytest.raises(errors.PolicyMismatchError):
+    initial_weights.network(copy, 'default', 0)

@@ -1,0 +1,129 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.graph.structure import coordinates
+from gdp_grappler.placers.coordinates import coordinate_maps
+from helpers import graphs
+from helpers import recurrent
+from helpers import unrolled
+
+
+def _cells(graph):
+  found = coordinate_maps.cells(graph, coordinates.of(graph))
+  assert found is not None
+  return found
+
+
+def _rows(made, count, **work):
+  """Parts of the ops, [K, N]."""
+  cells = _cells(made.graph)
+  of_ops = made.graph.flops + 1. if not work else work['work']
+  maps = coordinate_maps.Maps(cells, cells.totals(of_ops))
+  return maps.rows(np.full(count, 1 / count))[:, cells.groups]
+
+
+def _is_there(rows, expected, known):
+  """Whether a map, whatever it calls its parts, is among the rows."""
+  for row in rows:
+    pairs = {*zip(row[known].tolist(), expected[known].tolist())}
+    if len(pairs) == len({p for p, _ in pairs}) == len({e for _, e in pairs}):
+      return True
+  return False
+
+
+@pytest.mark.parametrize('scoped', [True, False])
+def test_the_maps_that_experts_use_are_there(scoped):
+  made = unrolled.make(4, 8, scoped)
+  rows = _rows(made, 4)
+  layer, time = made.layer, made.time
+  known = (layer >= 0) & (time >= 0)
+  for expected in (layer, time // 2, time % 4, (layer - time) % 4,
+                   (layer + time) % 4, (layer // 2) * 2 + time // 4,
+                   (layer % 2) * 2 + time % 2, (layer - time // 2) % 4):
+    assert _is_there(rows, expected, known)
+
+
+def test_no_row_is_there_twice():
+  rows = _rows(unrolled.make(3, 4), 2)
+  assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_all_parts_are_parts():
+  rows = _rows(unrolled.make(3, 5), 6)
+  assert rows.min() >= 0 and rows.max() < 6
+
+
+def test_blocks_are_of_equal_work():
+  made = unrolled.make(6, 1)
+  work = np.zeros(made.graph.num_ops)
+  product = np.array(made.graph.op_types) == 'MatMul'
+  # The first layer takes as long as all others.
+  work[product] = np.where(made.layer[product] == 0, 5., 1.)
+  assert _is_there(_rows(made, 2, work=work), made.layer > 0, product)
+
+
+def test_a_cell_sends_a_tensor_once():
+  # Three readers of one tensor, two of them in one layer.
+  names = [
+      'layer0/w', 'layer0/MatMul', 'layer1/w', 'layer1/MatMul', 'layer1/Add',
+      'layer2/w', 'layer2/MatMul'
+  ]
+  graph = graphs.make_graph([(0, 1, 9), (1, 3, 100), (1, 4, 100), (2, 3, 9),
+                             (3, 4, 7), (4, 6, 50), (1, 6, 100), (5, 6, 9)],
+                            names=names, op_types=[
+                                'VariableV2', 'MatMul', 'VariableV2', 'MatMul',
+                                'AddV2', 'VariableV2', 'MatMul'
+                            ], param_bytes=[9, 0, 9, 0, 0, 9, 0])
+  cells = _cells(graph)
+  layer = coordinates.of(graph)['layer']
+  row = np.empty(cells.num_cells, int)
+  row[cells.groups] = layer
+  assert cells.cuts(np.stack([row, row * 0])).tolist() == [[250, 0], [3, 0]]
+
+
+def test_loads_and_cuts_are_those_of_each_row():
+  rng = np.random.default_rng(0)
+  cells = _cells(unrolled.make(6, 40).graph)
+  count = cells.num_cells
+  pairs = rng.integers(0, count, (9000, 2))
+  cells = dataclasses.replace(cells, edges=pairs,
+                              edge_bytes=rng.integers(1 << 40, size=9000) * 1.,
+                              edge_tensors=rng.integers(1, 9, 9000))
+  rows, work = rng.integers(0, 4,
+                            (70, count)).astype(np.int8), rng.random(count)
+  size, tensors = cells.cuts(rows)
+  loads = cells.loads(rows, work, 5)
+  for k, row in enumerate(rows):
+    crossing = row[pairs[:, 0]] != row[pairs[:, 1]]
+    assert size[k] == cells.edge_bytes[crossing].sum()
+    assert tensors[k] == cells.edge_tensors[crossing].sum()
+    assert (loads[k] == np.bincount(row, work, 5)).all()
+  assert cells.cuts(rows[:0]).shape == (2, 0)
+  assert cells.loads(rows[:0], work, 5).shape == (0, 5)
+
+
+@pytest.mark.parametrize('count', [3, 64, 65, 130])
+def test_skewed_maps_take_turns_whatever_holds_them(count):
+  made = unrolled.make(2, 200)
+  rows = _rows(made, count)
+  known = (made.layer >= 0) & (made.time >= 0)
+  assert rows.min() >= 0 and rows.max() == count - 1
+  for skewed in (made.layer - made.time, made.layer + made.time):
+    assert _is_there(rows, skewed % count, known)
+
+
+def test_nothing_to_read():
+  graph = graphs.chain(9)
+  assert coordinate_maps.cells(graph, coordinates.of(graph)) is None
+
+
+def test_a_variable_in_the_layer_of_most_of_its_users():
+  made = unrolled.make(3, 4)
+  # One variable per layer: it is the first of its layer.
+  assert 'part' not in _cells(made.graph).axes
+
+
+def test_no_map_deals_out_parts_of_layers():
+  assert 'strand' not in _cells(recurrent.two_readers(5)).axes

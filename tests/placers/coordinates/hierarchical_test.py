@@ -1,0 +1,96 @@
+"""Placements in two levels: over hosts, then over the devices of each."""
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers.coordinates import hierarchical
+from gdp_grappler.placers.simple import single_device
+from helpers import graphs
+from helpers import problems
+from helpers import unrolled
+
+pytest.importorskip('pymetis')
+# Steps of each of four chains, and bytes from one step to the next.
+_STEPS, _MUCH = 12, 50_000_000
+
+
+def _chains(between):
+  """Four chains; two and two of them tell each other `between` bytes a step."""
+  edges = []
+  for chain in range(4):
+    for step in range(_STEPS):
+      op = 1 + chain * _STEPS + step
+      edges.append((op - 1 if step else 0, op, _MUCH if step else 1))
+      if step and between:
+        edges.append(((chain ^ 1) * _STEPS + step, op, between, 1))
+  return graphs.make_graph(edges)
+
+
+def _problem(graph, cluster, seconds=.05):
+  cluster = presets.preset(cluster)
+  columns = [
+      10. * seconds if d.type == 'CPU' else seconds for d in cluster.devices
+  ]
+  return problems.make(graph, cluster, np.tile(columns, (graph.num_ops, 1)))
+
+
+def _hosts(problem, placement):
+  names = [problem.cluster.device_names[d] for d in placement.devices]
+  return [name.split('/task:')[1].split('/')[0] for name in names]
+
+
+def _place(problem):
+  return hierarchical.HierarchicalPlacer().place(problem)
+
+
+@pytest.mark.parametrize('between', [0, 1_000_000])
+def test_what_talks_much_is_on_one_host(between):
+  """What is cut between hosts is nothing, what within hosts the least."""
+  problem = _problem(_chains(between), '2x2xV100-eth10')
+  placement = _place(problem)
+  hosts = _hosts(problem, placement)
+  chains = [set(hosts[1 + c * _STEPS:1 + (c + 1) * _STEPS]) for c in range(4)]
+  if between:
+    assert chains[0] == chains[1] and chains[2] == chains[3]
+  assert all(len(chain) == 1 for chain in chains)
+  assert len(set(placement.devices[1:].tolist())) == 4
+  assert problems.seconds_of(problem, placement) < 1.5 * _STEPS * .05
+
+
+def test_where_the_network_is_slow_one_host_is_enough():
+  problem = _problem(_chains(40_000_000), '2x4xV100-eth10', seconds=.001)
+  assert len(set(_hosts(problem, _place(problem)))) == 1
+
+
+@pytest.mark.parametrize(
+    'cluster',
+    ['2x2xP100-ib', '4x2xV100-eth25', '2xP100', '2xcpu-eth10', 'cpu'])
+@pytest.mark.parametrize('graph', [unrolled.make(2, 6).graph, graphs.chain(9)])
+def test_it_is_never_worse_than_one_device(graph, cluster):
+  problem = _problem(graph, cluster)
+  alone = single_device.SingleDevicePlacer().place(problem)
+  assert problems.seconds_of(
+      problem,
+      _place(problem)) <= problems.seconds_of(problem, alone) * (1 + 1e-9)
+
+
+def test_hosts_of_different_size():
+  """The smaller one gets as much less."""
+  cluster = presets.preset('2x3xV100-ib400')
+  graph = _chains(0)
+  seconds = np.full((graph.num_ops, cluster.num_devices), .05)
+  # Two cards of the second host are as slow as if they were not there.
+  seconds[:, [6, 7]] = 50.
+  problem = problems.make(graph, cluster, seconds)
+  placement = _place(problem)
+  assert not {6, 7} & set(placement.devices.tolist())
+  assert problems.seconds_of(problem, placement) < 1.5 * _STEPS * .05
+
+
+def test_on_one_host_others_say_as_much():
+  found, skipped = best_of.place_each(_problem(_chains(0), '2xP100'),
+                                      ['single_device', 'hierarchical'])
+  assert list(found) == ['single_device']
+  assert skipped == {'hierarchical': 'The cluster has one host.'}

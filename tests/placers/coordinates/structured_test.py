@@ -1,0 +1,170 @@
+import math
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.coordinates import structured
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import stopwatches
+from helpers import unrolled
+
+
+def _problem(graph, num_gpus=2, memory_bytes=1 << 40, seconds=None, **fields):
+  # Sending takes next to no time.
+  cluster = clusters.make_cluster(num_gpus, latency_s=1e-6,
+                                  bandwidth_bytes_per_s=1e12,
+                                  memory_bytes=memory_bytes)
+  return problems.make(graph, cluster, seconds, **fields)
+
+
+def test_layers_work_side_by_side():
+  graph = unrolled.make(2, 6).graph
+  problem = _problem(graph, wrap=counting_evaluator.Recorder)
+  placements = structured.StructuredPlacer().proposals(problem)
+  first = problems.seconds_of(problem, placements[0])
+  assert first == problem.evaluator.best_step_time_s
+  # Two layers and six steps are seven, one after the other, and not twelve.
+  work_s = problem.op_seconds[:, 1].sum()
+  assert first < .65 * work_s
+  others = [problems.seconds_of(problem, p) for p in placements]
+  assert others == sorted(others)
+  rows = {p.devices.tobytes() for p in placements}
+  assert len(rows) == len(placements) == 4
+
+
+def test_a_device_that_is_far_slower_is_not_counted_on():
+  graph = unrolled.make(2, 6).graph
+  seconds = np.tile([10., 1., 1., 1000.], (graph.num_ops, 1))
+  problem = _problem(graph, 3, seconds=seconds)
+  rows = structured.candidates(problem, np.ones(graph.num_groups))
+  # Turns of both fast ones are among them, not only blocks.
+  assert sum(set(row.tolist()) == {1, 2} for row in rows) > 5
+
+
+@pytest.mark.parametrize('graph', [graphs.chain(12), graphs.make_graph()])
+def test_without_structure_it_is_one_device(graph):
+  problem = _problem(graph)
+  placement = structured.StructuredPlacer().place(problem)
+  assert len(set(placement.devices.tolist())) <= 1
+  assert not len(structured.candidates(problem, np.ones(graph.num_groups)))
+
+
+def test_what_may_not_be_on_a_gpu_is_on_the_host():
+  graph = unrolled.make(3, 4).graph
+  types = np.ones((graph.num_ops, 2), bool)
+  types[::7, 1] = False
+  problem = _problem(graph.replace(allowed_types=types))
+  rows = structured.candidates(problem, np.ones(graph.num_groups))
+  assert (rows[:, ::7] == 0).all()
+  assert len(rows) > 5
+
+
+def test_pins_are_obeyed():
+  graph = unrolled.make(3, 4).graph
+  pins = [''] * graph.num_ops
+  pins[5], pins[9] = 'GPU:1', 'CPU:0'
+  placement = structured.StructuredPlacer().place(
+      _problem(graph.replace(pins=pins)))
+  assert placement.devices[[5, 9]].tolist() == [2, 0]
+
+
+def test_finds_into_memory():
+  graph = unrolled.make(6, 2).graph
+  problem = _problem(graph, 3, 17_000)  # 4,000 for each of the layers.
+  placement = structured.StructuredPlacer().place(problem)
+  assert problem.evaluator.evaluate(graph, placement).valid
+
+
+def test_few_placements_are_measured():
+  problem = _problem(unrolled.make(4, 4).graph, wrap=stopwatches.Stopwatch)
+  structured.StructuredPlacer().place(problem)
+  assert problem.evaluator.runs < 25
+
+
+def test_large_graphs_get_fewer_proposals(monkeypatch):
+  graph = unrolled.make(4, 40).graph
+  problem, weights = _problem(graph, 4), np.ones(graph.num_groups)
+  assert len(structured.candidates(problem, weights)) > 45
+  for affordable, expected in ((36, 36), (3, 32)):
+    monkeypatch.setattr(structured, '_PRICED_OPS', affordable * graph.num_ops)
+    assert len(structured.candidates(problem, weights)) == expected
+
+
+@pytest.mark.parametrize('op_s', [0., 1e-300, 1e12])
+def test_steps_of_any_length(op_s):
+  graph = unrolled.make(3, 3).graph
+  problem = _problem(graph, seconds=np.full((graph.num_ops, 3), op_s))
+  placement = structured.StructuredPlacer().place(problem)
+  assert placement.violations(graph) == ()
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 20), st.integers(1, 5), st.integers(1, 5),
+       st.integers(0, 5), st.booleans(), st.sampled_from([1 << 40, 1 << 14]))
+def test_legal_and_repeatable(seed, layers, steps, num_gpus, scoped, memory):
+  graph = unrolled.make(layers, steps, scoped).graph
+  rng = np.random.default_rng(seed)
+  groups = np.where(
+      rng.random(graph.num_ops) < .3, rng.integers(0, graph.num_ops),
+      np.arange(graph.num_ops))
+  graph = graph.replace(groups=np.unique(groups, return_inverse=True)[1])
+  types = np.ones((graph.num_ops, 2), bool)
+  types[:, 1] = (rng.random(graph.num_groups) < .8)[graph.groups]
+  graph = graph.replace(allowed_types=types)
+  problem = _problem(graph, num_gpus, memory)
+  first, again = (
+      structured.StructuredPlacer().proposals(problem) for _ in range(2))
+  for placement, other in zip(first, again, strict=True):
+    assert placement.violations(graph) == ()
+    assert placement.devices.tolist() == other.devices.tolist()
+
+
+def test_when_the_time_is_over_only_the_first_few_are_priced(monkeypatch):
+  monkeypatch.setattr(structured, '_BATCH', 4)
+  evaluations = []
+  for budget_s in (1e6, 0.):
+    problem = _problem(
+        unrolled.make(3, 8).graph, wrap=counting_evaluator.Recorder,
+        time_budget_s=budget_s)
+    placement = structured.StructuredPlacer().place(problem)
+    # What looks best is priced in any case.
+    assert len(set(placement.devices.tolist())) > 1
+    evaluations.append(problem.evaluator.evaluations)
+  assert evaluations[1] < evaluations[0]
+
+
+class _Deaf(simulator.Simulator):
+  """Has no ear for ceilings."""
+
+  def price(self, graph, devices, priorities=None, ceiling_s=math.inf):
+    del ceiling_s
+    return super().price(graph, devices, priorities)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_what_is_told_of_is_priced_in_full(seed):
+  """Placements that were seen twice counted twice, and others were told of."""
+  rng = np.random.default_rng(seed)
+  graph = graphs.chain(12, int(rng.integers(1, 500)))
+  cluster = clusters.make_cluster(2, latency_s=.1, bandwidth_bytes_per_s=1e4,
+                                  memory_bytes=int(rng.integers(200, 4000)))
+  costs = clusters.FixedCosts(rng.uniform(1, 5, (12, 3)))
+  rows = rng.integers(0, 3, (int(rng.integers(5, 30)), 12))
+  rows = rows[rng.integers(0, len(rows), 60)]
+  told = []
+  for kind in simulator.Simulator, _Deaf:
+    judge = structured._Judge(
+        placer_lib.Problem(graph, cluster, kind(cluster, costs)))
+    for some in np.split(rows, 6):
+      judge.see(some)
+    told.append([row.tolist() for row in judge.best(4)])
+  assert told[0] == told[1]

@@ -1,0 +1,339 @@
+"""The default placer: anchors, the policy beside them, refinement."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from gdp_grappler import deadlines
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import default_placer
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import shipped_moves
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import watched_anchors
+
+_SINGLE = ('single_device',)
+
+
+class _Policy:
+  """Proposes one placement; counts how often it is loaded, and ahead."""
+
+  loaded = ahead = 0
+
+  def __init__(self, policy=None):
+    del policy
+    _Policy.loaded += 1
+
+  def candidates(self, problem):
+    return np.arange(problem.graph.num_ops)[None] % 2 + 1
+
+
+def _load_ahead(policy):
+  del policy
+  _Policy.ahead += 1
+
+
+@pytest.fixture(autouse=True)
+def policy(monkeypatch):
+  monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
+  monkeypatch.setattr(learned, 'load_ahead', _load_ahead)
+  monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_named', lambda policy: True)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 100_000)
+  _Policy.loaded = _Policy.ahead = 0
+  return _Policy
+
+
+def _problem(seconds, num_ops=12, *, repeatable=True, **fields):
+  """Ops that know nothing of each other; counts what is priced.
+
+  Most clocks here stand still, so that what is priced has to end a search.
+  """
+  problem = problems.make(graphs.make_graph(num_ops=num_ops),
+                          clusters.make_cluster(2),
+                          np.full((num_ops, 3), seconds), repeatable=repeatable,
+                          **fields)
+  return dataclasses.replace(
+      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+
+
+def test_it_is_a_proposer_and_a_chooser():
+  placer = default_placer.DefaultPlacer()
+  assert isinstance(placer, placer_lib.Proposer)
+  assert isinstance(placer, placer_lib.Chooser) and placer.winner is None
+
+
+def test_independent_ops_are_divided():
+  problem = _problem(1.)
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE)
+  placement = placer.place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert placer.winner
+
+
+def test_what_can_gain_little_waits_for_no_policy_and_no_search(policy):
+  problem = _problem(1e-7)
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(problem)
+  assert policy.loaded == policy.ahead == 0
+  few = problem.evaluator.evaluations
+  slow = _problem(1e-1)
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(slow)
+  assert policy.loaded == policy.ahead == 1
+  assert slow.evaluator.evaluations > 10 * few
+
+
+def test_at_the_bound_there_is_nothing_to_search_for(policy):
+  # A chain: no placement beats one device.
+  problem = problems.make(graphs.chain(12), clusters.make_cluster(2), 1.)
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE)
+  assert len(set(placer.place(problem).devices)) == 1
+  assert policy.loaded == policy.ahead == 0
+  assert placer.winner == default_placer.REFINED
+
+
+def test_what_fits_nowhere_is_worth_a_search(policy):
+  graph = graphs.make_graph(num_ops=30, param_bytes=100)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=1100),
+                          [[9e-6, 1e-6, 1e-6]] * 30)
+  placement = default_placer.DefaultPlacer(anchors=_SINGLE).place(problem)
+  assert policy.loaded == 1
+  assert problem.evaluator.evaluate(graph, placement).valid
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_repeatable_legal_and_none_proposed_twice(seed):
+
+  def proposals():
+    # No time passes: on a busy machine the clock would stop the search.
+    return default_placer.DefaultPlacer(
+        anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(
+            problems.make(graphs.random_graph(seed, 60), seed=seed))
+
+  first = [p.devices.tolist() for p in proposals()]
+  assert first == [p.devices.tolist() for p in proposals()]
+  assert len(set(map(tuple, first))) == len(first)
+  graph = graphs.random_graph(seed, 60)
+  assert not any(p.violations(graph) for p in proposals())
+
+
+@pytest.mark.parametrize('wanted', [False, True])
+def test_what_is_fast_in_order_is_proposed_where_edges_may_be_added(wanted):
+  cluster = presets.preset('2xP100')
+  problem = problems.make(
+      graphs.random_graph(3, 80), cluster, 1.,
+      simulator=simulator.Simulator(cluster) if wanted else None)
+  found = default_placer.DefaultPlacer(
+      anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(problem)
+  assert any(p.priorities is not None for p in found) == wanted
+  assert not any(p.violations(problem.graph) for p in found)
+
+
+def test_the_first_proposal_is_the_best():
+  problem = problems.make(graphs.random_graph(1, 80))
+  found = default_placer.DefaultPlacer(anchors=('single_device',
+                                                'm_etf')).proposals(problem)
+  prices = problem.evaluator.price(problem.graph,
+                                   np.stack([p.devices for p in found]))
+  assert prices.ranking()[0] == 0
+
+
+def test_a_time_budget_stops_the_search():
+  ticks = iter(range(10_000))
+  problem = _problem(1., time_budget_s=8.)
+  default_placer.DefaultPlacer(anchors=_SINGLE,
+                               clock=lambda: next(ticks)).place(problem)
+  assert next(ticks) == 10
+
+
+def test_the_policy_is_loaded_while_anchors_are_asked(monkeypatch):
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
+                                lambda: _Policy.ahead)
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(_problem(1.))
+  assert ('single_device', 1) in asked
+
+
+def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
+    monkeypatch, policy):
+  clock = watched_anchors.Clock()
+  asked = watched_anchors.watch(monkeypatch, clock, 5)
+  anchors = 'single_device', 'round_robin', 'm_topo', 'm_etf'
+  placer = default_placer.DefaultPlacer(anchors=anchors, clock=clock)
+  problem = _problem(1., time_budget_s=4.)
+  placement = placer.place(problem)
+  assert [name for name, _ in asked] == ['single_device']
+  assert policy.loaded == 0
+  assert problems.seconds_of(problem, placement) <= 12
+  asked.clear()
+  placer.place(_problem(1., time_budget_s=40.))
+  # Starts are no placers; the last anchor came too late, not the policy.
+  assert [name for name, _ in asked] == list(anchors[:3])
+  assert policy.loaded == 1
+
+
+@pytest.mark.parametrize('large, share', [(10**6, .3), (1, .2)])
+def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
+  monkeypatch.setattr(default_placer, '_LARGE', large)
+  budgets = []
+  stock = registry.create
+
+  def create(name):
+    placer = stock(name)
+    monkeypatch.setattr(
+        type(placer), 'place', lambda self, problem:
+        (budgets.append(problem.time_budget_s),
+         placement_lib.from_groups(problem.graph,
+                                   np.ones(problem.graph.num_groups, int),
+                                   problem.cluster))[1])
+    return placer
+
+  monkeypatch.setattr(registry, 'create', create)
+  default_placer.DefaultPlacer(anchors=('round_robin', 'm_topo'),
+                               clock=watched_anchors.Clock()).place(
+                                   _problem(1., time_budget_s=40.))
+  assert budgets == [40 * share] * 2
+
+
+@pytest.mark.parametrize(
+    'budget_s, large, expected',
+    [(None, 1 << 20, ['human_expert', 'hierarchical', 'metis']),
+     (None, 0, ['human_expert', 'hierarchical', 'structured', 'metis']),
+     (1., 0, [])])
+def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
+                                                      budget_s, large,
+                                                      expected):
+  # A busy machine: pricing one device after the other took all of it.
+  ticks = itertools.count(step=100.)
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
+  monkeypatch.setattr(default_placer, '_LARGE', large)
+  problem = _problem(1., time_budget_s=budget_s)
+  problem = dataclasses.replace(
+      problem, expert_devices=np.zeros(problem.graph.num_ops, int))
+  default_placer.DefaultPlacer(clock=lambda: next(ticks)).place(problem)
+  # There is one host, so that the second has nothing to say, and no structure.
+  assert [name for name, _ in asked] == expected
+
+
+def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
+  watch = deadlines.Stopwatch(clock := watched_anchors.Clock())
+  monkeypatch.setattr(deadlines, 'LOADING', watch)
+
+  class Slow(_Policy):
+
+    def __init__(self, policy=None):
+      super().__init__(policy)
+      with watch.running():
+        clock.now += 100
+
+  monkeypatch.setattr(learned, 'LearnedPlacer', Slow)
+  allowed = []
+  stock = search_budget.SearchBudget
+  monkeypatch.setattr(
+      search_budget, 'SearchBudget',
+      lambda evaluations, seconds, *rest: allowed.append(seconds) or stock(
+          evaluations, seconds, *rest))
+  default_placer.DefaultPlacer(anchors=_SINGLE, clock=clock).place(
+      _problem(1., time_budget_s=8.))
+  assert allowed == [8]
+
+
+def test_what_cannot_be_placed_is_refused():
+  graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
+  with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
+    default_placer.DefaultPlacer().place(problems.make(graph))
+
+
+def test_a_policy_that_is_named_has_to_be_one(tmp_path):
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    default_placer.DefaultPlacer(str(tmp_path))
+
+
+def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
+  monkeypatch.setattr(learned, 'is_there', lambda: False)
+  problem = _problem(1.)
+  placement = default_placer.DefaultPlacer(anchors=_SINGLE).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert policy.loaded == 0
+
+
+@pytest.mark.parametrize('loaded, budget_s, asked', [
+    (False, 10., 0),
+    (True, 10., 1),
+    (False, 300., 1),
+])
+def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
+                                                     loaded, budget_s, asked):
+  # Of ten seconds it took two more, and brought nothing.
+  monkeypatch.setattr(learned, 'is_named', lambda policy: False)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 5_000)
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(
+      _problem(1., time_budget_s=budget_s))
+  assert policy.loaded == policy.ahead == asked
+
+
+@pytest.mark.parametrize('asks', [False, True])
+def test_the_network_chooses_what_is_priced_unless_it_is_not_to(
+    monkeypatch, asks):
+  networks = []
+
+  class Filter(move_filter.MoveFilter):
+
+    def choose(self, incumbent, candidates, kinds, count):
+      networks.append(self._network)
+      return super().choose(incumbent, candidates, kinds, count)
+
+  monkeypatch.setattr(move_filter, 'MoveFilter', Filter)
+  problem = _problem(1.)
+  placement = default_placer.DefaultPlacer(anchors=_SINGLE,
+                                           asks_network=asks).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert set(networks) == ({shipped_moves.network()} if asks else set())
+
+
+@pytest.mark.parametrize('name', ['gdp_held_out', 'gdp_no_network'])
+def test_what_is_held_out_asks_no_policy(policy, name):
+  problem = _problem(1.)
+  placement = registry.create(name).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert policy.loaded == policy.ahead == 0
+
+
+def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
+  # What is slow first in, first out may be the best in order.
+  given = []
+  stock = staged_search.searched
+
+  def searched(problem, starts, *rest, **fields):
+    given.append(starts.tolist())
+    return stock(problem, starts, *rest, **fields)
+
+  problem = _problem(1.)
+  halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4
+  proposals = tuple(
+      placement_lib.Placement(np.array(row, np.int32), problem.cluster)
+      for row in halves)
+  monkeypatch.setattr(staged_search, 'searched', searched)
+  monkeypatch.setattr(
+      best_of, 'propose_each', lambda problem, names, *deadline:
+      (dict.fromkeys(names, proposals), {}))
+  default_placer.DefaultPlacer(anchors=_SINGLE,
+                               asks_policy=False).place(problem)
+  starts, = given
+  assert starts[:2] == list(map(list, halves))
+  assert len(starts) == len(set(map(tuple, starts)))

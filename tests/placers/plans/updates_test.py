@@ -1,0 +1,45 @@
+"""What only serves to change variables, by hand."""
+
+from gdp_grappler.placers.plans import updates
+from helpers import graphs
+
+# A layer that changes two variables; w -= rate * gradient + slot, as Keras has
+# it.
+_NAMES = [
+    'w', 'net/a/read', 'net/a/MatMul', 'adam/rate', 'adam/mul', 'slot',
+    'adam/read', 'adam/sub', 'adam/assign', 'adam/assign_slot', 'v',
+    'adam/assign_v'
+]
+
+
+def _graph():
+  return graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 4, 64), (3, 4, 4),
+                            (5, 6, 0), (6, 7, 64), (4, 7, 64), (7, 8, 64),
+                            (0, 8, 0), (5, 9, 0), (7, 9, 64), (2, 11, 32),
+                            (10, 11, 0)], names=_NAMES,
+                           groups=[0, 0, 1, 2, 3, 4, 4, 5, 0, 4, 6, 6],
+                           param_bytes=[64, 0, 0, 4, 0, 64, 0, 0, 0, 0, 32, 0])
+
+
+def _named(found):
+  return {name for name, own in zip(_NAMES, found.tolist()) if own}
+
+
+def test_arithmetic_of_updates_writes_and_slots_only_serve_to_change():
+  assert _named(updates.serving(_graph())) >= {
+      'adam/mul', 'adam/sub', 'adam/assign', 'adam/assign_slot', 'slot',
+      'adam/read'
+  }
+  assert not _named(updates.serving(_graph())) & {'w', 'net/a/read'}
+
+
+def test_a_scope_with_a_layer_in_it_is_no_optimizers():
+  found = _named(updates.in_optimizers(_graph()))
+  assert {name for name in _NAMES if name.startswith('adam/')} <= found
+  assert not found & {'net/a/read', 'net/a/MatMul'}
+
+
+def test_sums_of_gradients_are_in_no_scope():
+  graph = graphs.make_graph([(0, 1, 8)], names=['AddN_1', 'net/AddN'],
+                            op_types=['AddN', 'AddN'])
+  assert updates.sums(graph).tolist() == [True, False]

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.placers.search.memory import memory_repair
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import tight_memory
+
+
+def _fitted(problem, devices):
+  return memory_repair.MemoryRepair(problem).fitted(
+      np.array([devices], np.int32))
+
+
+def test_what_costs_least_per_byte_leaves_for_where_there_is_room():
+  # Of two that are large enough, op 1 has no tensor that would travel.
+  graph = graphs.make_graph([(0, 2, 10)], 3, param_bytes=[60, 60, 10])
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
+                          [[9, 1, 1]] * 3)
+  assert _fitted(problem, [1, 1, 1])[-1].tolist() == [1, 2, 1]
+
+
+def test_the_host_gets_only_what_no_accelerator_can_hold():
+  graph = graphs.make_graph(num_ops=4, param_bytes=[60, 60, 60, 60])
+  cluster = clusters.make_cluster(3, memory_bytes=100)
+  problem = problems.make(graph, cluster, [[9, 1, 1, 1]] * 4)
+  assert sorted(_fitted(problem, [1] * 4)[-1].tolist()) == [0, 1, 2, 3]
+
+
+def test_what_may_not_leave_stays():
+  graph = graphs.make_graph(num_ops=2, param_bytes=60, pins=['GPU:0', 'GPU:0'],
+                            user_pins=[True, True])
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100), 1.)
+  assert _fitted(problem, [1, 1]).tolist() == [[1, 1]]
+
+
+def test_what_fits_is_left_alone():
+  graph = graphs.chain(4, param_bytes=10)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=1000),
+                          1.)
+  assert _fitted(problem, [1, 2, 0, 1]).tolist() == [[1, 2, 0, 1]]
+
+
+def test_nothing_to_do():
+  problem = problems.make(graphs.chain(4))
+  assert memory_repair.MemoryRepair(problem).fitted(np.zeros(
+      (0, 4), np.int32)).size == 0
+
+
+def test_one_memory_of_several_devices():
+  # The first GPU shares its memory with the host: what is there does not help.
+  graph = graphs.make_graph(num_ops=3, param_bytes=60)
+  cluster = clusters.make_cluster(2, memory_bytes=130,
+                                  memory=['shared', 'shared', 'own'])
+  problem = problems.make(graph, cluster, [[1, 1, 1]] * 3)
+  assert _fitted(problem, [1, 1, 1])[-1].tolist().count(2) == 1
+
+
+@pytest.mark.parametrize('network', tight_memory.NETWORKS)
+@pytest.mark.parametrize('training', [True, False])
+def test_networks_fit_as_the_planted_placement_does(network, training):
+  case = tight_memory.case(network, 4, .95, training, clusters.FixedCosts)
+  problem = problems.make(case.graph, case.cluster, case.seconds)
+  together = np.ones(case.graph.num_groups, np.int32)
+  rows = _fitted(problem, together)
+  prices = problem.evaluator.price_groups(case.graph, rows)
+  assert prices.valid.any()
+  # Without the host, which takes many times as long.
+  best = rows[prices.best()]
+  assert np.isin(best, case.cluster.accelerators).mean() > .9

@@ -1,0 +1,71 @@
+import numpy as np
+
+from gdp_grappler.placers.search import priced_placements
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+def _found(**fields):
+  graph = graphs.make_graph(num_ops=2, param_bytes=80)
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]], **fields)
+  return priced_placements.PricedPlacements(problem), problem
+
+
+def test_what_fits_is_best_and_what_is_faster_lacks_memory():
+  seen, _ = _found()
+  prices = seen.see(np.array([[1, 1], [2, 2]]))
+  assert not seen.fits and not seen.enough
+  assert prices.seconds.tolist() == [2, 4]
+  seen.see([np.array([0, 2])])
+  assert seen.fits and not seen.enough
+  assert seen.best.tolist() == [0, 2]
+  # Both are faster; [1, 1] by more.
+  assert seen.overfull(1).tolist() == [[1, 1]]
+  assert seen.overfull(2).tolist() == [[1, 1], [2, 2]]
+  seen.see([np.array([1, 2])])
+  assert seen.best.tolist() == [1, 2] and seen.enough
+  assert seen.overfull(9).shape == (0, 2)
+
+
+def test_nothing_is_priced_twice():
+  asked = []
+
+  class Counting:
+
+    def __init__(self, evaluator):
+      self._evaluator = evaluator
+
+    def __getattr__(self, name):
+      return getattr(self._evaluator, name)
+
+    def price_groups(self, graph, devices):
+      asked.append(len(devices))
+      return self._evaluator.price_groups(graph, devices)
+
+  seen, _ = _found(wrap=Counting)
+  rows = np.array([[1, 1], [1, 2], [1, 1]])
+  first = seen.see(rows)
+  assert first.seconds.tolist() == [2, 2, 2]
+  again = seen.see(rows[1:])
+  assert asked == [2]
+  assert again.overflow_bytes.tolist() == [0, 60]
+  assert len(seen.see([])) == 0
+
+
+def test_settled_is_no_worse_than_one_device_and_fits():
+  seen, problem = _found()
+  # The host alone, 18 s, is the only device that holds both ops.
+  seen.see([np.array([1, 1])])
+  placement = seen.settled()
+  assert sorted(placement.devices.tolist()) == [1, 2]
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+
+
+def test_settled_where_memory_is_no_matter():
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
+                                                                 [9, 1, 2]])
+  seen = priced_placements.PricedPlacements(problem)
+  seen.see([np.array([0, 0])])
+  assert seen.settled().devices.tolist() == [1, 1]

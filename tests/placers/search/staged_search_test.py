@@ -1,0 +1,89 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.edges import order_ranking
+from helpers import graphs
+from helpers import problems
+
+
+def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
+  """It was faster in order later, of which edges kept less."""
+  graph = graphs.random_graph(3, 120)
+  problem = problems.make(graph, presets.preset('2xP100'))
+  problem = dataclasses.replace(problem,
+                                simulator=simulator.Simulator(problem.cluster))
+  asked, first = order_ranking.OrderRanking._asked, []
+
+  def kept(self, placement):
+    first.append(placement.devices)
+    key, placement = asked(self, placement)
+    is_first = (placement.devices == first[0]).all()
+    return (*key[:3], 0.) if is_first else key, placement
+
+  monkeypatch.setattr(order_ranking.OrderRanking, '_asked', kept)
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
+  _, ordered = staged_search.searched(problem, starts, rng,
+                                      search_budget.SearchBudget(3000))
+  assert (first[0] != starts[0, graph.groups]).any()
+  assert (first[-1] != first[0]).any()
+  np.testing.assert_array_equal(ordered.devices, first[0])
+
+
+def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
+  """Those of the best first in, first out, which went on to something else."""
+  cluster = presets.preset('2xP100')
+  for seed in range(16):
+    graph = graphs.random_graph(seed, 60)
+    problem = problems.make(graph, cluster,
+                            simulator=simulator.Simulator(cluster))
+    likeliest, known = staged_search._StagedSearch._likeliest, []
+
+    def watched(self, likeliest=likeliest, known=known):
+      known.append(likeliest(self))
+      return known[-1]
+
+    with monkeypatch.context() as patch:
+      patch.setattr(staged_search._StagedSearch, '_likeliest', watched)
+      rng = np.random.default_rng(seed)
+      starts = rng.integers(1, 3, (4, graph.num_groups)).astype(np.int32)
+      found = staged_search.searched(problem, starts, rng,
+                                     search_budget.SearchBudget(600))
+    edges = order_ranking.OrderRanking(problem)
+    assert min(map(edges.key, found)) <= edges.key(known[0])
+
+
+@pytest.mark.parametrize('ordered', [False, True])
+def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
+    monkeypatch, ordered):
+  cluster = presets.preset('2xP100')
+  graph = graphs.random_graph(2, 40)
+  problem = problems.make(graph, cluster,
+                          simulator=simulator.Simulator(cluster))
+  asked, first = order_ranking.OrderRanking._asked, []
+  anneal = staged_search.anneal
+
+  def kept(self, placement):
+    is_ordered = placement.priorities is not None
+    key, placement = asked(self, placement)
+    return (*key[:3], 0. if is_ordered == ordered else 9.), placement
+
+  def watched(annealings, *arguments, **options):
+    first.append(type(annealings[0]))
+    return anneal(annealings, *arguments, **options)
+
+  monkeypatch.setattr(order_ranking.OrderRanking, '_asked', kept)
+  monkeypatch.setattr(staged_search, 'anneal', watched)
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
+  staged_search.searched(problem, starts, rng, search_budget.SearchBudget(800))
+  assert first[-1] is (priority_annealing.PriorityAnnealing
+                       if ordered else annealing.Annealing)
