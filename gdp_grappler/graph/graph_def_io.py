@@ -134,7 +134,6 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   if freedom.live:
     _keep_numbers(sets, table, source.devices)
   groups = sets.numbers()
-  variables = _named(variables, table, groups)
   shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)
   pins, user_pins = _pins(source, table, signatures, groups, freedom)
@@ -158,7 +157,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       allowed_types=allowed_types, pins=tuple(pins), user_pins=user_pins,
       devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
-      variables=variables,
+      variables=_named(variables, table, groups),
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
                                          source.devices),
       rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))

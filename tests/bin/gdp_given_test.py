@@ -181,8 +181,8 @@ def test_a_time_budget_is_for_the_search(folder, monkeypatch):
   """What was slow to read was left as it was."""
   now, seen = [0.], []
   monkeypatch.setattr(
-      deadlines, 'within',
-      lambda seconds: deadlines.Deadline(now[0] + seconds, lambda: now[0]))
+      deadlines, 'within', lambda seconds, clock: deadlines.Deadline(
+          now[0] + seconds, lambda: now[0]))
 
   def place(self, problem):
     seen.append(problem.time_budget_s)

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from gdp_grappler.bin import gdp
+from gdp_grappler.graph.sources import captured_folders
 from helpers import fresh
 from helpers import pages
 
@@ -27,7 +28,9 @@ def _of(program):
 @pytest.mark.e2e
 def test_code_of_all_pages_runs(tmp_path):
   (tmp_path / 'graphs').mkdir()
-  shutil.copy(_TESTDATA / 'dense_train_step.pb', tmp_path / 'graphs/step.pb')
+  shutil.copy(
+      _TESTDATA / 'dense_train_step.pb',
+      tmp_path / 'graphs' / captured_folders.file_name('step', 192, 'abcdef'))
   results = fresh.run('documented.py', str(tmp_path)).results
   assert {page for page, _ in results
          } >= {'README.md', 'docs/fit.md', 'docs/plans.md'}

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import deadlines
@@ -51,42 +50,6 @@ def test_places_every_node_on_a_known_device(source):
   assert 'placed by random' in outcome.message
   assert '\n' not in outcome.message
   assert source.graph_def.SerializeToString(deterministic=True) == before
-
-
-def test_what_is_repeatable_is_ended_by_no_clock(monkeypatch):
-  problems = []
-  for repeatable in (True, False):
-    monkeypatch.setattr(
-        optimizer, '_proposals', lambda problem, settings:
-        (problems.append(problem) or
-         (registry.create('random').place(problem),), ''))
-    optimizer.optimize(
-        _captured('dense'),
-        settings_lib.Settings(repeatable=repeatable, time_budget_s=6.,
-                              order='fifo'))
-  counted, timed = problems
-  assert counted.by_count and counted.time_budget_s == 2.
-  assert not timed.by_count and timed.time_budget_s <= 2.
-
-
-def test_loops_of_unknown_length_are_told_and_the_option_says_their_turns():
-
-  def make():
-    limit = tf.compat.v1.placeholder(tf.int32, [])
-    tf.compat.v1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, x @ x),
-                            [0, tf.ones([64, 64])])
-
-  tf.compat.v1.disable_control_flow_v2()
-  try:
-    graph_def = graph_defs.built(make)
-  finally:
-    tf.compat.v1.enable_control_flow_v2()
-  source = source_graph.SourceGraph('loop', graph_def, devices=_CPUS)
-  for turns, said in ((None, 'counted as 32 iterations'),
-                      (5, 'counted as 5 iterations')):
-    settings = dataclasses.replace(_RANDOM, trip_count=turns)
-    message = optimizer.optimize(source, settings).message
-    assert said in message and 'trip_count says otherwise' in message
 
 
 def test_the_same_settings_give_the_same_devices(source):

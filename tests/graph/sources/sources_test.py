@@ -334,7 +334,7 @@ class TestBadInput:
     check_error('nowhere.pb', 'nowhere.pb does not exist', 'SavedModel')
 
   def test_directory_without_a_model(self, tmp_path):
-    check_error(str(tmp_path), 'without saved_model.pb')
+    check_error(str(tmp_path), 'neither saved_model.pb')
 
   def test_damaged_saved_model(self, tmp_path):
     (tmp_path / 'saved_model.pb').write_bytes(b'\x80\x01\xff')
