@@ -48,6 +48,7 @@ _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
                    'small_training')
 _WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'placer_model.')
 _OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
+_CELLS = '/benchmarks/showing/cells.py'  # They run in a process of their own.
 # Programs that look at the start itself, or change it.
 _COLD = ('compared.py', 'captured.py', 'leftovers.py')
 _LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
@@ -154,8 +155,9 @@ def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
     variables[_PRELOAD] = ':'.join(dict.fromkeys(preloaded.split(':')))
   _, module, program, arguments = _parsed([os.fspath(a) for a in args[1:]])
   if not module:
-    is_warm = (os.path.dirname(program) == str(_OF_USERS) and
-               os.path.basename(program) not in _COLD)
+    folder, name = os.path.split(program)
+    is_warm = (name not in _COLD
+               if folder == str(_OF_USERS) else program.endswith(_CELLS))
     return _Kind(True, tuple(variables.values())) if is_warm else None
   said = ' '.join(arguments if module in (_CHILD, _FORKED) else [module])
   if not (module.startswith(MARK) if program == '-c' else any(

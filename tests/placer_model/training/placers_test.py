@@ -141,9 +141,7 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
       return _problem(types=('Tanh',))
 
   monkeypatch.setattr(reading, 'read_task', lambda task, tell: Step())
-  placer = placers.BatchPlacer(('a@b', 'c@d'),
-                               dataclasses.replace(_CONFIG, rollouts=2,
-                                                   epochs=1))
+  placer = placers.BatchPlacer(('a@b', 'c@d'), _CONFIG)
   kept = []
   trainers = placer._trainers
   monkeypatch.setattr(placer, '_trainers',
