@@ -21,7 +21,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
 import os
 import pathlib
 import re
@@ -33,15 +32,16 @@ from gdp_grappler import cache
 from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import sealed_files
 
-_FORMAT, _VERSION = 'gdp_calibration', 1
+_FORMAT = sealed_files.Format('gdp_calibration', 1, 'calibration',
+                              'gdp calibrate --output=FILE', 16 << 20)
 _TYPES = ('CPU', 'GPU')
 # How lines end that tell of what there was no time for.
 NO_TIME = 'no time left'
-UNNAMED = 'GPU'  # What a card is called that does not say.
-_MOST_BYTES = 16 << 20
-_MOST_KERNELS = 100_000
-_LARGEST = 1e18
+UNNAMED = 'GPU'  # The name of a card that has none.
+_MOST_KERNELS = 100_000  # Of a file.
+_LARGEST = 1e18  # No figure is larger.
 
 # What the host pays, and how what is measured is called. Seconds, unless the
 # name says bytes per second.
@@ -131,16 +131,16 @@ class Calibration:
   def fields(self) -> dict[str, Any]:
     """As JSON has them."""
     return {
-        'format': _FORMAT, 'version': _VERSION, 'card': self.card,
-        'driver': self.driver, 'tensorflow': self.tensorflow,
-        'device_type': self.device_type, 'figures': dict(self.figures),
+        **_FORMAT.head(), 'card': self.card, 'driver': self.driver,
+        'tensorflow': self.tensorflow, 'device_type': self.device_type,
+        'figures': dict(self.figures),
         'kernels': [dataclasses.asdict(kernel) for kernel in self.kernels],
         'done': list(self.done), 'left_out': list(self.left_out)
     }
 
   def to_text(self) -> str:
     """What `parse` reads."""
-    return json.dumps(digests.sealed(self.fields())) + '\n'
+    return _FORMAT.to_text(self.fields())
 
   def save(self, path: str | os.PathLike[str]) -> None:
     """Writes the file that `load` reads.
@@ -166,13 +166,7 @@ def load(path: str | os.PathLike[str]) -> Calibration:
   Raises:
     GdpError: the file is missing, damaged or no calibration.
   """
-  try:
-    data = files.read(path, _MOST_BYTES)
-  except OSError as error:
-    raise errors.GdpError(
-        f'Cannot read calibration {path}: {error.strerror}. Make one with '
-        '`gdp calibrate --output=FILE`.') from error
-  return parse(data, path)
+  return parse(_FORMAT.read(path), path)
 
 
 def parse(data: bytes, path: str | os.PathLike[str]) -> Calibration:
@@ -185,11 +179,7 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Calibration:
   Raises:
     GdpError: it is damaged or no calibration.
   """
-  try:
-    content = files.parse_json(data)
-  except ValueError as error:
-    raise _damaged(path, f'it is not JSON ({error})') from error
-  return from_fields(content, path)
+  return _FORMAT.parsed(data, path, _parsed)
 
 
 def from_fields(content: Any, path: str | os.PathLike[str]) -> Calibration:
@@ -198,21 +188,7 @@ def from_fields(content: Any, path: str | os.PathLike[str]) -> Calibration:
   Raises:
     GdpError: it is damaged or no calibration.
   """
-  if not isinstance(content, dict) or content.get('format') != _FORMAT:
-    raise _damaged(path, f'its format is not "{_FORMAT}"')
-  if content.get('version') != _VERSION:
-    raise _damaged(
-        path, f'its version is {content.get("version")!r}, this '
-        f'program reads {_VERSION}')
-  try:
-    result = _parsed(content)
-  except KeyError as error:
-    raise _damaged(path, f'field {error} is missing') from error
-  except (TypeError, ValueError, OverflowError) as error:
-    raise _damaged(path, str(error)) from error
-  if digests.differs(content):
-    raise _damaged(path, 'it was changed since it was written')
-  return result
+  return _FORMAT.built(content, path, _parsed)
 
 
 def kept(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
@@ -313,8 +289,3 @@ def _figure(content: Mapping[str, Any], field: str) -> float:
   if not 0 <= value <= _LARGEST:
     raise ValueError(f'{field} is out of range')
   return float(value)
-
-
-def _damaged(path: str | os.PathLike[str], why: str) -> errors.GdpError:
-  return errors.GdpError(f'{path} is not a usable calibration: {why}. Make it '
-                         'anew with `gdp calibrate --output=FILE`.')

@@ -16,17 +16,17 @@ Times are in seconds, sizes in bytes.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Any, Mapping
 
 import numpy as np
 
-from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import sealed_files
 
-_FORMAT, _VERSION = 'gdp_profile', 2
+_FORMAT = sealed_files.Format('gdp_profile', 2, 'profile',
+                              'gdp profile GRAPH --output=FILE')
 _LARGEST_S = 1e6  # Of anything that one op may take.
 
 
@@ -149,8 +149,7 @@ class Profile:
 
   def to_text(self) -> str:
     """What `parse` reads."""
-    content = {'format': _FORMAT, 'version': _VERSION, **_plain(self)}
-    return json.dumps(digests.sealed(content)) + '\n'
+    return _FORMAT.to_text({**_FORMAT.head(), **_plain(self)})
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
@@ -159,13 +158,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
   Raises:
     GdpError: the file is missing, damaged or no profile.
   """
-  try:
-    data = files.read(path)
-  except OSError as error:
-    raise errors.GdpError(
-        f'Cannot read profile {path}: {error.strerror}. Make one with '
-        '`gdp profile GRAPH --output=FILE`.') from error
-  return parse(data, path)
+  return parse(_FORMAT.read(path), path)
 
 
 def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
@@ -178,25 +171,7 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
   Raises:
     GdpError: it is damaged or no profile.
   """
-  try:
-    content = files.parse_json(data)
-  except ValueError as error:
-    raise _damaged(path, f'it is not JSON ({error})') from error
-  if not isinstance(content, dict) or content.get('format') != _FORMAT:
-    raise _damaged(path, f'its format is not "{_FORMAT}"')
-  if content.get('version') != _VERSION:
-    raise _damaged(
-        path, f'its version is {content.get("version")!r}, this '
-        f'program reads {_VERSION}')
-  try:
-    result = _parsed(content)
-  except KeyError as error:
-    raise _damaged(path, f'field {error} is missing') from error
-  except (TypeError, ValueError, OverflowError) as error:
-    raise _damaged(path, str(error)) from error
-  if digests.differs(content):
-    raise _damaged(path, 'it was changed since it was written')
-  return result
+  return _FORMAT.parsed(data, path, _parsed)
 
 
 def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:
@@ -283,9 +258,3 @@ def _figures(content: Mapping[str, Any], field: str, n: int,
     raise ValueError(f'{field} has a number out of range')
   result.setflags(write=False)
   return result
-
-
-def _damaged(path: str | os.PathLike[str], why: str) -> errors.GdpError:
-  return errors.GdpError(
-      f'{path} is not a usable profile: {why}. Make it anew with '
-      '`gdp profile GRAPH --output=FILE`.')
