@@ -38,6 +38,7 @@ from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import course as course_lib
 from gdp_grappler.plugin.fitting import fit_link_timing
 from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.plugin.fitting import phases
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import replay
 from gdp_grappler.plugin.fitting import single_steps
@@ -77,7 +78,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._pending: plan_lib.Plan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._call: cancellation.CancellationManager | None = None
-    self._step: Callable[[Any], Any] = self._planning_step
+    self._phase = phases.Phase.PLANNING
 
   def report(self) -> course_lib.Report:
     """What became of it so far."""
@@ -92,9 +93,7 @@ class TrainFunction(keras_function.KerasFunction):
     Nothing has to be planned, moved or timed again, unless the other one has
     not got that far.
     """
-    if other._course.plan is None or other._step not in (other._function,
-                                                         other._stock,
-                                                         other._placeable_step):
+    if other._course.plan is None or other._phase not in phases.AFTER_PLANNING:
       other.retire()
       return
     self._courses, self._course = other._courses, other._course
@@ -104,7 +103,7 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed, self.has_clusters = other.is_placed, other.has_clusters
     self._has_loop = other._has_loop
     self._choose_function()
-    self._step = self._step_of(self._course.way)
+    self._phase = phases.of_way(self._course.way)
 
   def is_of(self, model: Any) -> bool:
     """Whether it trains this very model."""
@@ -120,6 +119,19 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
+
+  def _step(self, iterator: Any) -> Any:
+    return self._step_in(self._phase, iterator)
+
+  def _step_in(self, phase: phases.Phase, iterator: Any) -> Any:
+    steps: dict[phases.Phase, Callable[[Any], Any]] = {
+        phases.Phase.LOOKING: self._looking_step,
+        phases.Phase.PLANNING: self._planning_step,
+        phases.Phase.TIMING: self._timed_step, phases.Phase.STOCK: self._stock,
+        phases.Phase.PREPARED: self._function,
+        phases.Phase.ONE_BY_ONE: self._placeable_step
+    }
+    return steps[phase](iterator)
 
   def _why_xla_stays(self) -> str:
     if self._xla is xla.Handling.KEPT:
@@ -161,20 +173,20 @@ class TrainFunction(keras_function.KerasFunction):
     self._course = course
     if self._xla is xla.Handling.KEPT:
       course.give_up(ways.Way.XLA)
-      self._step = self._stock
+      self._phase = phases.Phase.STOCK
     elif course.plan is None:
       looks = self._has_loop and not self._is_compared
-      self._step = self._looking_step if looks else self._planning_step
+      self._phase = phases.Phase.LOOKING if looks else phases.Phase.PLANNING
     elif course.is_decided:
       self._enter(course.way)
-      self._step = self._step_of(course.way)
+      self._phase = phases.of_way(course.way)
     elif course.comparison is not None:
       self._compare(course.plan)
     elif course.plan.changes:
       self._enter(ways.Way.PLACED)
-      self._step = self._step_of(course.way)
+      self._phase = phases.of_way(course.way)
     elif changed:
-      self._step = self._function
+      self._phase = phases.Phase.PREPARED
 
   # What the pass is told.
 
@@ -184,9 +196,9 @@ class TrainFunction(keras_function.KerasFunction):
     if concrete is None:
       return None
     self._pending = None
-    if self._step == self._looking_step:
+    if self._phase is phases.Phase.LOOKING:
       return self._looked_at
-    if self._step == self._planning_step and self._course.plan is None:
+    if self._phase is phases.Phase.PLANNING and self._course.plan is None:
       if self._has_loop:
         self._cancel()
       return functools.partial(self._planned, query.graph_id, concrete)
@@ -231,7 +243,7 @@ class TrainFunction(keras_function.KerasFunction):
 
   def decided(self) -> None:
     """Takes the plan that came in time, and keeps the step from running."""
-    if self._step == self._looking_step and self._can_be_single:
+    if self._phase is phases.Phase.LOOKING and self._can_be_single:
       self._cancel()
     if self._pending is None:
       return
@@ -272,14 +284,14 @@ class TrainFunction(keras_function.KerasFunction):
     """Whether the user wants the step placed in any case."""
     return self._settings is not None and self._settings.has_decided
 
-  # The phases of its life.
+  # One step in each phase.
 
   def _looking_step(self, iterator: Any) -> Any:
     """Nothing is taken from the iterator before the loop may be left."""
     if not isinstance(iterator, tf.data.Iterator):
       return self._function(iterator)  # Without a loop; one may come yet.
     result, was_cancelled = self._cancellable(iterator)
-    self._step = self._planning_step if was_cancelled else self._function
+    self._phase = phases.Phase.PLANNING if was_cancelled else phases.Phase.PREPARED
     return self._planning_step(iterator) if was_cancelled else result
 
   def _cancellable(self, iterator: Any,
@@ -312,13 +324,13 @@ class TrainFunction(keras_function.KerasFunction):
       self._compare(plan)
     elif plan is not None and plan.changes and follows:
       self._enter(ways.Way.PLACED)
-      self._step = self._step_of(self._course.way)
+      self._phase = phases.of_way(self._course.way)
     elif self._is_compared:
       self._course.give_up(ways.Way.XLA)
-      self._step = self._stock
+      self._phase = phases.Phase.STOCK
     else:
       # Steps one by one that nobody asked about go on as they began.
-      self._step = self._function if was_cancelled else self._placeable_step
+      self._phase = phases.Phase.PREPARED if was_cancelled else phases.Phase.ONE_BY_ONE
     return self._step(batches.again()) if was_cancelled else result
 
   def _placeable_step(self, iterator: Any) -> Any:
@@ -328,8 +340,8 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course
-    step = self._step_of(course.way)
-    result = course.timing.run(lambda: step(iterator))
+    phase = phases.of_way(course.way)
+    result = course.timing.run(lambda: self._step_in(phase, iterator))
     if course.timing.is_done:
       self._choose()
     return result
@@ -341,13 +353,13 @@ class TrainFunction(keras_function.KerasFunction):
     is_decided = course.is_decided
     self._enter(way)
     if is_decided:
-      self._step = self._step_of(course.way)
+      self._phase = phases.of_way(course.way)
       notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
 
   def _compare(self, plan: plan_lib.Plan) -> None:
     """The next steps are timed, the first of them as Keras would run them."""
     assert self._settings is not None
-    self._step = self._timed_step
+    self._phase = phases.Phase.TIMING
     self._enter(self._course.compare(plan, self._is_compared, self._settings))
 
   def _enter(self, way: ways.Way) -> None:
@@ -358,11 +370,6 @@ class TrainFunction(keras_function.KerasFunction):
       self._place()
     elif not way.is_placed:
       self._undo()
-
-  def _step_of(self, way: ways.Way) -> Callable[[Any], Any]:
-    if way.is_placed:
-      return self._placeable_step
-    return self._stock if way is ways.Way.XLA else self._function
 
   def _place(self) -> None:
     """From the next call on the step runs by its plan."""
@@ -376,7 +383,7 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
                            None else ways.Way.XLA)
       self._undo()
-      self._step = self._step_of(self._course.way)
+      self._phase = phases.of_way(self._course.way)
       notices.warn_once(f'{self._what}: left as it was: its variables cannot '
                         f'be moved: {error}')
 

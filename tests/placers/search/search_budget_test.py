@@ -1,4 +1,4 @@
-"""Tests of placers.limits."""
+"""Tests of search_budget."""
 
 import pytest
 

@@ -14,7 +14,7 @@ _CONNECTED = '''
 import json
 import tensorflow as tf
 from gdp_grappler.evaluation.measuring import local_workers
-from gdp_grappler.plugin import network
+from gdp_grappler.plugin import task_links
 import keras
 
 keras.utils.set_random_seed(0)
@@ -31,7 +31,7 @@ with local_workers.LocalWorkers(2) as workers:
     losses.append(model.evaluate(x, tf.ones((16, 32)), verbose=0))
     model.fit(x, tf.zeros((16, 32)), verbose=0)
   names = [d.name for d in tf.config.list_logical_devices('CPU')]
-  cluster = network.KNOWN.cluster(None, names)
+  cluster = task_links.KNOWN.cluster(None, names)
   tf.config.optimizer.set_experimental_options({'gdp_placement': False})
 print(json.dumps({'notes': cluster.notes, 'devices': len(cluster.devices),
                   'rates': [l.bandwidth_bytes_per_s for l in cluster.links]}))

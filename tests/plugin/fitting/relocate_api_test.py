@@ -13,7 +13,7 @@ def moved(monkeypatch):
   """What would be moved, as this process has one device."""
   result = []
   monkeypatch.setattr(
-      relocate_api.relocation, 'move', lambda wanted: result.extend(
+      relocate_api.variable_moves, 'move', lambda wanted: result.extend(
           (v.name, d[-5:]) for v, d in wanted))
   names = [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)]
   from tensorflow.python.eager import context

@@ -6,6 +6,7 @@ import pytest
 
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import phases
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import single_steps
 from gdp_grappler.plugin.fitting import train_function
@@ -123,7 +124,7 @@ def test_switched_off_between_two_ways_it_goes_on_where_it_was(compiled):
   compiled._switch(None)
   assert not compiled.is_placed
   compiled._switch(settings_lib.Settings())
-  assert compiled.is_placed and compiled._step == compiled._timed_step
+  assert compiled.is_placed and compiled._phase is phases.Phase.TIMING
 
 
 def test_another_function_of_the_model_takes_over_the_way(compiled, said):
@@ -144,7 +145,7 @@ def test_variables_that_cannot_be_moved_leave_xla_there(compiled, said,
     if moves:
       raise train_function.errors.PluginError('No room.')
 
-  monkeypatch.setattr(train_function.relocation, 'move', refuse)
+  monkeypatch.setattr(train_function.variable_moves, 'move', refuse)
   monkeypatch.setattr(train_function.notices, 'warn_once', said.append)
   variable = types.SimpleNamespace(device='CPU:0')
   compiled._course.plan = plan_lib.Plan({'a': 'CPU:1'}, ((variable, 'CPU:1'),),

@@ -1,4 +1,4 @@
-"""Tests of placers.enforced."""
+"""Tests of order_ranking."""
 
 import dataclasses
 
