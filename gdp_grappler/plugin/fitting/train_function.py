@@ -291,7 +291,8 @@ class TrainFunction(keras_function.KerasFunction):
     if not isinstance(iterator, tf.data.Iterator):
       return self._function(iterator)  # Without a loop; one may come yet.
     result, was_cancelled = self._cancellable(iterator)
-    self._phase = phases.Phase.PLANNING if was_cancelled else phases.Phase.PREPARED
+    self._phase = (phases.Phase.PLANNING
+                   if was_cancelled else phases.Phase.PREPARED)
     return self._planning_step(iterator) if was_cancelled else result
 
   def _cancellable(self, iterator: Any,
@@ -330,7 +331,8 @@ class TrainFunction(keras_function.KerasFunction):
       self._phase = phases.Phase.STOCK
     else:
       # Steps one by one that nobody asked about go on as they began.
-      self._phase = phases.Phase.PREPARED if was_cancelled else phases.Phase.ONE_BY_ONE
+      self._phase = (phases.Phase.PREPARED
+                     if was_cancelled else phases.Phase.ONE_BY_ONE)
     return self._step(batches.again()) if was_cancelled else result
 
   def _placeable_step(self, iterator: Any) -> Any:
