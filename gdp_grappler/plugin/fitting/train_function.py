@@ -120,10 +120,7 @@ class TrainFunction(keras_function.KerasFunction):
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
 
-  def _step(self, iterator: Any) -> Any:
-    return self._step_in(self._phase, iterator)
-
-  def _step_in(self, phase: phases.Phase, iterator: Any) -> Any:
+  def _step(self, iterator: Any, phase: phases.Phase | None = None) -> Any:
     steps: dict[phases.Phase, Callable[[Any], Any]] = {
         phases.Phase.LOOKING: self._looking_step,
         phases.Phase.PLANNING: self._planning_step,
@@ -131,7 +128,7 @@ class TrainFunction(keras_function.KerasFunction):
         phases.Phase.PREPARED: self._function,
         phases.Phase.ONE_BY_ONE: self._placeable_step
     }
-    return steps[phase](iterator)
+    return steps[phase or self._phase](iterator)
 
   def _why_xla_stays(self) -> str:
     if self._xla is xla.Handling.KEPT:
@@ -343,7 +340,7 @@ class TrainFunction(keras_function.KerasFunction):
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course
     phase = phases.of_way(course.way)
-    result = course.timing.run(lambda: self._step_in(phase, iterator))
+    result = course.timing.run(lambda: self._step(iterator, phase))
     if course.timing.is_done:
       self._choose()
     return result
