@@ -43,12 +43,11 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
-          may_round: bool = False,
+          may_round: bool = False, pins: str = assumptions.PINS_KEPT,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
     plan = gdp_grappler.place(model, '2xP100')
-    plan.show()
     plan.save('plan.json')
 
   Args:
@@ -74,6 +73,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
+    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -88,7 +88,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
+                       may_round, pins))
   step = _with_whole(subject) if whole_graph else subject.step
   deadline = deadlines.within(time_budget_s)
   if plan is not None:
@@ -267,6 +267,9 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
+  if step is subject.step and _moves_asked(subject, known):
+    subject = subject.without_asked()
+    step = subject.step
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
   if isinstance(known, str):
@@ -279,6 +282,18 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None),
       order, deadline)
+
+
+def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
+  """Whether a plan is not for what the graph asks for by `tf.device`.
+
+  Where it breaks other rules as well, those are told.
+  """
+  if not isinstance(plan, str):
+    return True
+  step = subject.step
+  placement = plan_lib.load(plan, step.graph, step.cluster)
+  return bool(placement.violations(step.graph))
 
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,

@@ -37,9 +37,11 @@ class Reading:
     signature: What a `tf.function` is called with.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
+    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
 
   Raises:
-    GdpError: a size or a count is no whole number, or too small.
+    GdpError: a size or a count is no whole number, or too small, or there is
+      no such way with pins.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
@@ -48,6 +50,7 @@ class Reading:
   signature: Sequence[Any] | None = None
   tell: Tell = logging.info
   may_round: bool = False
+  pins: str = assumptions.PINS_KEPT
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -56,11 +59,14 @@ class Reading:
           value < least):
         raise errors.GdpError(f'{name} is {value!r}; give a whole number of '
                               f'{least} or more.')
+    if self.pins not in assumptions.PINS:
+      raise errors.GdpError(f'pins is {self.pins!r}; give one of '
+                            f'{", ".join(assumptions.PINS)}.')
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""
     return request_lib.Request(graph, self.batch_size, self.trip_count,
-                               self.profile, self.may_round)
+                               self.profile, self.may_round, self.pins)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,6 +87,22 @@ class Subject:
     return dataclasses.replace(
         self, step=self.step.that_may_round(),
         how=dataclasses.replace(self.how, may_round=True))
+
+  def without_asked(self) -> Subject:
+    """The same without the devices that the graph asks for."""
+    if self.step.source is None or self.how.pins == assumptions.PINS_IGNORED:
+      return self
+    from gdp_grappler.graph.legality import asked
+    if not any(asked.count(self.step.source)):
+      return self
+    how = dataclasses.replace(self.how, pins=assumptions.PINS_IGNORED)
+    source = asked.kept(self.step.source, lambda _: '')
+    read_again = step_lib.of_source(source, self.step.cluster,
+                                    batch_size=how.batch_size,
+                                    trip_count=how.trip_count,
+                                    may_round=how.may_round)
+    step = dataclasses.replace(self.step, graph=read_again.graph, source=source)
+    return Subject(step, how, self._whole)
 
   def whole(self) -> step_lib.Step:
     """The step with what no step runs, such as initializers.
@@ -139,7 +161,7 @@ def read(
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
-    how = dataclasses.replace(how, may_round=graph.may_round)
+    how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins)
     step = reading.read(graph, where, how.tell)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
@@ -150,14 +172,14 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   found = where(())
   source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
                               architectures.of(found))
-  step = reading.of_source(source, how.request(source.name), found, where,
-                           how.tell)
+  request = how.request(source.name)
+  step = reading.of_source(source, request, found, where, how.tell)
   if not rest:
     return Subject(step, how, lambda: step)
   return Subject(
       step, how,
       functools.partial(step_lib.of_source,
-                        reading.without_cpu_kernels(rest[0], step.cluster),
+                        reading.prepared(rest[0], request, step.cluster),
                         step.cluster, batch_size=how.batch_size,
                         trip_count=how.trip_count, may_round=how.may_round))
 

@@ -6,3 +6,6 @@ from __future__ import annotations
 DEFAULT_BATCH_SIZE = 32
 # Iterations of while loops whose number it does not tell.
 DEFAULT_TRIP_COUNT = 32
+
+# What becomes of devices that a program asked for by `tf.device`.
+PINS = PINS_KEPT, PINS_IGNORED = 'keep', 'ignore'

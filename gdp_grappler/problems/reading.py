@@ -103,7 +103,7 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
   """
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
-  step = step_lib.of_source(without_cpu_kernels(found, cluster, tell), cluster,
+  step = step_lib.of_source(prepared(found, request, cluster, tell), cluster,
                             batch_size=request.batch_size,
                             trip_count=request.trip_count,
                             may_round=request.may_round, tell=tell)
@@ -111,20 +111,26 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
 
-def without_cpu_kernels(found: source_graph.SourceGraph,
-                        cluster: cluster_lib.Cluster,
-                        tell: Tell = logging.info) -> source_graph.SourceGraph:
-  """A graph as it is to be placed: for GPUs without kernels of CPUs alone.
+def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
+             cluster: cluster_lib.Cluster,
+             tell: Tell = logging.info) -> source_graph.SourceGraph:
+  """A graph as it is to be placed.
+
+  For GPUs it is without kernels of CPUs alone. Devices that it asks for are
+  those that the cluster has, unless the request ignores them.
 
   Args:
     found: The graph.
+    request: What the user typed.
     cluster: Where it is to run.
-    tell: Hears what was restored and what could not be.
+    tell: Hears what was changed and what could not be.
   """
+  from gdp_grappler.problems import asking
+  result = asking.kept(found, request.pins, cluster, tell)
   if not architectures.of(cluster):
-    return found
+    return result
   from gdp_grappler.graph.sources import restoring
-  return restoring.restored(found, tell)
+  return restoring.restored(result, tell)
 
 
 def source(request: request_lib.Request, tell: Tell = logging.info,
@@ -173,10 +179,10 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:
     return step
-  return step_lib.of_source(
-      without_cpu_kernels(unpruned, step.cluster,
-                          _silent), step.cluster, batch_size=request.batch_size,
-      trip_count=request.trip_count, may_round=request.may_round)
+  return step_lib.of_source(prepared(unpruned, request, step.cluster, _silent),
+                            step.cluster, batch_size=request.batch_size,
+                            trip_count=request.trip_count,
+                            may_round=request.may_round)
 
 
 def _silent(_: str) -> None:

@@ -36,6 +36,7 @@ class Request:
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
     may_round: Whether ops may go where they compute other numbers.
+    pins: Of `assumptions.PINS`, for devices that the graph asks for.
   """
 
   graph: str
@@ -43,6 +44,7 @@ class Request:
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
   may_round: bool = False
+  pins: str = assumptions.PINS_KEPT
 
   def typed(self) -> str:
     """What to type after `gdp COMMAND` for the same."""
@@ -55,6 +57,8 @@ class Request:
       given.append(f'--profile={self.profile}')
     if self.may_round:
       given.append('--may_round')
+    if self.pins != assumptions.PINS_KEPT:
+      given.append(f'--pins={self.pins}')
     return shlex.join(given)
 
   @functools.cached_property

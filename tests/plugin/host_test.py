@@ -9,6 +9,8 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import asked
+from gdp_grappler.graph.sources import wishes as wishes_lib
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
@@ -56,6 +58,15 @@ def lines(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_capture(monkeypatch):
   monkeypatch.delenv('GDP_CAPTURE_DIR', raising=False)
+
+
+@pytest.fixture(autouse=True, name='wishes')
+def _wishes(monkeypatch):
+  """By graph, what tf.device asked for; these graphs were never traced."""
+  result = {}
+  monkeypatch.setattr(host.asked_devices, 'of',
+                      lambda name: result.get(name, wishes_lib.NONE))
+  return result
 
 
 def _query(**changes):
@@ -256,3 +267,43 @@ def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path, lines):
   monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path / 'file'))
   assert _host(_Optimizer()).answer(_query()) is not None
   assert len(lines) == 1 and 'cannot be captured' in lines[0]
+
+
+def test_placer_is_told_what_was_asked_for(wishes):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  graph = graph_pb2.GraphDef.FromString(_query().graph)
+  for node in graph.node:
+    node.device = _DEVICES[1]
+  query = _query(graph_id='f', graph=graph.SerializeToString())
+  optimizer = _Optimizer()
+  _host(optimizer).answer(query)
+  (source, _), = optimizer.asked
+  assert [*map(asked.device, source.graph_def.node)] == ['', _DEVICES[1], '']
+
+
+def test_graphs_that_differ_in_what_was_asked_for_are_two(wishes):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  optimizer = _Optimizer()
+  known = _host(optimizer)
+  for name in ('f', 'g', 'f', 'g'):
+    query = _query(graph_id=name)
+    if known.answer(dataclasses.replace(query,
+                                        graph=None)) is library.NeedsGraph:
+      known.answer(query)
+  assert len(optimizer.asked) == 2
+
+
+@pytest.mark.parametrize('option', [{'pins': 'ignore'}, {'plan': 'p.json'}])
+def test_nothing_is_asked_for_where_it_does_not_count(wishes, option):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  optimizer = _Optimizer()
+  _host(optimizer).answer(
+      _query(graph_id='f', settings=settings.Settings(**option).to_json()))
+  (source, _), = optimizer.asked
+  assert not any(map(asked.device, source.graph_def.node))
+
+
+def test_graph_of_another_process_is_told(wishes, lines):
+  wishes['f'] = wishes_lib.UNKNOWN
+  _host(_Optimizer('done')).answer(_query(graph_id='f'))
+  assert 'tf.device is not known here: gdp_grappler.pin keeps' in lines[0]

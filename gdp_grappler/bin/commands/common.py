@@ -48,6 +48,9 @@ def add_priced_graph(parser: argparse.ArgumentParser,
   add_calibration(parser)
   parser.add_argument('--may_round', action='store_true',
                       help=help_texts.MAY_ROUND)
+  parser.add_argument('--pins', choices=assumptions.PINS,
+                      default=assumptions.PINS_KEPT,
+                      help=f'{help_texts.PINS} (default %(default)s)')
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +125,7 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile,
-                             arguments.may_round)
+                             arguments.may_round, arguments.pins)
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:

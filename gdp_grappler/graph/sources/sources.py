@@ -27,6 +27,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
@@ -85,13 +86,14 @@ def read(
   if content.kind == 'keras':
     return tracing.trace('keras', path, label, batch_size, tell, architecture)
   if content.kind == 'saved_model':
-    return saved_models.read(content.message, path, label, batch_size,
-                             signature)
+    return asked.of_file(
+        saved_models.read(content.message, path, label, batch_size, signature))
   if content.kind == 'captured':
     return _captured(content.message, path, name)
   # As TensorFlow does before it runs it.
-  return pruning.simplify(of_meta_graph(content.message, path, label), path,
-                          prune=True)
+  return asked.of_file(
+      pruning.simplify(of_meta_graph(content.message, path, label), path,
+                       prune=True))
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
@@ -110,9 +112,10 @@ def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
   content = graph_files.read(origin)
   if content.kind != 'meta_graph':
     return None
-  return pruning.simplify(
-      of_meta_graph(content.message, origin.text, _label(origin)), origin.text,
-      prune=False)
+  return asked.of_file(
+      pruning.simplify(
+          of_meta_graph(content.message, origin.text, _label(origin)),
+          origin.text, prune=False))
 
 
 def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,

@@ -33,6 +33,7 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import asked_weights
 from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import course as course_lib
@@ -211,12 +212,15 @@ class TrainFunction(keras_function.KerasFunction):
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
+    asked = asked_weights.of(received, source, settings)
     free = {
-        id(v) for v in relocation.movable(received.values(), self._steps.model)
+        id(v) for v in relocation.movable(
+            [v
+             for i, v in received.items() if i not in asked], self._steps.model)
     }
     plan = plan_lib.make(source, settings,
                          {i: v for i, v in received.items() if id(v) in free},
-                         function)
+                         function, asked)
     self._pending = plan
     if self._would_guard(plan):
       ran = 'with XLA' if self._is_compared else 'as they were'
