@@ -34,7 +34,7 @@ class Reading:
     batch_size: Size of dimensions that it leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with.
+    signature: What a `tf.function` is called with; of a SavedModel its name.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
@@ -47,7 +47,7 @@ class Reading:
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
-  signature: Sequence[Any] | None = None
+  signature: Sequence[Any] | str | None = None
   tell: Tell = logging.info
   may_round: bool = False
   pins: str = assumptions.PINS_KEPT
@@ -65,8 +65,10 @@ class Reading:
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""
-    return request_lib.Request(graph, self.batch_size, self.trip_count,
-                               self.profile, self.may_round, self.pins)
+    return request_lib.Request(
+        graph, self.batch_size, self.trip_count, self.profile, self.may_round,
+        self.pins,
+        self.signature or '' if isinstance(self.signature, str) else '')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -153,11 +155,11 @@ def read(
     GdpError: a file, a name or an object that cannot be used.
   """
   where = _where(cluster)
-  if how.signature is not None and isinstance(
-      graph, (str, os.PathLike, request_lib.Request)):
+  if (how.signature is not None and not isinstance(how.signature, str) and
+      isinstance(graph, (str, os.PathLike, request_lib.Request))):
     raise errors.GdpError(
-        'A signature is for a tf.function; a path or a name takes none. Leave '
-        'it out, or give the function itself.')
+        'A signature of tensors is for a tf.function; a SavedModel takes the '
+        'name of one, and other paths take none. Give that, or the function.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
@@ -169,6 +171,10 @@ def read(
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   from gdp_grappler.api import models
+  if isinstance(how.signature, str):
+    raise errors.GdpError(
+        f'signature={how.signature!r} is the name of one, for the path of a '
+        'SavedModel. Give the tensors that the function is called with.')
   found = where(())
   source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
                               architectures.of(found))

@@ -74,6 +74,10 @@ def read(request: request_lib.Request, where: Where,
   """
   cluster = where(())
   if request.given is not None:
+    if request.signature or request.shapes:
+      raise errors.GdpError(
+          f'{request.graph} is a graph of costs, and --signature and --shape '
+          'are for SavedModels. Leave them out.')
     if request.profile:
       raise errors.GdpError(
           f'{request.graph} brings the costs of its ops, and --profile='
@@ -149,6 +153,10 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
   from gdp_grappler.graph.sources import sources
   from gdp_grappler.workloads import registry
   if request.graph in registry.names():
+    if request.signature or request.shapes:
+      raise errors.InvalidGraphError(
+          f'{request.graph} is a workload, and --signature and --shape are for '
+          'SavedModels. Leave them out.')
     # It was built where nobody looked for devices.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
@@ -158,7 +166,9 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
         'or the name of a workload such as rnnlm-2.')
   return sources.read(request.origin, batch_size=request.batch_size,
-                      architecture=architecture, tell=tell)
+                      signature=request.signature or None,
+                      shapes=request.shapes, architecture=architecture,
+                      tell=tell)
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:

@@ -29,6 +29,7 @@ from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import input_shapes
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import saved_models
@@ -51,7 +52,8 @@ def load(path: str, **options: Any) -> source_graph.SourceGraph:
 def read(
     origin: origin_lib.Origin, *, name: str | None = None,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-    signature: str | None = None, architecture: str = '',
+    signature: str | None = None, shapes: input_shapes.Shapes = (),
+    architecture: str = '',
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
@@ -62,6 +64,7 @@ def read(
     batch_size: Stands for the unknown first dimension of inputs of Keras
       models and SavedModels.
     signature: Of a SavedModel; by default 'serving_default' or the only one.
+    shapes: Of inputs of a SavedModel, by name.
     architecture: Of the cards that the graph is for, as of `architectures.of`;
       '' for CPUs. What is traced is traced for them.
     tell: Hears one line for everything that was assumed, such as a loss for a
@@ -71,29 +74,40 @@ def read(
     InvalidGraphError: there is no graph, or it cannot be used.
   """
   path = origin.text
+  content = None if origin.names_function else _content(origin)
+  if (signature or shapes) and (content is None or
+                                content.kind != 'saved_model'):
+    raise errors.InvalidGraphError(
+        f'{path} is no SavedModel, so it has no signature whose inputs have '
+        'shapes. Leave out --signature and --shape.')
   label = name or _label(origin)
-  if origin.names_function:
+  if content is None:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
     if kind == 'function':
       tell(f'{path}: its module is imported and the function called, with all '
            'that they do.')
     return tracing.trace(kind, path, label, batch_size, tell, architecture)
-  if origin.path.is_dir():
-    origin = _in_directory(origin.path)
-  _refuse_given(origin)
-  content = graph_files.read(origin)
   if content.kind == 'keras':
     return tracing.trace('keras', path, label, batch_size, tell, architecture)
   if content.kind == 'saved_model':
     return asked.of_file(
-        saved_models.read(content.message, path, label, batch_size, signature))
+        saved_models.read(content.message, path, label, batch_size, signature,
+                          tell, shapes))
   if content.kind == 'captured':
     return _captured(content.message, path, name)
   # As TensorFlow does before it runs it.
   return asked.of_file(
       pruning.simplify(of_meta_graph(content.message, path, label), path,
                        prune=True))
+
+
+def _content(origin: origin_lib.Origin) -> graph_files.Content:
+  """What a file, or the file of a SavedModel, holds."""
+  if origin.path.is_dir():
+    origin = _in_directory(origin.path)
+  _refuse_given(origin)
+  return graph_files.read(origin)
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
