@@ -111,6 +111,8 @@ class Host:
     directory = environment.capture_directory()
     call = running.current()
     task = call.task(query) if call else None
+    if call and task and call.waiting_since is None:
+      call.waiting_since = start
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory, batches.current())
     if query.graph is None:
@@ -212,14 +214,14 @@ def _with_wishes(
 
 
 def _say(message: str) -> None:
-  notices.say(message)
+  notices.say(running.named(message, running.current()))
   _note_that_told(bool(message))
 
 
 def _note_that_told(told: bool) -> None:
   call = running.current()
   if call is not None and told:
-    call.was_told = True
+    call.was_told, call.waiting_since = True, None
 
 
 def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
@@ -230,8 +232,8 @@ def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
-  """The line with the milliseconds since `start`; '' stays ''."""
-  spent = (time.perf_counter() - start) * 1e3
+  """The line with the milliseconds that the user waited; '' stays ''."""
+  spent = (time.perf_counter() - running.since(start)) * 1e3
   digits = f'{spent:.0f}' if spent >= 10 else f'{spent:.2g}'
   return message and f'{message}; {digits} ms spent{how}'
 

@@ -106,7 +106,10 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   else:
     stays = False  # What breaks a user's pin has to change.
   try:
-    proposals, origin = _proposals(problem, settings)
+    if stays and _stays_on_one(before, problem, settings):
+      proposals, origin = (), settings.placer
+    else:
+      proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return _left(source, str(error))
   choice = choosing.best(problem, (before, *proposals) if stays else proposals,
@@ -147,6 +150,14 @@ def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
   if not said:
     return outcome_lib.Outcome(None, '')
   return _left(source, f'nothing is free; {said}')
+
+
+def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
+                  settings: settings_lib.Settings) -> bool:
+  """Whether what may move is on one of the devices that never pay."""
+  free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
+  return (devices_lib.never_pay(problem.cluster, settings) and
+          len(np.unique(before.devices[free])) == 1)
 
 
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,

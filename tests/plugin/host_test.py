@@ -15,6 +15,7 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import placer_thread
+from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings
 from helpers import processes
 
@@ -307,3 +308,32 @@ def test_graph_of_another_process_is_told(wishes, lines):
   wishes['f'] = wishes_lib.UNKNOWN
   _host(_Optimizer('done')).answer(_query(graph_id='f'))
   assert 'tf.device is not known here: gdp_grappler.pin keeps' in lines[0]
+
+
+class _Call:
+  """A fit that has its step planned, cancelled and then placed."""
+  what, is_placed, has_clusters = 'fit of "model"', False, False
+  was_told, waiting_since = False, None
+
+  def task(self, query):
+    return lambda source, option: _Outcome(None, query.graph_id and self.line)
+
+  def decided(self):
+    pass
+
+
+def test_line_of_a_fit_names_it_and_counts_all_that_was_waited_for(
+    monkeypatch, lines):
+  now = iter(range(100, 200, 10))
+  monkeypatch.setattr(host.time, 'perf_counter', lambda: next(now))
+  call, known = _Call(), _host(_Optimizer())
+  call.line = ''
+  running.run(call, known.answer, _query())
+  assert call.waiting_since == 100 and not lines
+  call.line = 'one_step_on_data: 9 ops placed'
+  running.run(call, known.answer, _query())
+  line, = lines
+  assert line.startswith('fit of "model": 9 ops placed; ')
+  # The clock had been read four times when the line was made.
+  assert line.endswith('30000 ms spent')
+  assert call.was_told and call.waiting_since is None

@@ -65,3 +65,22 @@ def test_graph_of_which_all_was_asked_for_is_told():
   outcome = optimizer.optimize(source, settings_lib.Settings())
   assert outcome.devices is None
   assert 'left as it was: nothing is free; 1 op stays' in outcome.message
+
+
+@pytest.mark.parametrize('placer', ['random', 'm_etf', 'gdp'])
+def test_devices_of_one_cpu_are_never_predicted_to_pay(monkeypatch, source,
+                                                       placer):
+  """Nothing is searched there: what seems to gain a percent is chance."""
+  monkeypatch.setattr(optimizer, '_proposals', None)
+  outcome = optimizer.optimize(source, settings_lib.Settings(placer=placer))
+  assert outcome.devices is None
+  assert f'{placer} gives no gain' in outcome.message
+  before, after = outcome.before_s, outcome.after_s
+  assert before == after
+
+
+def test_what_is_spread_over_devices_of_one_cpu_may_come_together():
+  nodes = [*graph_defs.branches(graph_defs.CPU(0))]
+  nodes[-1].device = graph_defs.CPU(1)
+  outcome = optimizer.optimize(_source(*nodes), settings_lib.Settings())
+  assert outcome.devices is not None and len(set(outcome.devices)) == 1

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 from typing import Any, Callable, TYPE_CHECKING
 
 import tensorflow as tf
@@ -144,7 +145,7 @@ class TrainFunction(keras_function.KerasFunction):
       return
     # Nothing was instantiated: it runs as it did before it was switched off.
     self.was_told = True
-    notices.say(f'{said}; as before')
+    notices.say(f'{running.named(said, self)}; as before')
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     super()._switch(settings)
@@ -156,7 +157,8 @@ class TrainFunction(keras_function.KerasFunction):
       calibration_notice.tell_once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
-                      not captures.is_compiled(self._function))
+                      not captures.is_compiled(self._function) and
+                      not devices.steps_stay(settings))
     course = self._courses.setdefault(settings, course_lib.Course())
     changed = course is not self._course
     self._course = course
@@ -373,7 +375,9 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = tuple((v, v.device) for v, _ in self._course.plan.moves)
     self.is_placed = True
     try:
+      start = time.perf_counter()
       relocation.move(self._course.plan.moves)
+      self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
       self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
