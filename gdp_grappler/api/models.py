@@ -23,6 +23,8 @@ from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
+from gdp_grappler.graph import variable_scopes
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import pruning
@@ -97,8 +99,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell,
           architecture, name,
           functools.partial(tracing_worker.collect, lambda: _instantiate(step),
                             name, 'IteratorGetNext'))
-      captures.name_variables(graph_def,
-                              captures.concrete_functions(step.func).values())
+      captures.annotate(graph_def, captures.concrete_functions(step.func))
   finally:
     for key, value in before.items():
       setattr(model, key, value)
@@ -161,9 +162,11 @@ def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:
   graph_def = graph_pb2.GraphDef()
   graph_def.CopyFrom(graph.as_graph_def())
   _restore_variables(graph_def, concrete)
-  return pruning.simplify(
-      source_graph.SourceGraph(name, graph_def, pruning.feeds(graph_def),
-                               tuple(dict.fromkeys(fetches))), name, prune=True)
+  return asked.of_file(
+      pruning.simplify(
+          source_graph.SourceGraph(name, graph_def, pruning.feeds(graph_def),
+                                   tuple(dict.fromkeys(fetches))), name,
+          prune=True))
 
 
 def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
@@ -181,6 +184,7 @@ def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
     node.attr['shape'].shape.CopyFrom(variable.shape.as_proto())
     # Two of one name would be taken for one.
     node.attr['shared_name'].s = node.name.encode()
+    node.device = variable_scopes.device(variable)
     variable_names.mark(node, captures.name_of(variable))
 
 
@@ -189,8 +193,8 @@ def _of_graph(graph: tf.Graph) -> tuple[source_graph.SourceGraph, ...]:
   with graph.as_default():  # Else there would be no graph to export.
     meta_graph = tf.compat.v1.train.export_meta_graph()
   whole = sources.of_meta_graph(meta_graph, name, name)
-  return (pruning.simplify(whole, name, prune=True),
-          pruning.simplify(whole, name, prune=False))
+  return (asked.of_file(pruning.simplify(whole, name, prune=True)),
+          asked.of_file(pruning.simplify(whole, name, prune=False)))
 
 
 def _name(graph: Any) -> str:

@@ -48,6 +48,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
+          pins: str = assumptions.PINS_KEPT,
           verbose: bool | str = telling.AUTO,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
@@ -74,6 +75,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     signature: What a `tf.function` without an input signature is called with.
     whole_graph: What no step runs restricts it, too: for a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
+    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     repeatable: No clock ends the search: the budget stands for the placements
       that two idle cores price in that time.
     verbose: Whether to show progress and what was assumed; 'auto' shows
@@ -89,7 +91,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)  # Some have to be before TensorFlow.
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round)
+                           may_round, pins)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
@@ -294,6 +296,9 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
+  if step is subject.step and _moves_asked(subject, known):
+    subject = subject.without_asked()
+    step = subject.step
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
   chosen: tuple[str, ...] = ()
@@ -310,6 +315,18 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
                              order_is_given=placement.priorities is not None,
                              chosen_by=chosen_by, chosen=chosen), order,
       deadline)
+
+
+def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
+  """Whether a plan is not for what the graph asks for by `tf.device`.
+
+  Where it breaks other rules as well, those are told.
+  """
+  if not isinstance(plan, str):
+    return True
+  step = subject.step
+  placement = plan_lib.load(plan, step.graph, step.cluster)
+  return bool(placement.violations(step.graph))
 
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,

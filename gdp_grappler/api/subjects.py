@@ -34,20 +34,23 @@ class Reading:
     batch_size: Size of dimensions that it leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with.
+    signature: What a `tf.function` is called with; of a SavedModel its name.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
+    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
 
   Raises:
-    GdpError: a size or a count is no whole number, or too small.
+    GdpError: a size or a count is no whole number, or too small, or there is
+      no such way with pins.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
-  signature: Sequence[Any] | None = None
+  signature: Sequence[Any] | str | None = None
   tell: Tell = logging.info
   may_round: bool = False
+  pins: str = assumptions.PINS_KEPT
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -56,11 +59,16 @@ class Reading:
           value < least):
         raise errors.GdpError(f'{name} is {value!r}; give a whole number of '
                               f'{least} or more.')
+    if self.pins not in assumptions.PINS:
+      raise errors.GdpError(f'pins is {self.pins!r}; give one of '
+                            f'{", ".join(assumptions.PINS)}.')
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""
-    return request_lib.Request(graph, self.batch_size, self.trip_count,
-                               self.profile, self.may_round)
+    return request_lib.Request(
+        graph, self.batch_size, self.trip_count, self.profile, self.may_round,
+        self.pins,
+        self.signature or '' if isinstance(self.signature, str) else '')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,6 +89,22 @@ class Subject:
     return dataclasses.replace(
         self, step=self.step.that_may_round(),
         how=dataclasses.replace(self.how, may_round=True))
+
+  def without_asked(self) -> Subject:
+    """The same without the devices that the graph asks for."""
+    if self.step.source is None or self.how.pins == assumptions.PINS_IGNORED:
+      return self
+    from gdp_grappler.graph.legality import asked
+    if not any(asked.count(self.step.source)):
+      return self
+    how = dataclasses.replace(self.how, pins=assumptions.PINS_IGNORED)
+    source = asked.kept(self.step.source, lambda _: '')
+    read_again = step_lib.of_source(source, self.step.cluster,
+                                    batch_size=how.batch_size,
+                                    trip_count=how.trip_count,
+                                    may_round=how.may_round)
+    step = dataclasses.replace(self.step, graph=read_again.graph, source=source)
+    return Subject(step, how, self._whole)
 
   def whole(self) -> step_lib.Step:
     """The step with what no step runs, such as initializers.
@@ -131,15 +155,15 @@ def read(
     GdpError: a file, a name or an object that cannot be used.
   """
   where = _where(cluster)
-  if how.signature is not None and isinstance(
-      graph, (str, os.PathLike, request_lib.Request)):
+  if (how.signature is not None and not isinstance(how.signature, str) and
+      isinstance(graph, (str, os.PathLike, request_lib.Request))):
     raise errors.GdpError(
-        'A signature is for a tf.function; a path or a name takes none. Leave '
-        'it out, or give the function itself.')
+        'A signature of tensors is for a tf.function; a SavedModel takes the '
+        'name of one, and other paths take none. Give that, or the function.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
-    how = dataclasses.replace(how, may_round=graph.may_round)
+    how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins)
     step = reading.read(graph, where, how.tell)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
@@ -147,17 +171,21 @@ def read(
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   from gdp_grappler.api import models
+  if isinstance(how.signature, str):
+    raise errors.GdpError(
+        f'signature={how.signature!r} is the name of one, for the path of a '
+        'SavedModel. Give the tensors that the function is called with.')
   found = where(())
   source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
                               architectures.of(found))
-  step = reading.of_source(source, how.request(source.name), found, where,
-                           how.tell)
+  request = how.request(source.name)
+  step = reading.of_source(source, request, found, where, how.tell)
   if not rest:
     return Subject(step, how, lambda: step)
   return Subject(
       step, how,
       functools.partial(step_lib.of_source,
-                        reading.without_cpu_kernels(rest[0], step.cluster),
+                        reading.prepared(rest[0], request, step.cluster),
                         step.cluster, batch_size=how.batch_size,
                         trip_count=how.trip_count, may_round=how.may_round))
 

@@ -7,3 +7,6 @@ DEFAULT_BATCH_SIZE = 32
 # Iterations of while loops whose number it does not tell; of such loops within
 # one another, of all together.
 DEFAULT_TRIP_COUNT = 32
+
+# What becomes of devices that a program asked for by `tf.device`.
+PINS = PINS_KEPT, PINS_IGNORED = 'keep', 'ignore'

@@ -27,6 +27,7 @@ from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
 from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph.legality import fixed_ops
 from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
@@ -136,9 +137,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   groups = sets.numbers()
   shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)
-  pins, user_pins = _pins(source, table, signatures, groups, freedom)
-  if freedom.live:
-    groups, pins = _respect_what_is(devices, groups, pins)
+  groups, pins, user_pins = fixed_ops.pins(source, table, signatures, groups,
+                                           allowed_types, freedom.live,
+                                           freedom.holds)
   frames = _frames(table, flops, properties, trip_count)
   assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
@@ -311,74 +312,6 @@ def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
     return 0
   elements = math.prod(unknown_dim if d.size < 0 else d.size for d in shape.dim)
   return elements * dtypes.as_dtype(dtype).size
-
-
-def _pins(source: source_graph.SourceGraph, table: node_table.NodeTable,
-          signatures: Sequence[node_types.Signature], groups: np.ndarray,
-          freedom: _Freedom) -> tuple[list[str], np.ndarray]:
-  """[N] device strings, and which of them the user wrote.
-
-  Where a variable lives, its reads and updates are: as with `tf.device`, a
-  user's pin on those means nothing, only one on the variable does.
-  """
-  found = table.each(
-      lambda node: pins_lib.device_pin(node, node_types.signature(node)))
-  pins = [pin for pin, _ in found]
-  by_user = np.array([user for _, user in found], bool)
-  holder = table.flags(
-      lambda node: pins_lib.holds_state(node, node_types.signature(node)))
-  stateful_group = np.zeros(int(groups.max()) + 1, bool)
-  stateful_group[groups[holder]] = True
-  void = by_user & stateful_group[groups] & (freedom.live | ~holder)
-  stays = holder & table.flags(freedom.holds)
-  if freedom.live:
-    stays |= table.flags(pins_lib.draws_from_a_stream)
-  by_user &= ~(void | stays)
-  for op in np.flatnonzero(void).tolist():
-    pins[op] = ''
-  for op in np.flatnonzero(stays).tolist():
-    pins[op] = table.nodes[op].device
-  for op in _called_by_name(source, table.names):
-    types = signatures[op]
-    if not stays[op] and not pins[op] and types.outputs and not any(
-        map(node_types.is_handle, (*types.inputs, *types.outputs))):
-      pins[op] = table.nodes[op].device
-  return pins, by_user
-
-
-def _called_by_name(source: source_graph.SourceGraph,
-                    names: Sequence[str]) -> list[int]:
-  """Ops that the caller feeds or fetches."""
-  callers = {
-      name.lstrip('^').split(':')[0]
-      for name in (*source.feeds, *source.fetches)
-  }
-  return [op for op, name in enumerate(names) if name in callers]
-
-
-def _respect_what_is(own: Sequence[str], groups: np.ndarray,
-                     pins: list[str]) -> tuple[np.ndarray, list[str]]:
-  """Lets groups that TensorFlow itself spread stay as they are.
-
-  Whoever placed their ops on several devices knew that it works; the ops keep
-  these devices and decide nothing.
-  """
-  numbers_of: dict[str, int] = {}
-  devices = np.array(
-      [numbers_of.setdefault(device, len(numbers_of)) for device in own])
-  first = devices[np.unique(groups, return_index=True)[1]]
-  spread = set(groups[devices != first[groups]].tolist())
-  if not spread:
-    return groups, pins
-  labels = [
-      (-1, i) if g in spread else (g, 0) for i, g in enumerate(groups.tolist())
-  ]
-  numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-  pins = [
-      device if g in spread else pin
-      for device, g, pin in zip(own, groups.tolist(), pins)
-  ]
-  return np.array([numbers[label] for label in labels], np.int32), pins
 
 
 def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any, Callable, Protocol, TYPE_CHECKING
 
@@ -28,11 +29,19 @@ class Call(Protocol):
     has_clusters: XLA compiles clusters of the ops of each device, in functions
       that are called from here.
     was_told: Whether the user has read a line about it.
+    what: What it does, for users: 'fit of "sequential"'; read only.
+    waiting_since: When the pass first got a graph of a step that is still
+      waited for, by `time.perf_counter`; None if nobody waits.
   """
 
   is_placed: bool
   has_clusters: bool
   was_told: bool
+  waiting_since: float | None
+
+  @property
+  def what(self) -> str:
+    """See above."""
 
   def task(self, query: library.Query) -> Optimize | None:
     """Decides on a graph that is about to run, in this call only.
@@ -42,6 +51,12 @@ class Call(Protocol):
 
   def decided(self) -> None:
     """What `task` gave has decided, and within its time."""
+
+
+# What Keras 3 and tf_keras call the functions that do the steps of a call.
+_STEPS = re.compile(
+    r'(?:(?:one_step|multi_step|_?one_step|step)_on_(?:data|iterator)'
+    r'(?:_distributed)?|(?:train|test|predict|step)_function|run_step): ')
 
 
 class _Local(threading.local):
@@ -64,3 +79,18 @@ def run(call: Call, function: Callable[..., Any], *args: Any,
     return function(*args, **kwargs)
   finally:
     _local.call = outer
+
+
+def named(line: str, call: Call | None) -> str:
+  """A line about a graph that says what a user called, where Keras named it."""
+  step = _STEPS.match(line)
+  if call is None or step is None:
+    return line
+  return f'{call.what}: {line[step.end():]}'
+
+
+def since(start: float) -> float:
+  """When a user began to wait for what was begun at `start`."""
+  call = current()
+  waiting = None if call is None else call.waiting_since
+  return start if waiting is None else min(waiting, start)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from typing import Sequence, TYPE_CHECKING
 
+from gdp_grappler import errors
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
+
+if TYPE_CHECKING:
+  from gdp_grappler.cluster import cluster as cluster_lib
 
 _GPU = 'GPU:'
 
@@ -48,6 +52,32 @@ def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
     return ''
   return (f'this program has one GPU, {gpus[0]}, and runs on it as without the '
           'option, XLA included')
+
+
+def never_pay(cluster: cluster_lib.Cluster,
+              settings: settings_lib.Settings) -> bool:
+  """Whether no step on one of the devices can be faster on several.
+
+  They share the cores of one processor, and what is sent costs some of these.
+  So nothing is searched, unless a user has decided that it is placed.
+
+  Args:
+    cluster: The devices.
+    settings: The user's option.
+  """
+  return not settings.has_decided and len(set(
+      cluster.compute_units.tolist())) == 1
+
+
+def steps_stay(settings: settings_lib.Settings) -> bool:
+  """Whether no step of this program is going to be placed."""
+  from gdp_grappler.plugin import task_links
+  try:
+    cluster = task_links.KNOWN.cluster(settings.cluster, names(),
+                                    settings.max_memory)
+  except errors.GdpError:
+    return False  # Whoever places says what is wrong.
+  return never_pay(cluster, settings)
 
 
 def has_choice(settings: settings_lib.Settings) -> bool:

@@ -32,6 +32,7 @@ def install() -> None:
   setattr(context.Context, _MARK, True)
   _remember_what_keras_resolves()
   _watch_datasets()
+  _watch_variables()
   _wrap_servers()
   if environment.placement() or _is_on(None):
     _wrap_sessions()
@@ -185,6 +186,11 @@ def _remember_what_keras_resolves() -> None:
 def _watch_datasets() -> None:
   from gdp_grappler.plugin import datasets
   datasets.watch()
+
+
+def _watch_variables() -> None:
+  from gdp_grappler.graph import variable_scopes
+  variable_scopes.watch()
 
 
 def _wrap_keras() -> None:

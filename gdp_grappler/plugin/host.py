@@ -14,6 +14,7 @@ from gdp_grappler import deadlines
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.placers.policy import eager_thread
+from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import garbage
@@ -25,9 +26,12 @@ from gdp_grappler.plugin import settings as settings_lib
 if TYPE_CHECKING:
   # Imported where they are used, when the first graph arrives.
   from gdp_grappler.graph import source_graph
+  from gdp_grappler.graph.sources import wishes as wishes_lib
   from gdp_grappler.plugin import outcome as outcome_lib
 
 _CACHE_SIZE = 64
+_UNKNOWN_WISHES = ('; what its program asked for by tf.device is not known '
+                   'here: gdp_grappler.pin keeps ops where they are to be')
 _thread = placer_thread.PlacerThread()
 
 
@@ -103,9 +107,12 @@ class Host:
     if eager_thread.is_current():
       return None
     start = time.perf_counter()
+    wishes, query = _with_wishes(query)
     directory = environment.capture_directory()
     call = current_call.current()
     task = call.task(query) if call else None
+    if call and task and call.waiting_since is None:
+      call.waiting_since = start
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory, batches.current())
     if query.graph is None:
@@ -115,8 +122,8 @@ class Host:
       # While the program waits.
       with garbage.uncollected():
         decision, message = self._thread.run(
-            functools.partial(self._serve, query, settings, directory, key,
-                              task), settings.time_budget_s, _excused_s)
+            functools.partial(self._serve, query, settings, wishes, key, task),
+            settings.time_budget_s, _excused_s)
     except KeyboardInterrupt:
       raise
     except BaseException as error:
@@ -157,22 +164,26 @@ class Host:
 
   def _serve(
       self, query: library.Query, settings: settings_lib.Settings,
-      directory: str, key: tuple[Any,
-                                 ...], optimize: current_call.Optimize | None
+      wishes: wishes_lib.Wishes, key: tuple[Any, ...],
+      optimize: current_call.Optimize | None
   ) -> tuple[library.Decision | None, str]:
     """On the placer thread. The decision and the line to print.
 
     The answer is kept even if it comes too late for this query, unless it is
     for one call only, which then brings what it wants done with the graph.
     """
-    source = _source_graph(query)
+    source = _source_graph(query, wishes)
+    directory = environment.capture_directory()
     if directory:
       _capture(source, query, directory)
     decision, message = None, ''
     if query.may_place:
+      source = asked_devices.that_can_be_kept(source, settings)
       outcome = (optimize or self._optimize)(source, settings)
       decision, message = _decision(outcome), outcome.message
       _check(decision, source, query)
+      if message and decision is not None and not wishes.is_known:
+        message = f'{message}{_UNKNOWN_WISHES}'
     if optimize is None:
       self._cache[key] = (decision, message)
     return decision, message
@@ -186,15 +197,32 @@ def _settings(query: library.Query) -> settings_lib.Settings:
   return settings
 
 
+def _with_wishes(
+    query: library.Query) -> tuple[wishes_lib.Wishes, library.Query]:
+  """What tf.device is to keep, and the query of a graph that this is told from.
+
+  Behind TensorFlow's placer two graphs may look alike of which only one was
+  asked to be so.
+  """
+  from gdp_grappler.graph.sources import wishes as wishes_lib
+  if query.settings and not settings_lib.from_json(query.settings).keeps_asked:
+    return wishes_lib.NONE, query
+  wishes = asked_devices.of(query.graph_id)
+  if not wishes.digest:
+    return wishes, query
+  return wishes, dataclasses.replace(
+      query, fingerprint=f'{query.fingerprint}-{wishes.digest}')
+
+
 def _say(message: str) -> None:
-  notices.say(message)
+  notices.say(current_call.named(message, current_call.current()))
   _note_that_told(bool(message))
 
 
 def _note_that_told(told: bool) -> None:
   call = current_call.current()
   if call is not None and told:
-    call.was_told = True
+    call.was_told, call.waiting_since = True, None
 
 
 def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
@@ -205,8 +233,8 @@ def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
-  """The line with the milliseconds since `start`; '' stays ''."""
-  spent = (time.perf_counter() - start) * 1e3
+  """The line with the milliseconds that the user waited; '' stays ''."""
+  spent = (time.perf_counter() - current_call.since(start)) * 1e3
   digits = f'{spent:.0f}' if spent >= 10 else f'{spent:.2g}'
   return message and f'{message}; {digits} ms spent{how}'
 
@@ -239,13 +267,17 @@ class _Cache:
         self._items.popitem(last=False)
 
 
-def _source_graph(query: library.Query) -> source_graph.SourceGraph:
+def _source_graph(query: library.Query,
+                  wishes: wishes_lib.Wishes) -> source_graph.SourceGraph:
   from tensorflow.core.framework import graph_pb2
 
   from gdp_grappler.graph import source_graph
+  from gdp_grappler.graph.legality import asked
   from gdp_grappler.plugin import capture
   from gdp_grappler.plugin import decisions
   graph_def = graph_pb2.GraphDef.FromString(query.graph)
+  if wishes.devices:
+    asked.mark(graph_def, lambda node: wishes.of(node, query.graph_id))
   # A function is fed through its arguments, a session as it was told.
   feeds = query.feeds + tuple(
       node.name for node in graph_def.node if node.op == '_Arg')

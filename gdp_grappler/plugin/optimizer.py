@@ -27,6 +27,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
@@ -49,6 +50,8 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 _PARAMETER_SERVER = '/job:ps/'
 
 _GPU = '/device:GPU:'
+# The placer that is asked to leave all on one device.
+_ON_ONE = 'single_device'
 
 # TensorFlow's name for the graph that creates the variables of a function. The
 # graph runs once, and plans are for other graphs, so the user gets no line.
@@ -100,24 +103,26 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       order = edge_selection.order_of(problem, before, simulator, orders)
       choice = edge_selection.Choice(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
-              if order else outcome_lib.Outcome(None, ''))
+              if order else _of_no_choice(source))
     stays = settings.keep_best and settings.plan is None
   else:
     stays = False  # What breaks a user's pin has to change.
   try:
-    proposals, origin = _proposals(problem, settings)
+    proposals: tuple[placement_lib.Placement, ...] = ()
+    origin = settings.placer
+    if not (stays and _stays_on_one(before, problem, settings)):
+      proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return _left(source, str(error))
   choice = edge_selection.best(problem,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
-  if notes and outcome.message:
-    outcome = dataclasses.replace(outcome,
-                                  message='; '.join([outcome.message, *notes]))
+  notes.append(_asked(source))
+  outcome = _that_tells(outcome, '; '.join(filter(None, notes)))
   if settings.batch_size is None and source.leaves_sizes_open():
-    return dataclasses.replace(
-        outcome, message=f'{outcome.message}; its batches are not known, '
+    return _that_tells(
+        outcome, 'its batches are not known, '
         f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
   return outcome
 
@@ -131,6 +136,43 @@ def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
                                clock=deadlines.still)
   return dataclasses.replace(problem, repeatable=True,
                              time_budget_s=min(budget_s, deadline.remaining_s))
+
+
+def _that_tells(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
+  """The same outcome, of which the user reads more; unless that is ''."""
+  if not more or not outcome.message:
+    return outcome
+  return dataclasses.replace(outcome, message=f'{outcome.message}; {more}')
+
+
+def _asked(source: source_graph.SourceGraph) -> str:
+  """What stays because of tf.device; '' for nothing."""
+  variables, ops = asked.count(source)
+  if not variables and not ops:
+    return ''
+  what = [
+      units.count(number, kind)
+      for number, kind in ((variables, 'variable'), (ops, 'op')) if number
+  ]
+  one = variables + ops == 1
+  return (f'{" and ".join(what)} stay{"s" * one} where tf.device put '
+          f"{'it' if one else 'them'} ('pins')")
+
+
+def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
+  """Nothing is free; only what tf.device asked for has to be told."""
+  said = _asked(source)
+  if not said:
+    return outcome_lib.Outcome(None, '')
+  return _left(source, f'nothing is free; {said}')
+
+
+def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
+                  settings: settings_lib.Settings) -> bool:
+  """Whether what may move is on one of the devices that never pay."""
+  free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
+  return (devices_lib.never_pay(problem.cluster, settings) and
+          len(np.unique(before.devices[free])) == 1)
 
 
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
@@ -269,6 +311,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
     if rounded:
       said += f'; {units.count(int(rounded), "op")} will round otherwise'
+    if not settings.keep_best and origin == settings.placer != _ON_ONE:
+      said += _why_on_one(problem, after, origin)
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:
@@ -292,6 +336,25 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
       edges if apply else (), old_s, new_s, fitted=not prices.overflow_bytes[0])
+
+
+def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
+                origin: str) -> str:
+  """Why a placer that was asked for leaves all on one device; '' if not."""
+  # What has no choice tells nothing of the placer.
+  free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
+  used = set(placement.devices[free].tolist())
+  if len(used) != 1:
+    return ''
+  cluster = placement.cluster
+  where = cluster.device_labels[used.pop()]
+  why = ''
+  if len(set(cluster.compute_units.tolist())) == 1:
+    why = ', as devices of one CPU share its cores and spreading adds copies'
+  return (
+      f'; all that is free is on {where}: of what {origin} proposes that is '
+      f"predicted to be the fastest{why} (a 'plan' or 'placer': "
+      "'round_robin' spreads it in any case)")
 
 
 def _said_of_memory(graph: op_graph.OpGraph,

@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
+from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 
 _MARK = '_gdp_hook'
+# Of a session, what runs steps, and has their graphs optimized.
+_RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
+         '_make_callable_from_options')
 
 
 def install(add_option: Callable[[Any], None]) -> None:
@@ -36,6 +40,8 @@ def _wrap(cls: Any, add_option: Callable[[Any], None]) -> None:
                        'so itself')
 
   cls.__init__ = init
+  for name in _RUNS:
+    setattr(cls, name, asked_devices.in_session(getattr(cls, name)))
 
 
 def _text(target: Any) -> str:

@@ -11,6 +11,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order_names
+from gdp_grappler.graph import assumptions
 
 MODES = ('apply', 'report')
 # What happens to XLA if Keras chooses it by itself.
@@ -54,6 +55,9 @@ class Settings:
       batches of the running `fit` where they are known, else 32.
     trip_count: Iterations of while loops whose number a graph does not tell; of
       such loops within one another, of all together. None for 32.
+    pins: 'keep': what a program asked for by `tf.device` stays there; 'ignore':
+      it may be placed elsewhere. `gdp_grappler.pin` holds in any case. A plan
+      takes the place of what was asked for.
     guard: Of Keras' `fit`, time the first steps as they were and then placed,
       and keep the faster way. None does where the choice is ours to make: with
       `keep_best` and without a plan.
@@ -93,6 +97,7 @@ class Settings:
   plan: str | tuple[tuple[str, str], ...] | None = None
   batch_size: int | None = None
   trip_count: int | None = None
+  pins: str = assumptions.PINS_KEPT
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
@@ -116,6 +121,11 @@ class Settings:
   def has_decided(self) -> bool:
     """Whether the user wants the plan or the placer's choice in any case."""
     return not self.keep_best or self.plan is not None
+
+  @property
+  def keeps_asked(self) -> bool:
+    """Whether what was asked for by `tf.device` stays there."""
+    return self.pins == assumptions.PINS_KEPT and self.plan is None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -324,6 +334,7 @@ _CHECKS = {
     'plan': _plan,
     'batch_size': _size_or_none,
     'trip_count': _size_or_none,
+    'pins': _one_of(assumptions.PINS),
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,

@@ -30,6 +30,11 @@ MAX_MEMORY = ('what plans may use of memories at most, such as '
 MAY_ROUND = ('let float arithmetic go from GPUs to CPUs and back, which round '
              'it otherwise; by default the numbers of a program stay what they '
              'are')
+SIGNATURE = ("of a SavedModel; by default 'serving_default' or the only one")
+SHAPE = ('shape of an input of a SavedModel, such as input=32,224,224,3; once '
+         'for each input')
+PINS = ('keep: what the graph asks for by tf.device stays there, where the '
+        'cluster has such a device; ignore: it may go elsewhere')
 SEED = 'the same seed gives the same result'
 
 

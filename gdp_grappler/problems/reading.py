@@ -74,6 +74,10 @@ def read(request: request_lib.Request, where: Where,
   """
   cluster = where(())
   if request.given is not None:
+    if request.signature or request.shapes:
+      raise errors.GdpError(
+          f'{request.graph} is a graph of costs, and --signature and --shape '
+          'are for SavedModels. Leave them out.')
     if request.profile:
       raise errors.GdpError(
           f'{request.graph} brings the costs of its ops, and --profile='
@@ -103,7 +107,7 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
   """
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
-  step = step_lib.of_source(without_cpu_kernels(found, cluster, tell), cluster,
+  step = step_lib.of_source(prepared(found, request, cluster, tell), cluster,
                             batch_size=request.batch_size,
                             trip_count=request.trip_count,
                             may_round=request.may_round, tell=tell)
@@ -111,20 +115,26 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
 
-def without_cpu_kernels(found: source_graph.SourceGraph,
-                        cluster: cluster_lib.Cluster,
-                        tell: Tell = logging.info) -> source_graph.SourceGraph:
-  """A graph as it is to be placed: for GPUs without kernels of CPUs alone.
+def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
+             cluster: cluster_lib.Cluster,
+             tell: Tell = logging.info) -> source_graph.SourceGraph:
+  """A graph as it is to be placed.
+
+  For GPUs it is without kernels of CPUs alone. Devices that it asks for are
+  those that the cluster has, unless the request ignores them.
 
   Args:
     found: The graph.
+    request: What the user typed.
     cluster: Where it is to run.
-    tell: Hears what was restored and what could not be.
+    tell: Hears what was changed and what could not be.
   """
+  from gdp_grappler.problems import asking
+  result = asking.kept(found, request.pins, cluster, tell)
   if not architectures.of(cluster):
-    return found
+    return result
   from gdp_grappler.graph.sources import restoring
-  return restoring.restored(found, tell)
+  return restoring.restored(result, tell)
 
 
 def source(request: request_lib.Request, tell: Tell = logging.info,
@@ -143,6 +153,10 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
   from gdp_grappler.graph.sources import sources
   from gdp_grappler.workloads import registry
   if request.graph in registry.names():
+    if request.signature or request.shapes:
+      raise errors.InvalidGraphError(
+          f'{request.graph} is a workload, and --signature and --shape are for '
+          'SavedModels. Leave them out.')
     # It was built where nobody looked for devices.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
@@ -152,7 +166,9 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
         'or the name of a workload such as rnnlm-2.')
   return sources.read(request.origin, batch_size=request.batch_size,
-                      architecture=architecture, tell=tell)
+                      signature=request.signature or None,
+                      shapes=request.shapes, architecture=architecture,
+                      tell=tell)
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
@@ -173,10 +189,10 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:
     return step
-  return step_lib.of_source(
-      without_cpu_kernels(unpruned, step.cluster,
-                          _silent), step.cluster, batch_size=request.batch_size,
-      trip_count=request.trip_count, may_round=request.may_round)
+  return step_lib.of_source(prepared(unpruned, request, step.cluster, _silent),
+                            step.cluster, batch_size=request.batch_size,
+                            trip_count=request.trip_count,
+                            may_round=request.may_round)
 
 
 def _silent(_: str) -> None:

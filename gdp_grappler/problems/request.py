@@ -36,6 +36,9 @@ class Request:
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
     may_round: Whether ops may go where they compute other numbers.
+    pins: Of `assumptions.PINS`, for devices that the graph asks for.
+    signature: Of a SavedModel; '' for 'serving_default' or the only one.
+    shapes: Of inputs of a SavedModel that leave theirs open, by name.
   """
 
   graph: str
@@ -43,6 +46,9 @@ class Request:
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
   may_round: bool = False
+  pins: str = assumptions.PINS_KEPT
+  signature: str = ''
+  shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
   def typed(self) -> str:
     """What to type after `gdp COMMAND` for the same."""
@@ -55,6 +61,12 @@ class Request:
       given.append(f'--profile={self.profile}')
     if self.may_round:
       given.append('--may_round')
+    if self.pins != assumptions.PINS_KEPT:
+      given.append(f'--pins={self.pins}')
+    if self.signature:
+      given.append(f'--signature={self.signature}')
+    for name, sizes in self.shapes:
+      given.append(f'--shape={name}={",".join(map(str, sizes))}')
     return shlex.join(given)
 
   @functools.cached_property

@@ -182,7 +182,7 @@ class _Step:
     ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
     ({'plan': 'none.json'}, 'Cannot read plan none.json'),
     ({'plan': {'nobody': 'GPU:0'}}, 'no op is in "nobody"'),
-    ({'signature': ()}, 'A signature is for a tf.function'),
+    ({'signature': ()}, 'A signature of tensors is for a tf.function'),
 ])
 def test_bad_wishes_are_refused(arguments, said):
   with pytest.raises(errors.GdpError, match=said):

@@ -81,7 +81,7 @@ def test_connected_to_a_cluster():
   _check_fit(finished, [_OWN, *_HOSTS])
   function = finished.results['function']
   assert function['placed'] == function['stock']
-  for what in ('one_step_on_data', 'function'):
+  for what in ('fit of "sequential"', 'function'):
     counts = _placed(finished, what)
     assert set(counts) == set(_LABELS) and min(counts.values()) > 10
 
@@ -89,7 +89,7 @@ def test_connected_to_a_cluster():
 def test_connected_to_hosts_with_keras_2():
   finished = _run('host', TF_USE_LEGACY_KERAS='1')
   _check_fit(finished, [_OWN, *_HOSTS])
-  assert min(_placed(finished, 'train_function').values()) > 10
+  assert min(_placed(finished, 'fit of "sequential"').values()) > 10
 
 
 def test_a_resolver_makes_the_first_host_the_default():
@@ -130,4 +130,4 @@ def test_a_host_that_dies(tmp_path):
   left = _run('left', GDP_CACHE_DIR=cache)
   assert left.results['placed'][0] == left.results['stock'][0]
   assert left.results['placed'][1] == [_OWN, _HOSTS[0]]
-  assert set(_placed(left, 'one_step_on_data')) == set(_LABELS[:2])
+  assert set(_placed(left, 'fit of "sequential"')) == set(_LABELS[:2])

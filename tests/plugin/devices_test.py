@@ -81,3 +81,22 @@ def test_a_pin_is_a_choice(monkeypatch):
 
 def test_names_are_those_of_tensorflow():
   assert '/device:CPU:0' in devices.names()
+
+
+def _steps_stay(monkeypatch, names, **fields):
+  monkeypatch.setattr(devices, 'names',
+                      lambda: [f'{_HOST}/device:{name}' for name in names])
+  return devices.steps_stay(settings_lib.Settings(**fields))
+
+
+def test_devices_of_one_processor_never_pay(monkeypatch):
+  cpus = ['CPU:0', 'CPU:1']
+  assert _steps_stay(monkeypatch, cpus)
+  assert not _steps_stay(monkeypatch, cpus, keep_best=False)
+  assert not _steps_stay(monkeypatch, cpus, plan='plan.json')
+
+
+def test_devices_of_several_processors_may_pay(monkeypatch):
+  assert not _steps_stay(monkeypatch, ['CPU:0'], cluster='2xP100',
+                         mode='report')
+  assert not _steps_stay(monkeypatch, ['CPU:0'], cluster='nowhere')

@@ -9,7 +9,10 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import asked
+from gdp_grappler.graph.sources import wishes as wishes_lib
 from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import placer_thread
@@ -56,6 +59,15 @@ def lines(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_capture(monkeypatch):
   monkeypatch.delenv('GDP_CAPTURE_DIR', raising=False)
+
+
+@pytest.fixture(autouse=True, name='wishes')
+def _wishes(monkeypatch):
+  """By graph, what tf.device asked for; these graphs were never traced."""
+  result = {}
+  monkeypatch.setattr(host.asked_devices, 'of',
+                      lambda name: result.get(name, wishes_lib.NONE))
+  return result
 
 
 def _query(**changes):
@@ -256,3 +268,72 @@ def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path, lines):
   monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path / 'file'))
   assert _host(_Optimizer()).answer(_query()) is not None
   assert len(lines) == 1 and 'cannot be captured' in lines[0]
+
+
+def test_placer_is_told_what_was_asked_for(wishes):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  graph = graph_pb2.GraphDef.FromString(_query().graph)
+  for node in graph.node:
+    node.device = _DEVICES[1]
+  query = _query(graph_id='f', graph=graph.SerializeToString())
+  optimizer = _Optimizer()
+  _host(optimizer).answer(query)
+  (source, _), = optimizer.asked
+  assert [*map(asked.device, source.graph_def.node)] == ['', _DEVICES[1], '']
+
+
+def test_graphs_that_differ_in_what_was_asked_for_are_two(wishes):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  optimizer = _Optimizer()
+  known = _host(optimizer)
+  for name in ('f', 'g', 'f', 'g'):
+    query = _query(graph_id=name)
+    if known.answer(dataclasses.replace(query,
+                                        graph=None)) is library.NeedsGraph:
+      known.answer(query)
+  assert len(optimizer.asked) == 2
+
+
+@pytest.mark.parametrize('option', [{'pins': 'ignore'}, {'plan': 'p.json'}])
+def test_nothing_is_asked_for_where_it_does_not_count(wishes, option):
+  wishes['f'] = wishes_lib.Wishes({('f', 'y'): '/device:CPU:1'})
+  optimizer = _Optimizer()
+  _host(optimizer).answer(
+      _query(graph_id='f', settings=settings.Settings(**option).to_json()))
+  (source, _), = optimizer.asked
+  assert not any(map(asked.device, source.graph_def.node))
+
+
+def test_graph_of_another_process_is_told(wishes, lines):
+  wishes['f'] = wishes_lib.UNKNOWN
+  _host(_Optimizer('done')).answer(_query(graph_id='f'))
+  assert 'tf.device is not known here: gdp_grappler.pin keeps' in lines[0]
+
+
+class _Call:
+  """A fit that has its step planned, cancelled and then placed."""
+  what, is_placed, has_clusters = 'fit of "model"', False, False
+  was_told, waiting_since = False, None
+
+  def task(self, query):
+    return lambda source, option: _Outcome(None, query.graph_id and self.line)
+
+  def decided(self):
+    pass
+
+
+def test_line_of_a_fit_names_it_and_counts_all_that_was_waited_for(
+    monkeypatch, lines):
+  now = iter(range(100, 200, 10))
+  monkeypatch.setattr(host.time, 'perf_counter', lambda: next(now))
+  call, known = _Call(), _host(_Optimizer())
+  call.line = ''
+  current_call.run(call, known.answer, _query())
+  assert call.waiting_since == 100 and not lines
+  call.line = 'one_step_on_data: 9 ops placed'
+  current_call.run(call, known.answer, _query())
+  line, = lines
+  assert line.startswith('fit of "model": 9 ops placed; ')
+  # The clock had been read four times when the line was made.
+  assert line.endswith('30000 ms spent')
+  assert call.was_told and call.waiting_since is None

@@ -41,3 +41,9 @@ def test_help_texts_become_sentences():
 ])
 def test_what_to_type_for_the_same(given, typed):
   assert given.typed() == typed
+
+
+def test_signature_and_shapes_are_typed_again():
+  typed = request_lib.Request('model', signature='serve', pins='ignore',
+                              shapes=(('x', (32, 8)),)).typed()
+  assert typed == 'model --pins=ignore --signature=serve --shape=x=32,8'

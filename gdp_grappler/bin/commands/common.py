@@ -33,6 +33,9 @@ def add_graph(parser: argparse.ArgumentParser,
   parser.add_argument('--batch_size', type=positive,
                       default=assumptions.DEFAULT_BATCH_SIZE,
                       help=f'{help_texts.BATCH_SIZE} (default %(default)s)')
+  parser.add_argument('--signature', default='', help=help_texts.SIGNATURE)
+  parser.add_argument('--shape', type=shape, action='append', default=[],
+                      help=help_texts.SHAPE)
 
 
 def add_priced_graph(parser: argparse.ArgumentParser,
@@ -48,6 +51,9 @@ def add_priced_graph(parser: argparse.ArgumentParser,
   add_calibration(parser)
   parser.add_argument('--may_round', action='store_true',
                       help=help_texts.MAY_ROUND)
+  parser.add_argument('--pins', choices=assumptions.PINS,
+                      default=assumptions.PINS_KEPT,
+                      help=f'{help_texts.PINS} (default %(default)s)')
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +128,8 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile,
-                             arguments.may_round)
+                             arguments.may_round, arguments.pins,
+                             arguments.signature, tuple(arguments.shape))
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:
@@ -193,6 +200,20 @@ def positive(text: str) -> int:
   """An argument of 1 or more."""
   return _checked(text, int, lambda value: value >= 1,
                   'a whole number of 1 or more, such as 8')
+
+
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+  """An argument such as 'input=32,224,224,3'."""
+  name, equals, sizes = text.partition('=')
+  try:
+    dims = tuple(int(size) for size in sizes.split(',')) if sizes else ()
+  except ValueError:
+    dims = (0,)
+  if not name or not equals or not all(size > 0 for size in dims):
+    raise argparse.ArgumentTypeError(
+        f'it is {text!r}; give the name of an input and the sizes of its '
+        'dimensions, such as input=32,224,224,3')
+  return name, dims
 
 
 def seconds(text: str) -> float:

@@ -59,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.problems import request
   progress.doing(f'reading {arguments.graph}')
   source = reading.source(
-      request.Request(arguments.graph, arguments.batch_size), common.tell)
+      request.Request(arguments.graph, arguments.batch_size,
+                      signature=arguments.signature,
+                      shapes=tuple(arguments.shape)), common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
                  refresh=arguments.refresh, cache_dir=arguments.cache_dir,
                  budget_s=arguments.time_budget_s, tell=common.tell)

@@ -15,6 +15,8 @@ from gdp_grappler.graph.legality import node_types
 # Node attributes that `gdp_grappler.pin` and `gdp_grappler.leave_alone` set.
 PIN_ATTRIBUTE = '_gdp_pin'
 LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
+# What was asked for by `tf.device`, where somebody still knew; see `asked`.
+ASKED_ATTRIBUTE = '_gdp_asked'
 
 _HOST = 'CPU:0'
 # Talk to the caller, to other devices or to state that is found by name and
@@ -61,6 +63,8 @@ def device_pin(node: node_def_pb2.NodeDef,
     return node.attr[PIN_ATTRIBUTE].s.decode(errors='replace'), True
   if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
     return node.device or _HOST, False
+  if ASKED_ATTRIBUTE in node.attr:
+    return node.attr[ASKED_ATTRIBUTE].s.decode(errors='replace'), True
   return '', False
 
 

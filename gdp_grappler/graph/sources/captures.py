@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import gc
 import types
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, Mapping
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
+from gdp_grappler.graph.sources import wishes
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:
@@ -51,9 +52,21 @@ def instances(kind: type) -> list[Any]:
   return [item for item in gc.get_referrers(kind) if type(item) is kind]
 
 
+def annotate(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
+                                                               Any]) -> None:
+  """Writes what only the program knows to the nodes of a step.
+
+  Args:
+    graph_def: As it runs; changed.
+    concretes: Traced functions by name, one of which it was made of.
+  """
+  wishes.mark_traced(graph_def, concretes)
+  name_variables(graph_def, concretes.values())
+
+
 def name_variables(graph_def: graph_pb2.GraphDef,
                    candidates: Iterable[Any]) -> None:
-  """Writes the names of variables to the arguments that receive them.
+  """Writes names of variables, and `tf.device`, to what receives them.
 
   Args:
     graph_def: Of a function as it runs; changed.
@@ -71,6 +84,7 @@ def name_variables(graph_def: graph_pb2.GraphDef,
         _takes(handles[i], variable) for i, variable in found.items()):
       variable_names.mark_arguments(
           graph_def, {i: name_of(variable) for i, variable in found.items()})
+      wishes.mark_variables(graph_def, found)
       return
 
 

@@ -9,18 +9,19 @@ opened.
 
 from __future__ import annotations
 
+from typing import Callable
+
+from absl import logging
 from tensorflow.core.framework import graph_pb2
-from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
-from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import inlining
+from gdp_grappler.graph.sources import input_shapes
 from gdp_grappler.graph.sources import pruning
-from gdp_grappler.graph.sources import training_step
 
 _SERVING, _TAG = 'serving_default', 'serve'
 # Of what TensorFlow keeps for itself among the signatures.
@@ -28,8 +29,11 @@ _PRIVATE = '__'
 _RESULT = 'gdp_result'
 
 
-def read(model: saved_model_pb2.SavedModel, path: str, name: str,
-         batch_size: int, signature: str | None) -> source_graph.SourceGraph:
+def read(
+    model: saved_model_pb2.SavedModel, path: str, name: str, batch_size: int,
+    signature: str | None, tell: Callable[[str], None] = logging.info,
+    shapes: input_shapes.Shapes = ()
+) -> source_graph.SourceGraph:
   """A signature with its calls inlined, as if it were a function.
 
   Args:
@@ -38,19 +42,20 @@ def read(model: saved_model_pb2.SavedModel, path: str, name: str,
     name: What to call the graph.
     batch_size: For unknown first dimensions.
     signature: By default 'serving_default' or the only one.
+    tell: Hears which signature is taken, with which inputs.
+    shapes: Of inputs that leave theirs open.
 
   Raises:
-    InvalidGraphError: no such signature, or a graph that cannot be used.
+    InvalidGraphError: no such signature or input, or a graph that cannot be
+      used.
   """
   meta_graph = _meta_graph(model, path)
-  chosen = _signature(meta_graph, path, signature)
+  key, chosen = _signature(meta_graph, path, signature)
   graph_def = graph_pb2.GraphDef()
   graph_def.CopyFrom(meta_graph.graph_def)
   results = _add_results(graph_def, chosen)
   graph_files.check_nodes(graph_def, path)
-  for node in graph_def.node:
-    if node.op in op_kinds.PLACEHOLDERS:
-      _give_shape(node, batch_size)
+  input_shapes.give(graph_def, key, chosen, path, batch_size, shapes, tell)
   source = pruning.simplify(
       source_graph.SourceGraph(name, graph_def, pruning.feeds(graph_def),
                                results), path, True, inlining.TIDY)
@@ -72,7 +77,7 @@ def _meta_graph(model: saved_model_pb2.SavedModel,
 
 
 def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
-               key: str | None) -> meta_graph_pb2.SignatureDef:
+               key: str | None) -> tuple[str, meta_graph_pb2.SignatureDef]:
   signatures = {
       name: found for name, found in meta_graph.signature_def.items()
       if not name.startswith(_PRIVATE) and found.outputs
@@ -80,16 +85,13 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
   available = sorted(signatures)
   wanted = key or (_SERVING if _SERVING in available else
                    available[0] if len(available) == 1 else None)
-  if wanted in signatures:
-    return signatures[wanted]
+  if wanted is not None and wanted in signatures:
+    return wanted, signatures[wanted]
   have = ', '.join(available) or 'none'
   missing = f'signature "{key}"' if key else f'{_SERVING} signature'
-  raise errors.InvalidGraphError(
-      f'{path} has no {missing}; it has: {have}. '
-      + (f'Export the one you mean as "{_SERVING}", or load the model and give '
-         'the function: gdp_grappler.place(tf.saved_model.load(...)'
-         '.signatures[...], ...).'
-         if available else 'Export it with a signature.'))
+  raise errors.InvalidGraphError(f'{path} has no {missing}; it has: {have}. ' +
+                                 (f'Name one: --signature={available[0]}.' if
+                                  available else 'Export it with a signature.'))
 
 
 def _add_results(graph_def: graph_pb2.GraphDef,
@@ -116,13 +118,3 @@ def _add_returns(graph_def: graph_pb2.GraphDef,
     node.attr['index'].i = i
     names.append(node.name)
   return tuple(names)
-
-
-def _give_shape(node: node_def_pb2.NodeDef, batch_size: int) -> None:
-  """Fixes what the placeholder leaves open."""
-  shape = node.attr['shape'].shape
-  sizes = training_step.known_shape(shape, batch_size)
-  del shape.dim[:]
-  for size in sizes:
-    shape.dim.add(size=size)
-  node.attr.pop('_output_shapes', None)

@@ -28,8 +28,10 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import captured_folders
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import input_shapes
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import saved_models
@@ -52,7 +54,8 @@ def load(path: str, **options: Any) -> source_graph.SourceGraph:
 def read(
     origin: origin_lib.Origin, *, name: str | None = None,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-    signature: str | None = None, architecture: str = '',
+    signature: str | None = None, shapes: input_shapes.Shapes = (),
+    architecture: str = '',
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
@@ -63,6 +66,7 @@ def read(
     batch_size: Stands for the unknown first dimension of inputs of Keras
       models and SavedModels.
     signature: Of a SavedModel; by default 'serving_default' or the only one.
+    shapes: Of inputs of a SavedModel, by name.
     architecture: Of the cards that the graph is for, as of `architectures.of`;
       '' for CPUs. What is traced is traced for them.
     tell: Hears one line for everything that was assumed, such as a loss for a
@@ -72,25 +76,38 @@ def read(
     InvalidGraphError: there is no graph, or it cannot be used.
   """
   path = origin.text
+  content = None if origin.names_function else _content(origin, tell)
+  if (signature or shapes) and (content is None or
+                                content.kind != 'saved_model'):
+    raise errors.InvalidGraphError(
+        f'{path} is no SavedModel, so it has no signature whose inputs have '
+        'shapes. Leave out --signature and --shape.')
   label = name or _label(origin)
-  if origin.names_function:
+  if content is None:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
     return tracing.trace(kind, path, label, batch_size, tell, architecture)
-  if origin.path.is_dir():
-    origin = _in_directory(origin.path, tell)
-  _refuse_given(origin)
-  content = graph_files.read(origin)
   if content.kind == 'keras':
     return tracing.trace('keras', path, label, batch_size, tell, architecture)
   if content.kind == 'saved_model':
-    return saved_models.read(content.message, path, label, batch_size,
-                             signature)
+    return asked.of_file(
+        saved_models.read(content.message, path, label, batch_size, signature,
+                          tell, shapes))
   if content.kind == 'captured':
     return _captured(content.message, path, name)
   # As TensorFlow does before it runs it.
-  return pruning.simplify(of_meta_graph(content.message, path, label), path,
-                          prune=True)
+  return asked.of_file(
+      pruning.simplify(of_meta_graph(content.message, path, label), path,
+                       prune=True))
+
+
+def _content(origin: origin_lib.Origin,
+             tell: Callable[[str], None]) -> graph_files.Content:
+  """What a file, or the file of a folder, holds."""
+  if origin.path.is_dir():
+    origin = _in_directory(origin.path, tell)
+  _refuse_given(origin)
+  return graph_files.read(origin)
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
@@ -109,9 +126,10 @@ def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
   content = graph_files.read(origin)
   if content.kind != 'meta_graph':
     return None
-  return pruning.simplify(
-      of_meta_graph(content.message, origin.text, _label(origin)), origin.text,
-      prune=False)
+  return asked.of_file(
+      pruning.simplify(
+          of_meta_graph(content.message, origin.text, _label(origin)),
+          origin.text, prune=False))
 
 
 def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,

@@ -73,8 +73,7 @@ def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
   graph_def = gpu_tracing.for_architecture(
       architecture, path,
       functools.partial(collect, step, path, 'IteratorGetNext'))
-  captures.name_variables(graph_def,
-                          captures.concrete_functions(step.func).values())
+  captures.annotate(graph_def, captures.concrete_functions(step.func))
   return source_graph.SourceGraph(
       name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),

@@ -48,6 +48,7 @@ class Course:
     way: How steps run now.
     is_decided: Whether that is how they stay.
     timing: Of steps that run this way.
+    moving_s: Seconds that it took to move variables for the plan.
   """
 
   plan: plan_lib.Plan | None = None
@@ -55,6 +56,7 @@ class Course:
   way: ways.Way = ways.Way.AS_IT_WAS
   is_decided: bool = False
   timing: guard.Timing = dataclasses.field(default_factory=guard.Timing)
+  moving_s: float = 0.
 
   @property
   def stays(self) -> bool:
@@ -72,6 +74,11 @@ class Course:
     """Steps cannot be placed, and stay this way."""
     self.enter(way)
     self.is_decided = True
+
+  def moved_in(self, seconds: float) -> None:
+    """Variables have moved for the plan, if any had to."""
+    if self.plan is not None and self.plan.moves:
+      self.moving_s = seconds
 
   def note(self, steps_per_call: int) -> ways.Way:
     """Takes down what was timed.
@@ -129,7 +136,10 @@ class Course:
   def describe(self, steps_per_call: int) -> str:
     """One line about what was timed."""
     assert self.comparison is not None
-    return self.comparison.describe(steps_per_call)
+    said = self.comparison.describe(steps_per_call)
+    if not self.moving_s:
+      return said
+    return f'{said}; {self.moving_s * 1e3:.3g} ms spent on moving variables'
 
 
 def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:

@@ -69,6 +69,8 @@ class _AsItIs:
   has_clusters = False
   is_placed = False
   was_told = True
+  waiting_since: float | None = None
+  what = 'the timing of links'
 
   def task(self, query: Any) -> current_call.Optimize | None:
     """As of `current_call.Call`."""

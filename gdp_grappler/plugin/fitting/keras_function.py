@@ -50,6 +50,7 @@ class KerasFunction:
     self.is_placed = False
     self.has_clusters = False
     self.was_told = False
+    self.waiting_since: float | None = None
     self._stock = function
     # What is placed.
     self._function = function
@@ -73,6 +74,7 @@ class KerasFunction:
       self._batch_size = batch_sizes.size_of(args[0])
     if self._settings is None:
       return self._stock(*args)
+    self.waiting_since = None
     with batches.assumed(self._batch_size):
       result = current_call.run(self, self._run, *args)
     if not self.was_told:
@@ -89,6 +91,11 @@ class KerasFunction:
 
   def decided(self) -> None:
     """As `current_call.Call` says: nothing to do."""
+
+  @property
+  def what(self) -> str:
+    """For users, such as 'fit of "sequential"'."""
+    return self._what
 
   @property
   def is_compiled_by_keras(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Sequence, TYPE_CHECKING
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import variable_scopes
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 
@@ -68,7 +69,7 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
 
 def _on_host(next_creator: Any, **kwargs: Any) -> Any:
   import tensorflow as tf
-  with tf.device(_HOST):
+  with tf.device(_HOST), variable_scopes.unnoted():
     return next_creator(**kwargs)
 
 

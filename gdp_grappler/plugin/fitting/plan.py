@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Collection, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import types_pb2
@@ -74,7 +74,8 @@ class Plan:
 
 
 def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-         variables: Mapping[int, Any], function: str = '') -> Plan:
+         variables: Mapping[int, Any], function: str = '',
+         asked: Collection[int] = ()) -> Plan:
   """Plans a step whose variables may move.
 
   Args:
@@ -82,6 +83,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     settings: The user's option.
     variables: Those that may move, by the number of the argument.
     function: What TensorFlow calls the step.
+    asked: Numbers of other variables, which stay because of `tf.device`.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -91,7 +93,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       pins.is_variable_argument(node) and node.attr['index'].i not in variables
   ]
   outcome = decisions.optimize(
-      _with_fixed(source, fixed) if fixed else source, settings,
+      _with_fixed(source, fixed, asked) if fixed else source, settings,
       relocatable=True, fixed=fixed)
   if outcome.devices is None:
     return Plan({}, (), outcome)
@@ -105,13 +107,16 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   return Plan(devices, moves, outcome, streams, function, graph)
 
 
-def _with_fixed(source: source_graph.SourceGraph,
-                fixed: Sequence[int]) -> source_graph.SourceGraph:
-  """A copy in which some nodes are told to stay."""
+def _with_fixed(source: source_graph.SourceGraph, fixed: Sequence[int],
+                asked: Collection[int]) -> source_graph.SourceGraph:
+  """A copy in which some nodes are told to stay, and some of them why."""
   graph_def = type(source.graph_def)()
   graph_def.CopyFrom(source.graph_def)
   for index in fixed:
-    graph_def.node[index].attr[pins.LEAVE_ALONE_ATTRIBUTE].b = True
+    node = graph_def.node[index]
+    node.attr[pins.LEAVE_ALONE_ATTRIBUTE].b = True
+    if node.attr['index'].i in asked:
+      node.attr[pins.ASKED_ATTRIBUTE].s = node.device.encode()
   return dataclasses.replace(source, graph_def=graph_def)
 
 

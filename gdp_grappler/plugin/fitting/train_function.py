@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 from typing import Any, Callable, TYPE_CHECKING
 
 import tensorflow as tf
@@ -33,6 +34,7 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import asked_weights
 from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import course as course_lib
@@ -152,7 +154,7 @@ class TrainFunction(keras_function.KerasFunction):
       return
     # Nothing was instantiated: it runs as it did before it was switched off.
     self.was_told = True
-    notices.say(f'{said}; as before')
+    notices.say(f'{current_call.named(said, self)}; as before')
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     super()._switch(settings)
@@ -164,7 +166,8 @@ class TrainFunction(keras_function.KerasFunction):
       calibration_notice.tell_once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
-                      not captures.is_compiled(self._function))
+                      not captures.is_compiled(self._function) and
+                      not devices.steps_stay(settings))
     course = self._courses.setdefault(settings, course_lib.Course())
     changed = course is not self._course
     self._course = course
@@ -213,20 +216,23 @@ class TrainFunction(keras_function.KerasFunction):
     del settings
     streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
     self._can_be_single = not streams
-    return _of_a_loop(source.name) if streams else outcome_lib.Outcome(None, '')
+    return single_steps.of_a_loop(
+        source.name) if streams else outcome_lib.Outcome(None, '')
 
   def _planned(self, function: str, concrete: Any,
                source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
+    asked = asked_weights.of(received, source, settings)
     free = {
-        id(v)
-        for v in variable_moves.movable(received.values(), self._steps.model)
+        id(v) for v in variable_moves.movable(
+            [v
+             for i, v in received.items() if i not in asked], self._steps.model)
     }
     plan = plan_lib.make(source, settings,
                          {i: v for i, v in received.items() if id(v) in free},
-                         function)
+                         function, asked)
     self._pending = plan
     if self._would_guard(plan):
       ran = 'with XLA' if self._is_compared else 'as they were'
@@ -376,7 +382,9 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = tuple((v, v.device) for v, _ in self._course.plan.moves)
     self.is_placed = True
     try:
+      start = time.perf_counter()
       variable_moves.move(self._course.plan.moves)
+      self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
       self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
@@ -390,10 +398,3 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = False
     variable_moves.move(self._origins)
     self._origins = ()
-
-
-def _of_a_loop(name: str) -> outcome_lib.Outcome:
-  """Decides that steps stay in the loop that Keras made of them."""
-  return outcome_lib.Outcome(
-      None, f'{name}: left as it was: it draws random numbers from streams, '
-      'and those of several steps (steps_per_execution) are not those of one')

@@ -54,6 +54,24 @@ def test_arguments_become_a_request():
           request.profile) == ('g.pb', 3, 4, '')
 
 
+def test_signature_and_shapes():
+  parser = argparse.ArgumentParser()
+  common.add_priced_graph(parser)
+  request = common.request(
+      parser.parse_args([
+          'model', '--cluster=x', '--signature=serve', '--shape=x=32,8',
+          '--shape=scale=', '--pins=ignore'
+      ]))
+  assert (request.signature, request.pins) == ('serve', 'ignore')
+  assert request.shapes == (('x', (32, 8)), ('scale', ()))
+
+
+@pytest.mark.parametrize('text', ['32,8', 'x=a', 'x=0', '=8', 'x=8,'])
+def test_bad_shapes(text):
+  with pytest.raises(argparse.ArgumentTypeError, match='input=32,224,224,3'):
+    common.shape(text)
+
+
 def test_every_violation_is_a_warning(capsys):
   violations = tuple(
       placement_lib.Violation('memory', f'too much {i}') for i in range(2))

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from gdp_grappler.plugin import outcome as outcome_lib
@@ -73,3 +75,15 @@ def test_a_plan_that_is_not_compared_is_explained(changes, is_asked_for, said):
   line = course_lib.of_kept_xla(_plan() if changes else nothing, 'fit of "net"',
                                 is_asked_for)
   assert said in line and bool(line) == bool(said)
+
+
+def test_line_says_what_moving_took():
+  course = course_lib.Course(_plan())
+  course.enter(course.compare(course.plan, False, settings_lib.Settings()))
+  course.enter(_note(course, 6.))
+  course.moved_in(2.5)
+  _note(course, 2.)
+  assert course.describe(2).endswith('stays placed')  # Nothing had to move.
+  course.plan = dataclasses.replace(course.plan, moves=((None, 'GPU:1'),))
+  course.moved_in(2.5)
+  assert course.describe(2).endswith('; 2.5e+03 ms spent on moving variables')

@@ -76,6 +76,15 @@ def test_variables_that_nobody_knows_stay():
   assert source.graph_def.SerializeToString(deterministic=True) == before
 
 
+def test_variables_that_tf_device_keeps_stay_and_are_told():
+  source, variables = _source()
+  asked = set(list(variables)[:3])
+  free = {i: v for i, v in variables.items() if i not in asked}
+  plan = plan_lib.make(source, _RANDOM, free, asked=asked)
+  assert not {id(v) for v, _ in plan.moves} - set(map(id, free.values()))
+  assert "3 variables stay where tf.device put them" in plan.describe()
+
+
 def test_no_gain_is_no_plan():
   source, variables = _source()
   plan = plan_lib.make(source, settings_lib.Settings(placer='metis'), variables)

@@ -1,0 +1,123 @@
+"""Which ops of a graph are tied to a device, counting all that is known."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler.graph import node_table
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import asked as asked_lib
+from gdp_grappler.graph.legality import node_types
+from gdp_grappler.graph.legality import pins as pins_lib
+
+
+def pins(
+    source: source_graph.SourceGraph, table: node_table.NodeTable,
+    signatures: Sequence[node_types.Signature], groups: np.ndarray,
+    allowed_types: np.ndarray, live: bool,
+    holds: Callable[[Any], bool]) -> tuple[np.ndarray, list[str], np.ndarray]:
+  """Groups, [N] device strings, and which of them the user wrote.
+
+  Where a variable lives, its reads and updates are: as with `tf.device`, a
+  user's pin on those means nothing, only one on the variable does.
+
+  Args:
+    source: The graph.
+    table: Its N nodes.
+    signatures: [N].
+    groups: int [N]; those that TensorFlow itself has spread are torn apart.
+    allowed_types: bool [N, types], kernels.
+    live: Whether the graph is about to run.
+    holds: Whether state that a node hands out stays where it is.
+  """
+  found = table.each(
+      lambda node: pins_lib.device_pin(node, node_types.signature(node)))
+  result = [pin for pin, _ in found]
+  by_user = np.array([user for _, user in found], bool)
+  holder = table.flags(
+      lambda node: pins_lib.holds_state(node, node_types.signature(node)))
+  stateful_group = np.zeros(int(groups.max()) + 1, bool)
+  stateful_group[groups[holder]] = True
+  void = by_user & stateful_group[groups] & (live | ~holder)
+  stays = holder & table.flags(holds)
+  if live:
+    stays |= table.flags(pins_lib.draws_from_a_stream)
+  by_user &= ~(void | stays)
+  for op in np.flatnonzero(void).tolist():
+    result[op] = ''
+  for op in np.flatnonzero(stays).tolist():
+    result[op] = table.nodes[op].device
+  for op in _called_by_name(source, table.names):
+    types = signatures[op]
+    if not stays[op] and not result[op] and types.outputs and not any(
+        map(node_types.is_handle, (*types.inputs, *types.outputs))):
+      result[op] = table.nodes[op].device
+  _drop_impossible(table, groups, allowed_types, result, by_user)
+  if live:
+    groups, result = _respect_what_is(table.each(lambda node: node.device),
+                                      groups, result)
+  return groups, result, by_user
+
+
+def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
+                     allowed_types: np.ndarray, pins: list[str],
+                     by_user: np.ndarray) -> None:
+  """Takes back what `tf.device` asks of ops that share a device with others.
+
+  So does TensorFlow, if the others cannot be there.
+
+  Args:
+    table: N nodes.
+    groups: int [N].
+    allowed_types: bool [N, types], kernels.
+    pins: [N], changed.
+    by_user: bool [N], changed.
+  """
+  wishes = table.each(asked_lib.device)
+  if not any(wishes):
+    return
+  wishes = [
+      wish if user and pin == wish else ''
+      for user, pin, wish in zip(by_user, pins, wishes)
+  ]
+  others = ['' if wish else pin for pin, wish in zip(pins, wishes)]
+  for op in np.flatnonzero(
+      asked_lib.impossible(wishes, others, groups, allowed_types)).tolist():
+    pins[op], by_user[op] = '', False
+
+
+def _called_by_name(source: source_graph.SourceGraph,
+                    names: Sequence[str]) -> list[int]:
+  """Ops that the caller feeds or fetches."""
+  callers = {
+      name.lstrip('^').split(':')[0]
+      for name in (*source.feeds, *source.fetches)
+  }
+  return [op for op, name in enumerate(names) if name in callers]
+
+
+def _respect_what_is(own: Sequence[str], groups: np.ndarray,
+                     pins: list[str]) -> tuple[np.ndarray, list[str]]:
+  """Lets groups that TensorFlow itself spread stay as they are.
+
+  Whoever placed their ops on several devices knew that it works; the ops keep
+  these devices and decide nothing.
+  """
+  numbers_of: dict[str, int] = {}
+  devices = np.array(
+      [numbers_of.setdefault(device, len(numbers_of)) for device in own])
+  first = devices[np.unique(groups, return_index=True)[1]]
+  spread = set(groups[devices != first[groups]].tolist())
+  if not spread:
+    return groups, pins
+  labels = [
+      (-1, i) if g in spread else (g, 0) for i, g in enumerate(groups.tolist())
+  ]
+  numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+  pins = [
+      device if g in spread else pin
+      for device, g, pin in zip(own, groups.tolist(), pins)
+  ]
+  return np.array([numbers[label] for label in labels], np.int32), pins

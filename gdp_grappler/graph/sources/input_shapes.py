@@ -1,0 +1,106 @@
+"""Shapes of the inputs of a signature, and what a user says of them."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping, Sequence
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import training_step
+
+# Name of an input, and sizes of its dimensions.
+Shapes = Sequence[tuple[str, Sequence[int]]]
+
+
+def give(graph_def: graph_pb2.GraphDef, signature: str,
+         definition: meta_graph_pb2.SignatureDef, path: str, batch_size: int,
+         shapes: Shapes, tell: Callable[[str], None]) -> None:
+  """Fixes what the placeholders of a signature leave open.
+
+  Args:
+    graph_def: Of all signatures; changed.
+    signature: Its name.
+    definition: Of the signature.
+    path: Where it came from, for messages.
+    batch_size: For unknown first dimensions.
+    shapes: What the user says of inputs.
+    tell: Hears which signature is taken, with which inputs.
+
+  Raises:
+    InvalidGraphError: an input has no known number of dimensions, or not what
+      the user says, or there is none of a name.
+  """
+  inputs = {
+      graph_files.producer(info.name): key
+      for key, info in definition.inputs.items()
+  }
+  said = dict(shapes)
+  unknown = sorted(set(said) - set(inputs.values()))
+  if unknown:
+    raise errors.InvalidGraphError(
+        f'{path}: signature "{signature}" has no input "{unknown[0]}". It has '
+        f'{", ".join(sorted(inputs.values())) or "none"}.')
+  taken: dict[str, list[int]] = {}
+  for node in graph_def.node:
+    if node.op not in op_kinds.PLACEHOLDERS:
+      continue
+    key = inputs.get(node.name)
+    if key is not None:
+      taken[key] = _known(node, key, signature, path, batch_size, said)
+      _write(node, taken[key])
+    elif not _is_open(node):
+      _write(node,
+             training_step.known_shape(node.attr['shape'].shape, batch_size))
+  tell(f'{path}: signature "{signature}" is taken{_listed(taken)}')
+
+
+def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,
+           batch_size: int, said: Mapping[str, Sequence[int]]) -> list[int]:
+  """The shape of an input, without unknown dimensions."""
+  is_open = _is_open(node)
+  shape = node.attr['shape'].shape
+  dims = [None if d.size < 0 else d.size for d in shape.dim]
+  where = f'{path}: input "{key}" of signature "{signature}"'
+  if key in said:
+    wanted = list(said[key])
+    if not is_open and (len(wanted) != len(dims) or
+                        any(d not in (None, w) for d, w in zip(dims, wanted))):
+      raise errors.InvalidGraphError(
+          f'{where} has the shape {_text(dims)}, which {_text(wanted)} does '
+          'not fit. Give another --shape.')
+    return wanted
+  if is_open:
+    raise errors.InvalidGraphError(
+        f'{where} has a shape without a known number of dimensions. Give one, '
+        f'such as --shape={key}={batch_size},8.')
+  return training_step.known_shape(shape, batch_size)
+
+
+def _is_open(node: node_def_pb2.NodeDef) -> bool:
+  """Whether not even the number of dimensions is known.
+
+  Exports leave out what is the default of an attribute, and this is.
+  """
+  return 'shape' not in node.attr or node.attr['shape'].shape.unknown_rank
+
+
+def _listed(shapes: Mapping[str, Sequence[int]]) -> str:
+  inputs = ', '.join(f'{key} {_text(shapes[key])}' for key in sorted(shapes))
+  return f', with {inputs}' if inputs else ''
+
+
+def _text(dims: Sequence[int | None]) -> str:
+  return f'[{", ".join("?" if d is None else str(d) for d in dims)}]'
+
+
+def _write(node: node_def_pb2.NodeDef, sizes: Sequence[int]) -> None:
+  shape = node.attr['shape'].shape
+  shape.Clear()
+  for size in sizes:
+    shape.dim.add(size=size)
+  node.attr.pop('_output_shapes', None)

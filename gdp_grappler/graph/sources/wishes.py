@@ -1,0 +1,170 @@
+"""What a program asks for by `tf.device`, from functions as it traced them.
+
+Behind TensorFlow's placer a device that was asked for looks like one that was
+not. But functions as they were traced, and graphs of v1 sessions, still have
+it; and each node says which op of which function it comes from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from typing import Any, Callable, Iterable, Mapping
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.python.eager import context
+
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import variable_scopes
+from gdp_grappler.graph.legality import asked
+
+# Attributes of ops that call functions: one each, or several.
+_CALLED = ('f', 'then_branch', 'else_branch', 'cond', 'body')
+_BRANCHES = 'branches'
+# Grappler makes one op of several, which remembers the name of the last.
+_COMPOSITION, _COMPOSED = '_UnaryOpsComposition', '/unary_ops_composition'
+# Functions are traced, and found here, as long as the program runs.
+_MOST_FUNCTIONS = 4096
+
+_ByOp = Mapping[tuple[str, str], str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wishes:
+  """What was asked for.
+
+  Attributes:
+    devices: By function, or graph, and name of an op.
+    calls: What ops call, likewise.
+    is_known: Whether anybody could have told.
+  """
+
+  devices: _ByOp = dataclasses.field(default_factory=dict)
+  calls: _ByOp = dataclasses.field(default_factory=dict)
+  is_known: bool = True
+
+  def of(self, node: Any, graph: str) -> str:
+    """Of a node of a graph that the runtime calls so; '' for none."""
+    info = node.experimental_debug_info
+    for function, name in zip(info.original_func_names,
+                              info.original_node_names):
+      found = self.devices.get((function, name))
+      if found:
+        return found
+    if node.op == _COMPOSITION:
+      return self._of_path(node.name.removesuffix(_COMPOSED), graph)
+    return self.devices.get((graph, node.name), '')
+
+  def _of_path(self, name: str, function: str) -> str:
+    """Of an op that forgot its function, by the calls before its name."""
+    while (function, name) not in self.devices:
+      call = next((op for caller, op in self.calls
+                   if caller == function and name.startswith(f'{op}/')), None)
+      if call is None:
+        return ''
+      function, name = self.calls[function, call], name[len(call) + 1:]
+    return self.devices[function, name]
+
+  @functools.cached_property
+  def digest(self) -> str:
+    """What tells these from others, in another run as well; '' for none."""
+    if not self.devices:
+      return ''
+    # Functions have numbers that depend on what was traced before.
+    rows = sorted(
+        f'{name}\0{device}' for (_, name), device in self.devices.items())
+    return hashlib.sha256('\n'.join(rows).encode()).hexdigest()[:8]
+
+
+NONE = Wishes()
+UNKNOWN = Wishes(is_known=False)
+
+
+def is_function(name: str) -> bool:
+  """Whether the program has traced a function of this name."""
+  return bool(context.context().has_function(name))
+
+
+@functools.lru_cache(maxsize=_MOST_FUNCTIONS)
+def of_function(name: str) -> Wishes:
+  """Of a traced function, and of those that it calls."""
+  known = context.context()
+
+  def definition(function: str) -> Any:
+    if not known.has_function(function):
+      return None
+    return known.get_function_def(function).node_def
+
+  return _collected([name], definition)
+
+
+def of_graph(graph: Any, name: str) -> Wishes:
+  """Of a `tf.Graph` that the runtime calls so, and of its functions."""
+  graph_def = graph.as_graph_def()
+  bodies = {
+      function.signature.name: function.node_def
+      for function in graph_def.library.function
+  }
+  return _collected([name], (bodies | {name: graph_def.node}).get)
+
+
+def mark_traced(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
+                                                                  Any]) -> None:
+  """Writes wishes to the nodes of a step that was made of traced functions.
+
+  Args:
+    graph_def: Of the step; changed.
+    concretes: Traced functions by their names, one of which it was made of.
+  """
+  for name in concretes:
+    found = of_function(name)
+    if found.devices:
+      asked.mark(graph_def, functools.partial(found.of, graph=''))
+
+
+def mark_variables(graph_def: graph_pb2.GraphDef,
+                   variables: Mapping[int, Any]) -> None:
+  """Writes to arguments which devices their variables were made under.
+
+  Args:
+    graph_def: Of a function; changed.
+    variables: By the number of the argument.
+  """
+  for node in graph_def.node:
+    if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in variables:
+      device = variable_scopes.device(variables[node.attr['index'].i])
+      if device:
+        node.attr[asked.ATTRIBUTE].s = device.encode()
+
+
+def _collected(names: Iterable[str], body: Callable[[str], Any]) -> Wishes:
+  """Devices of the ops of functions, and of those that they call.
+
+  Args:
+    names: Of the functions.
+    body: Nodes by the name of a function; None for what is none.
+  """
+  devices, calls = {}, {}
+  waiting, seen = list(names), set(names)
+  while waiting:
+    name = waiting.pop()
+    called: set[str] = set()
+    for node in body(name) or ():
+      if node.device:
+        devices[name, node.name] = node.device
+      functions = _functions_of(node)
+      if functions:
+        calls[name, node.name] = functions[0]
+      called.update((node.op, *functions))
+    waiting += called - seen
+    seen |= called
+  return Wishes(devices, calls)
+
+
+def _functions_of(node: Any) -> list[str]:
+  attributes = node.attr
+  result = [attributes[key].func.name for key in _CALLED if key in attributes]
+  if _BRANCHES in attributes:
+    result += [function.name for function in attributes[_BRANCHES].list.func]
+  return [name for name in result if name]

@@ -1,0 +1,139 @@
+"""What a program asked for by `tf.device`, of graphs that the pass receives."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Callable, TYPE_CHECKING
+import weakref
+
+from gdp_grappler import errors
+from gdp_grappler.plugin import notices
+
+if TYPE_CHECKING:
+  from gdp_grappler.cluster import cluster as cluster_lib
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.graph.sources import wishes
+  from gdp_grappler.plugin import settings as settings_lib
+
+
+class _Local(threading.local):
+  graph: Any = None
+
+
+_local = _Local()
+_of_graphs: weakref.WeakKeyDictionary[Any, tuple[int, wishes.Wishes]] = (
+    weakref.WeakKeyDictionary())
+
+
+def of(graph_id: str) -> wishes.Wishes:
+  """Of the graph that the calling thread has optimized.
+
+  Args:
+    graph_id: What the runtime calls it.
+  """
+  from gdp_grappler.graph.sources import wishes
+  if wishes.is_function(graph_id):
+    return wishes.of_function(graph_id)
+  if _local.graph is not None:
+    return _of_session(_local.graph, graph_id)
+  return wishes.UNKNOWN
+
+
+def in_session(run: Callable[..., Any]) -> Callable[..., Any]:
+  """A method of sessions that runs steps, noting whose graph these are of."""
+
+  @functools.wraps(run)
+  def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+    outer, _local.graph = _local.graph, self.graph
+    try:
+      return run(self, *args, **kwargs)
+    finally:
+      _local.graph = outer
+
+  return noted
+
+
+def _of_session(graph: Any, graph_id: str) -> wishes.Wishes:
+  from gdp_grappler.graph.sources import wishes
+  version, found = _of_graphs.get(graph, (None, wishes.NONE))
+  if version != graph.version:
+    found = wishes.of_graph(graph, graph_id)
+    _of_graphs[graph] = graph.version, found
+  return found
+
+
+def that_can_be_kept(
+    source: source_graph.SourceGraph,
+    settings: settings_lib.Settings) -> source_graph.SourceGraph:
+  """A graph with the wishes that its devices allow; says which they do not.
+
+  Where TensorFlow put an op somewhere else although there is such a device, it
+  had to, and nothing is left of the wish.
+  """
+  from gdp_grappler.cluster import cluster as cluster_lib
+  from gdp_grappler.graph.legality import asked
+  from gdp_grappler.plugin import task_links
+  if not any(asked.count(source)):
+    return source
+  try:
+    cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                    settings.max_memory)
+  except errors.GdpError:
+    return source  # Whoever places it says what is wrong.
+  here = {cluster_lib.canonical_device(name) for name in source.devices}
+  here |= {name.removeprefix(cluster_lib.task(name)) for name in here}
+
+  def keep(node: Any) -> str:
+    name = canonical(asked.device(node))
+    if not name:
+      return ''
+    is_there = node.device.endswith(name)
+    if name in here and not is_there:
+      return ''
+    name = node.device if is_there else name
+    if has(cluster, name):
+      return name
+    warn_of_missing(name, node.name, settings)
+    return ''
+
+  return asked.kept(source, keep)
+
+
+def canonical(name: str) -> str:
+  """A device as clusters know it; '' if the text leaves open which it is."""
+  from gdp_grappler.cluster import cluster as cluster_lib
+  try:
+    return cluster_lib.canonical_device(name)
+  except errors.ClusterError:
+    return ''
+
+
+def has(cluster: cluster_lib.Cluster, device: str) -> bool:
+  """Whether a cluster has a device."""
+  try:
+    cluster.device_index(device)
+  except errors.ClusterError:
+    return False
+  return True
+
+
+def warn_of_missing(device: str, who: str,
+                    settings: settings_lib.Settings) -> None:
+  """Says once that there is no such device."""
+  from gdp_grappler.cluster import cluster as cluster_lib
+  where = (f'cluster "{settings.cluster}"'
+           if settings.cluster else 'this program')
+  _warn_once_of(cluster_lib.short_name(device), where, who)
+
+
+_warned: set[tuple[str, str]] = set()
+
+
+def _warn_once_of(device: str, where: str, who: str) -> None:
+  if (device, where) in _warned:
+    return
+  _warned.add((device, where))
+  notices.warn_once(
+      f'tf.device asks for {device}, which {where} does not have (first by '
+      f'"{who}"): what asks for it is placed as if it did not')

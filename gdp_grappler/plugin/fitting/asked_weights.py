@@ -1,0 +1,42 @@
+"""Which variables of a step stay, because they were made under `tf.device`."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, TYPE_CHECKING
+
+from gdp_grappler import errors
+from gdp_grappler.graph import variable_scopes
+from gdp_grappler.plugin import asked_devices
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
+
+if TYPE_CHECKING:
+  from gdp_grappler.graph import source_graph
+
+
+def of(variables: Mapping[int, Any], source: source_graph.SourceGraph,
+       settings: settings_lib.Settings) -> frozenset[int]:
+  """Numbers of the variables that stay.
+
+  Args:
+    variables: By the number of the argument.
+    source: The step.
+    settings: The user's option.
+  """
+  if not settings.keeps_asked:
+    return frozenset()
+  try:
+    cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                       settings.max_memory)
+  except errors.GdpError:
+    return frozenset()  # Whoever places it says what is wrong.
+  result = set()
+  for number, variable in variables.items():
+    device = variable_scopes.device(variable)
+    if not device:
+      continue
+    if not asked_devices.has(cluster, device):
+      asked_devices.warn_of_missing(device, variable.name, settings)
+    elif variable.device == device:
+      result.add(number)
+  return frozenset(result)

@@ -1,0 +1,58 @@
+"""Devices that a graph asks for, and a cluster that may lack some of them."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, TYPE_CHECKING
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph.legality import asked
+from gdp_grappler.reports import units
+
+if TYPE_CHECKING:
+  from gdp_grappler.graph import source_graph
+
+
+def kept(found: source_graph.SourceGraph, pins: str,
+         cluster: cluster_lib.Cluster,
+         tell: Callable[[str], None]) -> source_graph.SourceGraph:
+  """A graph that asks for devices of the cluster alone.
+
+  Args:
+    found: The graph.
+    pins: Of `assumptions.PINS`.
+    cluster: Where it is to run.
+    tell: Hears how many ops stay, and for what others ask in vain.
+  """
+  if not any(asked.count(found)):
+    return found
+  if pins == assumptions.PINS_IGNORED:
+    return asked.kept(found, lambda _: '')
+  lacking: collections.Counter[str] = collections.Counter()
+
+  def keep(node: Any) -> str:
+    try:
+      name = cluster_lib.canonical_device(asked.device(node))
+    except errors.ClusterError:
+      return ''  # It names no single device.
+    try:
+      cluster.device_index(name)
+    except errors.ClusterError:
+      lacking[cluster_lib.short_name(name)] += 1
+      return ''
+    return name
+
+  result = asked.kept(found, keep)
+  count = sum(asked.count(result))
+  if count:
+    tell(f'{found.name}: {units.count(count, "op")} of it '
+         f'{"stays" if count == 1 else "stay"} on the device that tf.device '
+         'asked for (--pins=ignore lifts that).')
+  for device, number in lacking.items():
+    tell(f'{found.name}: {units.count(number, "op")} of it '
+         f'{"asks" if number == 1 else "ask"} for {device}, which cluster '
+         f'"{cluster.name}" does not have, and {"is" if number == 1 else "are"}'
+         ' placed like any other.')
+  return result

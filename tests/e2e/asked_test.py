@@ -1,0 +1,43 @@
+"""What a program asks for by `tf.device` stays, unless it says otherwise."""
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def results():
+  return fresh.run('asked.py').results
+
+
+def test_weights_of_layers_made_under_a_device_stay(results):
+  assert results['weights'] == ['CPU:1']
+  assert len(results['freed']) > 1
+
+
+def test_line_of_a_fit_says_what_stays(results):
+  line = next(line for line in results['fit_lines']
+              if line.startswith('fit of "functional'))
+  assert "8 variables stay where tf.device put them ('pins')" in line
+
+
+@pytest.mark.parametrize('kind', ['op', 'of_saved', 'of_session'])
+def test_ops_stay(results, kind):
+  assert results[kind] == ['CPU:1']
+
+
+def test_ignored(results):
+  assert results['lifted'] != ['CPU:1']
+
+
+def test_missing_device_is_one_warning(results):
+  found = [line for line in results['function_lines'] if 'GPU:3' in line]
+  assert len(found) == 1
+  assert found[0].startswith(
+      'tf.device asks for GPU:3, which this program does not have (first by "')
+
+
+def test_scopes_of_ours_and_of_optimizers_ask_for_nothing(results):
+  assert results['unasked'] == ['', '']

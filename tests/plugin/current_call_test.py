@@ -1,0 +1,30 @@
+import types
+
+import pytest
+
+from gdp_grappler.plugin import current_call
+
+_CALL = types.SimpleNamespace(what='fit of "model"', waiting_since=None)
+
+
+@pytest.mark.parametrize('step', [
+    'one_step_on_data', 'one_step_on_iterator', 'multi_step_on_iterator',
+    'train_function', 'test_function', 'predict_function', 'run_step'
+])
+def test_steps_of_keras_are_named_by_what_the_user_called(step):
+  assert current_call.named(f'{step}: 9 ops placed',
+                            _CALL) == 'fit of "model": 9 ops placed'
+
+
+def test_other_graphs_keep_their_names():
+  assert current_call.named('my_step: 9 ops', _CALL) == 'my_step: 9 ops'
+  assert current_call.named('train_function: 9 ops',
+                            None) == 'train_function: 9 ops'
+  assert current_call.named('', _CALL) == ''
+
+
+def test_a_user_waits_from_the_first_graph_on():
+  assert current_call.since(5.) == 5.
+  waiting = types.SimpleNamespace(what='', waiting_since=2.)
+  assert current_call.run(waiting, current_call.since, 5.) == 2.
+  assert current_call.run(_CALL, current_call.since, 5.) == 5.

@@ -1,0 +1,40 @@
+import pytest
+
+from gdp_grappler.cluster import resolve
+from gdp_grappler.graph.legality import asked
+from gdp_grappler.problems import asking
+from helpers import graph_defs
+
+
+@pytest.fixture(name='source')
+def _source():
+  return asked.of_file(
+      graph_defs.source(
+          graph_defs.graph_def(
+              graph_defs.node('a', 'NoOp'), *[
+                  graph_defs.node(device, 'NoOp', device=device)
+                  for device in ('/gpu:1', '/device:GPU:3', '/device:GPU:*')
+              ])))
+
+
+def _kept(source, pins):
+  lines = []
+  found = asking.kept(source, pins, resolve.resolve('2xP100'), lines.append)
+  return [asked.device(node) for node in found.graph_def.node], lines
+
+
+def test_kept_are_devices_of_the_cluster(source):
+  found, lines = _kept(source, 'keep')
+  assert found == ['', '/device:GPU:1', '', '']
+  stays, asks = lines
+  assert '1 op of it stays on the device' in stays and '--pins=ignore' in stays
+  assert '1 op of it asks for GPU:3, which cluster "2xP100" does not' in asks
+
+
+def test_ignored_without_a_word(source):
+  assert _kept(source, 'ignore') == ([''] * 4, [])
+
+
+def test_graph_that_asks_for_nothing_is_itself():
+  source = graph_defs.source(graph_defs.graph_def(graph_defs.node('a', 'NoOp')))
+  assert asking.kept(source, 'keep', resolve.resolve('2xP100'), print) is source
