@@ -57,7 +57,6 @@ processes/jobs processes/local_team_test
 plugin/fitting/variable_moves e2e/relocated_test
 plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test
-plugin/current_call plugin/host_test
 plugin/server_link_timing e2e/hosts_test
 plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test
