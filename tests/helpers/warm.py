@@ -257,7 +257,7 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
   env = {k: v for k, v in os.environ.items() if k not in _APART}
   env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
   env['PYTHONPATH'] = os.pathsep.join([str(_OF_USERS.parents[1]), *_paths()])
-  command = [sys.executable, '-P', '-m', __name__, str(theirs.fileno())]
+  command = [sys.executable, '-P', '-m', 'helpers.warm', str(theirs.fileno())]
   with theirs:
     process = _POPEN([*command, json.dumps(kind.keras)], env=env,
                      pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
@@ -356,4 +356,5 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int],
 
 
 if __name__ == '__main__':
-  _main(*sys.argv[1:])
+  # What children import of this module has to be the same.
+  importlib.import_module('helpers.warm')._main(*sys.argv[1:])
