@@ -117,6 +117,9 @@ TERMS = {
         'What a transfer or message takes however small it is.',
     'launch':
         'What a device needs to begin an op, however small that is.',
+    'layer':
+        'A part of a model, as its user named it: a name scope that uses '
+        'variables. Of a table: with its gradients and updates.',
     'link':
         'The way from one device to another, with its latency and '
         'bandwidth.',
@@ -140,6 +143,8 @@ TERMS = {
     'ordered':
         'With the control edges that keep a better order than first in, '
         'first out; they change no number.',
+    'parameters':
+        "Variables of a layer, without the optimizer's slots.",
     'peak memory':
         'The most that a memory holds at any time of a step.',
     'pin':
