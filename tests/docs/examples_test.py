@@ -13,6 +13,12 @@ from helpers import pages
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _BLOCKS = pages.blocks()
+_HOW_TOS = sorted(block.page for block in {
+    block.page: block for block in _BLOCKS
+    if block.page.startswith('docs/how_to/')
+}.values())
+# Lines of a page.
+_SCREEN = 60
 _COMMANDS = [(block.page, command) for block in _BLOCKS
              if block.language in ('', 'sh') for command in block.commands()]
 
@@ -24,14 +30,35 @@ def _of(program):
   ]
 
 
+def _errors(folder, pages_from):
+  """Of each page whose code ran, what went wrong with each part of it."""
+  (folder / 'graphs').mkdir()
+  shutil.copy(_TESTDATA / 'dense_train_step.pb', folder / 'graphs/step.pb')
+  results = fresh.run('documented.py', str(folder), pages_from).results
+  found = {}
+  for page, error in results:
+    found.setdefault(page, []).extend([error] if error else [])
+  return found
+
+
 @pytest.mark.e2e
-def test_code_of_all_pages_runs(tmp_path):
-  (tmp_path / 'graphs').mkdir()
-  shutil.copy(_TESTDATA / 'dense_train_step.pb', tmp_path / 'graphs/step.pb')
-  results = fresh.run('documented.py', str(tmp_path)).results
-  assert {page for page, _ in results
-         } >= {'README.md', 'docs/fit.md', 'docs/plans.md'}
-  assert not [error for _, error in results if error]
+@pytest.mark.parametrize('pages_from, some', [
+    ('README.md', ['README.md']),
+    ('docs/', ['docs/fit.md', 'docs/plans.md', *_HOW_TOS]),
+], ids=['readme', 'docs'])
+def test_code_of_all_pages_runs(tmp_path, pages_from, some):
+  found = _errors(tmp_path, pages_from)
+  assert set(found) >= set(some)
+  assert not [error for errors in found.values() for error in errors]
+
+
+def test_how_tos_are_ten_and_on_one_screen():
+  lines = {
+      page: len((pages.TOP / page).read_text(encoding='utf-8').splitlines())
+      for page in _HOW_TOS
+  }
+  assert len(lines) == 10
+  assert max(lines.values()) <= _SCREEN, lines
 
 
 @pytest.mark.parametrize('command', _of('gdp'))
