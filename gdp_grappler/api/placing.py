@@ -43,7 +43,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
-          may_round: bool = False,
+          may_round: bool = False, data: Any = None,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -53,27 +53,27 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
 
   Args:
     graph: A Keras model: its training step if it is compiled, else its forward
-      pass; a `tf.function`; a `tf.Graph`; or whatever `gdp place` takes as its
-      graph: a file or folder, module:function, keras_applications:NAME or the
-      name of a workload.
+      pass; a Python function that makes one, without allocating weights; a
+      `tf.function`; a `tf.Graph`; or what `gdp place` takes: a file or folder,
+      module:function, keras_applications:NAME or the name of a workload.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
     plan: In place of a placer: a plan file, or devices by layer or name scope,
       such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
-    order: 'critical_path' finds an order of ready ops, which is kept by control
-      edges, where that is predicted to pay; 'fifo' drops that of a plan.
+    order: 'critical_path' finds an order of ready ops, kept by control edges,
+      where that is predicted to pay; 'fifo' drops that of a plan.
     seed: The same seed gives the same placement.
-    time_budget_s: What searching may take, for devices and for an order;
-      reading the graph comes before. None for as long as a search takes by
-      itself.
+    time_budget_s: What searching may take, after reading; None for as long as
+      it takes by itself.
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` without an input signature is called with.
-    whole_graph: It will be saved as a GraphDef: what no step runs, such as
-      initializers, restricts the placement as well.
+    signature: What a `tf.function` is called with; of a model as `data`.
+    whole_graph: What no step runs restricts it, too: for saving a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
+    data: One batch for a model that does not know its inputs: what `fit` takes,
+      of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -88,7 +88,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
+                       may_round, data))
   step = _with_whole(subject) if whole_graph else subject.step
   deadline = deadlines.within(time_budget_s)
   if plan is not None:
@@ -162,6 +162,7 @@ def load_plan(
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
     signature: Sequence[Any] | None = None, may_round: bool = False,
+    data: Any = None,
     tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
@@ -176,6 +177,7 @@ def load_plan(
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    data: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -188,7 +190,7 @@ def load_plan(
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
+                       may_round, data))
   return of_plan(subject, plan)
 
 

@@ -34,9 +34,10 @@ class Reading:
     batch_size: Size of dimensions that it leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with.
+    signature: What a `tf.function` is called with, or as `data`.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
+    data: One batch of a Keras model, as of `batch_specs.of`.
 
   Raises:
     GdpError: a size or a count is no whole number, or too small.
@@ -48,6 +49,7 @@ class Reading:
   signature: Sequence[Any] | None = None
   tell: Tell = logging.info
   may_round: bool = False
+  data: Any = None
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -131,11 +133,12 @@ def read(
     GdpError: a file, a name or an object that cannot be used.
   """
   where = _where(cluster)
-  if how.signature is not None and isinstance(
-      graph, (str, os.PathLike, request_lib.Request)):
+  if isinstance(
+      graph, (str, os.PathLike,
+              request_lib.Request)) and not (how.signature is how.data is None):
     raise errors.GdpError(
-        'A signature is for a tf.function; a path or a name takes none. Leave '
-        'it out, or give the function itself.')
+        'A signature is for a tf.function, and data for a Keras model; a path '
+        'or a name takes none. Leave it out, or give the object itself.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
@@ -149,7 +152,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   from gdp_grappler.api import models
   found = where(())
   source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
-                              architectures.of(found))
+                              architectures.of(found), how.data)
   step = reading.of_source(source, how.request(source.name), found, where,
                            how.tell)
   if not rest:
