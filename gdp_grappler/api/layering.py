@@ -28,7 +28,7 @@ NO_LAYER = '*'
 # Of a layer's seconds or bytes: what is elsewhere is looked at from here on.
 _MATTERS = .05
 # Columns of a table with numbers.
-NUMBERS = (2, 3, 4, 5, 6)
+NUMBERS = (2, 3, 4, 5)
 # Rows of a table before layers of several kinds share one.
 _MOST_ROWS = 32
 # Layers of one kind that follow one another share a row from this number on.
@@ -84,10 +84,11 @@ class LayerRow:
     return f'{self.name} to {self.last} ({self.layers})'
 
   @property
-  def there(self) -> str:
-    """How many ops are on its device: '42', or '30 of 42'."""
+  def where(self) -> str:
+    """'GPU:0', or 'GPU:0, 71 %' where the rest of its ops are elsewhere."""
     others = sum(self.elsewhere.values())
-    return f'{self.ops - others} of {self.ops}' if others else str(self.ops)
+    share = int(100 * (self.ops - others) / self.ops)
+    return f'{self.device}, {share} %' if others else self.device
 
   def with_next(self, other: LayerRow) -> LayerRow:
     """This and the layers that follow it, on the same device."""
@@ -106,15 +107,14 @@ _SUMMED = ('parameter_bytes', 'memory_bytes', 'seconds', 'cut_tensors',
 
 def table(found: Sequence[LayerRow]) -> list[tuple[str, ...]]:
   """Rows for a terminal or a page, the head first."""
-  result: list[tuple[str, ...]] = [('layer', 'device', 'ops', 'parameters',
-                                    'memory', 'takes', 'cut')]
+  result: list[tuple[str, ...]] = [('layer', 'device', 'parameters', 'memory',
+                                    'takes', 'cut')]
   for row in found:
     sent = (f'{units.amount(row.cut_bytes, "B")} '
             f'({row.cut_tensors})' if row.cut_tensors else '')
-    result.append(
-        (row.label, row.device, row.there, units.amount(row.parameter_bytes,
-                                                        'B'),
-         units.amount(row.memory_bytes, 'B'), units.ms(row.seconds), sent))
+    result.append((row.label, row.where, units.amount(row.parameter_bytes, 'B'),
+                   units.amount(row.memory_bytes,
+                                'B'), units.ms(row.seconds), sent))
   return result
 
 

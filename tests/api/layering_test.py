@@ -102,7 +102,7 @@ def test_a_few_layers_are_told_apart_and_many_are_not():
 
 def test_what_is_elsewhere_is_counted():
   row = layering.LayerRow('a', '', 1, 'GPU:0', 5, {'CPU:0': 2}, 0, 0, 0., 0, 0)
-  assert row.there == '3 of 5'
+  assert row.where == 'GPU:0, 60 %'
   assert row.with_next(row).elsewhere == {'CPU:0': 4}
 
 

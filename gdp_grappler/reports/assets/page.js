@@ -331,7 +331,7 @@
   // Tables.
   function drawLayers() {
     fill(byId('layers'), [
-      { text: 'layer' }, { text: 'device' }, { text: 'ops', number: true },
+      { text: 'layer' }, { text: 'device' },
       { text: 'parameters', number: true }, { text: 'memory', number: true },
       { text: 'takes', number: true }, { text: 'cut', number: true }
     ], runs[current].layers.map(cells => ({ cells })));

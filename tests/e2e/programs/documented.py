@@ -1,7 +1,7 @@
 """Runs the code of all pages, as a reader would type it.
 
-Arguments: a folder with what the pages name, and the beginning of the pages'
-names, '' for all. Prints a list of [page, error].
+Arguments: a folder with what the pages name, and the folders of the pages, '.'
+for the top. Prints a list of [page, error].
 """
 
 import contextlib
@@ -58,7 +58,10 @@ def _error(block, names):
 os.chdir(sys.argv[1])
 common.make_devices(2)
 results = []
-chosen = [b for b in pages.blocks() if b.page.startswith(sys.argv[2])]
+chosen = [
+    b for b in pages.blocks()
+    if str(pathlib.PurePath(b.page).parent) in sys.argv[2:]
+]
 for page, blocks in itertools.groupby(chosen, lambda b: b.page):
   common.set_option(False)
   namespace = {
