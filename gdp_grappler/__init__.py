@@ -40,6 +40,7 @@ _PUBLIC = {
     'simulate': 'gdp_grappler.api.placing',
     'split': 'gdp_grappler.plugin.splitting',
     'verify': 'gdp_grappler.api.verifying',
+    'without_weights': 'gdp_grappler.graph.sources.without_weights',
 }
 __all__ = sorted(_PUBLIC)
 

@@ -46,6 +46,7 @@ SESSIONS: Mapping[str, Sequence[str]] = {
                   f'gdp report {_GRAPH} --plan=etf.json --plan=plan.json '
                   '--output=report.html'),
     'Session 5': ('gdp cluster 2xT4', 'gdp verify', 'gdp glossary FIFO'),
+    'Session 6': (f'gdp show {_GRAPH} --plan=etf.json',),
 }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 
 import numpy as np
 
+from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import whole_graph
@@ -13,6 +15,19 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import step as step_lib
+
+_SUFFIXES = ('.json', '.pb', '.pbtxt')
+
+
+def check_suffix(path: str) -> None:
+  """Raises an error unless it is known what to write to a path.
+
+  Raises:
+    GdpError: it is not.
+  """
+  if pathlib.Path(path).suffix not in _SUFFIXES:
+    raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
+                          'in .json (plan), .pb or .pbtxt (GraphDef).')
 
 
 def order(graph: op_graph.OpGraph, needed: op_graph.OpGraph,

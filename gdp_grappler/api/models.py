@@ -25,17 +25,21 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph import variable_scopes
 from gdp_grappler.graph.legality import asked
+from gdp_grappler.graph.sources import batch_specs
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import training_step
+from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.plugin import switch
+from gdp_grappler.plugin.fitting import keras_function
 
 Tell = Callable[[str], None]
-_KINDS = ('Give a path or a name, a Keras model, a tf.function with its '
-          'signature, or a tf.Graph.')
+_KINDS = (
+    'Give a path or a name, a Keras model or a function that makes one, a '
+    'tf.function with its signature, or a tf.Graph.')
 # What tracing for us alone would leave behind in a Keras model; setting the
 # first ones makes it forget the last ones.
 _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
@@ -45,24 +49,38 @@ _TAKES_BATCHES = ('iterator',)
 
 
 def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
-         tell: Tell,
-         architecture: str = '') -> tuple[source_graph.SourceGraph, ...]:
+         tell: Tell, architecture: str = '',
+         data: Any = None) -> tuple[source_graph.SourceGraph, ...]:
   """The graph of a step; and of a v1 graph also the whole of it.
 
   Args:
-    graph: A Keras model (Keras 3 or tf_keras), a `tf.function`, a concrete
-      function, or a `tf.Graph`.
+    graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
+      one, a `tf.function`, a concrete function, or a `tf.Graph`.
     batch_size: For dimensions that a Keras model leaves open.
-    signature: What a `tf.function` is called with, such as tensor specs.
+    signature: What a `tf.function` is called with, such as tensor specs; of a
+      Keras model as `data`.
     tell: Hears what was assumed.
     architecture: Of the cards that the graph is for; see `gpu_tracing`. A
       training step is traced for them.
+    data: One batch of a Keras model, as of `batch_specs.of`; None for what the
+      model knows of its inputs.
 
   Raises:
     InvalidGraphError: it is none of these, or cannot be traced.
   """
+  batch = None
+  if data is not None:
+    batch = batch_specs.of(data, batch_size)
+  if inspect.isroutine(graph) and not hasattr(graph, 'get_concrete_function'):
+    graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
-    return _of_model(graph, batch_size, tell, architecture),
+    if batch is None and signature is not None:
+      batch = batch_specs.of(tuple(signature), batch_size)
+    return _of_model(graph, batch_size, tell, architecture, batch),
+  if batch is not None:
+    raise errors.InvalidGraphError(
+        f'data is for Keras models; {_name(graph)} is a {type(graph).__name__}.'
+        ' Give its signature.')
   if hasattr(graph, 'get_concrete_function'):
     return _of_function(_traced(graph, signature or ()), _name(graph)),
   if hasattr(graph, 'structured_input_signature'):
@@ -73,28 +91,52 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
       f'{type(graph).__name__} is not a graph. {_KINDS}')
 
 
-def _of_model(model: Any, batch_size: int, tell: Tell,
-              architecture: str) -> source_graph.SourceGraph:
+def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
+  """The model that a function makes, without values of its weights."""
+  try:
+    with without_weights.without_weights():
+      model = make()
+  except Exception as error:
+    # Whatever the user's code raises.
+    raise errors.InvalidGraphError(
+        f'{_name(make)} raised {tracing_worker.one_line(error)}. It is called '
+        'without arguments, and weights have no values while it makes a model; '
+        'give the model itself if it needs them.') from error
+  if not callable(getattr(model, 'make_train_function', None)):
+    raise errors.InvalidGraphError(
+        f'{_name(make)} returned {type(model).__name__}, which is not a Keras '
+        'model.')
+  if batch is not None and not model.built:
+    with without_weights.without_weights():
+      model(tf.nest.map_structure(_symbolic, batch[0]))
+  return model
+
+
+def _symbolic(spec: tf.TensorSpec) -> Any:
+  import keras
+  return keras.KerasTensor(spec.shape, spec.dtype.name)
+
+
+def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
+              batch: tuple[Any, ...] | None) -> source_graph.SourceGraph:
   name = _name(model)
   if not tf.executing_eagerly():
     raise errors.InvalidGraphError(
         f'Model "{name}" cannot be traced without eager execution. Save it '
         'and give the file.')
   if getattr(model, 'optimizer', None) is None:
-    tell(f'{name} is not compiled: taking its forward pass')
-    inputs = training_step.symbolic_inputs(model, name)
-    specs = tf.nest.map_structure(
-        lambda t: tf.TensorSpec(training_step.known_shape(t.shape, batch_size),
-                                t.dtype), inputs)
-    forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
-    return _of_function(_traced(forward, (specs,)), name)
+    return _forward(model, name, batch_size, tell, batch)
+  if without_weights.has_none(model.trainable_variables):
+    with without_weights.without_weights():
+      model.optimizer.build(model.trainable_variables)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
     with _placement_off():
       # One that was made before may be compiled, or run eagerly.
       model.train_function = None
-      step = training_step.empty_step(model, name, batch_size,
-                                      lambda note: tell(f'{name}: {note}'))
+      step = _without_plugin(
+          training_step.empty_step(model, name, batch_size,
+                                   lambda note: tell(f'{name}: {note}'), batch))
       graph_def = gpu_tracing.for_architecture(
           architecture, name,
           functools.partial(tracing_worker.collect, lambda: _instantiate(step),
@@ -106,6 +148,28 @@ def _of_model(model: Any, batch_size: int, tell: Tell,
   return source_graph.SourceGraph(name, graph_def, (),
                                   pruning.fetches(graph_def),
                                   tuple(context.context().devices()))
+
+
+def _forward(model: Any, name: str, batch_size: int, tell: Tell,
+             batch: tuple[Any, ...] | None) -> source_graph.SourceGraph:
+  """The forward pass of a model that is not compiled."""
+  tell(f'{name} is not compiled: taking its forward pass')
+  if batch is None:
+    specs = tf.nest.map_structure(
+        lambda t: tf.TensorSpec(training_step.known_shape(t.shape, batch_size),
+                                t.dtype),
+        training_step.symbolic_inputs(model, name))
+  else:
+    specs = batch[0]
+  forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
+  return _of_function(_traced(forward, (specs,)), name)
+
+
+def _without_plugin(step: functools.partial[Any]) -> functools.partial[Any]:
+  """A step as Keras made it, also where the option has been on before."""
+  if isinstance(step.func, keras_function.KerasFunction):
+    return functools.partial(step.func.stock, *step.args)
+  return step
 
 
 def _instantiate(step: functools.partial[Any]) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from gdp_grappler import digests
 from gdp_grappler import environment
-from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler.api import graph_defs
+from gdp_grappler.api import layering
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -37,8 +37,6 @@ from gdp_grappler.reports import model_explorer
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import timeline
 from gdp_grappler.reports import units
-
-_SUFFIXES = ('.json', '.pb', '.pbtxt')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,11 +194,34 @@ class PlacedStep:
                                self.step.cost_model) as emulator:
       return emulator.evaluate(self.graph, self.price(order).placement)
 
-  def summary(self) -> str:
-    """A few lines for a terminal."""
+  @functools.cached_property
+  def layers(self) -> tuple[layering.LayerRow, ...]:
+    """Where each layer is, what it holds, takes and sends, in order."""
+    return self._layering.rows
+
+  @functools.cached_property
+  def _layering(self) -> layering.Layering:
+    return layering.Layering(self.graph, self.placement, self._schedule)
+
+  def layer_map(self) -> dict[str, str]:
+    """Layer -> device, to be read, edited and given as a plan.
+
+      layers = plan.layer_map()
+      layers['embedding'] = 'CPU:0'
+      plan = gdp_grappler.place(model, '2xP100', plan=layers)
+
+    A layer is where most of it is; '*' is for what is in no layer.
+    """
+    return self._layering.as_map()
+
+  def summary(self, every_layer: bool = False) -> str:
+    """For a terminal: the step, its devices and its layers, folded or not."""
+    rows = self.layers if every_layer else self._layering.folded()
     return '\n'.join([
         *self._lines(),
-        tables.text(self._rows()), *(f'warning: {w}' for w in self.warnings)
+        tables.text(self._rows()), '',
+        tables.text(layering.table(rows), right=layering.NUMBERS),
+        *(f'warning: {w}' for w in self.warnings)
     ])
 
   def to_json(self) -> str:
@@ -223,6 +244,7 @@ class PlacedStep:
             'ops': self.placement.counts(),
             'peak_bytes': list(self.fifo.peak_bytes),
             'cut': {'tensors': tensors, 'bytes': size},
+            'layers': [dataclasses.asdict(row) for row in self.layers],
             'devices': self.devices,
         }, indent=1)
 
@@ -242,7 +264,7 @@ class PlacedStep:
         cannot be written.
     """
     path = os.fspath(path)
-    check_suffix(path)
+    graph_defs.check_suffix(path)
     if path.endswith('.json'):
       plan_lib.save(path, self.graph, self.placement, self._who)
       return
@@ -358,8 +380,9 @@ class PlacedStep:
             f'{units.ms(self.step_time_s)} (simulated)>')
 
   def _repr_html_(self) -> str:
+    folded = layering.table(self._layering.folded())
     return (tables.paragraph(self._lines()) + tables.as_html(self._rows())
-            + tables.paragraph(self.warnings))
+            + tables.as_html(folded) + tables.paragraph(self.warnings))
 
   def _lines(self) -> list[str]:
     tensors, size = self.placement.cut(self.graph)
@@ -377,18 +400,11 @@ class PlacedStep:
     return (f'{self.speedup:.2f}x as fast as on {self.where_alone} '
             f'({units.ms(alone.step_time_s)})')
 
+  @property
+  def _schedule(self) -> schedule_lib.Schedule:
+    """What happens when, in the plan's order."""
+    return (self.fifo_schedule
+            if self.placement.priorities is None else self.price().schedule)
+
   def _rows(self) -> list[tuple[str, ...]]:
-    schedule = (self.fifo_schedule
-                if self.placement.priorities is None else self.price().schedule)
-    return device_work.rows(self.placement, schedule)
-
-
-def check_suffix(path: str) -> None:
-  """Raises an error unless it is known what to write to a path.
-
-  Raises:
-    GdpError: it is not.
-  """
-  if pathlib.Path(path).suffix not in _SUFFIXES:
-    raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
-                          'in .json (plan), .pb or .pbtxt (GraphDef).')
+    return device_work.rows(self.placement, self._schedule)

@@ -48,7 +48,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
-          pins: str = assumptions.PINS_KEPT,
+          pins: str = assumptions.PINS_KEPT, data: Any = None,
           verbose: bool | str = telling.AUTO,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
@@ -57,8 +57,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
 
   Args:
     graph: A Keras model: its training step if it is compiled, else its forward
-      pass; a `tf.function`; a `tf.Graph`; or what `gdp place` takes, such as a
-      file, module:function or the name of a workload.
+      pass; a Python function that makes one, without allocating weights; a
+      `tf.function`; a `tf.Graph`; or what `gdp place` takes: a file or folder,
+      module:function, keras_applications:NAME or the name of a workload.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
@@ -72,12 +73,14 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` without an input signature is called with.
+    signature: What a `tf.function` is called with; of a model as `data`.
     whole_graph: What no step runs restricts it, too: for a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     repeatable: No clock ends the search: the budget stands for the placements
       that two idle cores price in that time.
+    data: One batch for a model that does not know its inputs: what `fit` takes,
+      of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
     verbose: Whether to show progress and what was assumed; 'auto' shows
       progress on a terminal or in a notebook.
     tell: Hears what was assumed, a line each, in place of standard error.
@@ -91,7 +94,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)  # Some have to be before TensorFlow.
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins)
+                           may_round, pins, data)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
@@ -188,7 +191,8 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
               batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
               trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
               profile: str = '', signature: Sequence[Any] | None = None,
-              may_round: bool = False, verbose: bool | str = telling.AUTO,
+              may_round: bool = False, data: Any = None,
+              verbose: bool | str = telling.AUTO,
               tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
@@ -203,6 +207,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    data: As of `place`.
     verbose: As of `place`.
     tell: As of `place`.
 
@@ -217,7 +222,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                         may_round))
+                         may_round, data=data))
     return of_plan(subject, plan)
 
 

@@ -9,8 +9,10 @@ from typing import Sequence
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
+from gdp_grappler.api import layering
 from gdp_grappler.api import placed_step
 from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import page
 from gdp_grappler.reports import page_data
 from gdp_grappler.reports import units
@@ -42,7 +44,7 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
   last = plans[-1]
   graph = last.graph
   runs = [
-      page_data.Run(name, plan.price())
+      _run(plan.graph, name, plan.price())
       for name, plan in zip(_names(plans), plans)
   ]
   if len(plans) == 1:
@@ -80,9 +82,14 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
 
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
-  return page_data.Run(
-      plan.where_alone,
-      price_lib.price(plan.graph, plan.one_device, plan.simulator))
+  return _run(plan.graph, plan.where_alone,
+              price_lib.price(plan.graph, plan.one_device, plan.simulator))
+
+
+def _run(graph: op_graph.OpGraph, name: str,
+         price: price_lib.Price) -> page_data.Run:
+  layers = layering.Layering(graph, price.placement, price.schedule)
+  return page_data.Run(name, price, layering.table(layers.folded())[1:])
 
 
 def _verdict(runs: Sequence[page_data.Run]) -> str:

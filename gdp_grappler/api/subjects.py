@@ -34,10 +34,12 @@ class Reading:
     batch_size: Size of dimensions that it leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with; of a SavedModel its name.
+    signature: What a `tf.function` is called with; of a SavedModel its
+      name; of a Keras model as `data`.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
+    data: One batch of a Keras model, as of `batch_specs.of`.
 
   Raises:
     GdpError: a size or a count is no whole number, or too small, or there is
@@ -51,6 +53,7 @@ class Reading:
   tell: Tell = logging.info
   may_round: bool = False
   pins: str = assumptions.PINS_KEPT
+  data: Any = None
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -160,6 +163,11 @@ def read(
     raise errors.GdpError(
         'A signature of tensors is for a tf.function; a SavedModel takes the '
         'name of one, and other paths take none. Give that, or the function.')
+  if how.data is not None and isinstance(
+      graph, (str, os.PathLike, request_lib.Request)):
+    raise errors.GdpError(
+        'Data is for a Keras model; a path or a name takes none. Leave it out, '
+        'or give the model itself.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
@@ -177,7 +185,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
         'SavedModel. Give the tensors that the function is called with.')
   found = where(())
   source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
-                              architectures.of(found))
+                              architectures.of(found), how.data)
   request = how.request(source.name)
   step = reading.of_source(source, request, found, where, how.tell)
   if not rest:

@@ -21,11 +21,12 @@ from gdp_grappler.bin.commands import glossary
 from gdp_grappler.bin.commands import place
 from gdp_grappler.bin.commands import profile
 from gdp_grappler.bin.commands import report
+from gdp_grappler.bin.commands import show
 from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
 from gdp_grappler.reports import progress_line
 
-_COMMANDS = (place, simulate, explain, diff, report, profile, calibrate,
+_COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
              cluster, verify, doctor, glossary, completion)
 
 

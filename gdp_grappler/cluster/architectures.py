@@ -17,8 +17,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 _ARCHITECTURES = {
     'K40': '3.5', 'P100': '6.0', 'V100': '7.0', 'T4': '7.5', 'A100': '8.0',
     'RTX3090': '8.6', 'A6000': '8.6', 'A10': '8.6', 'A10G': '8.6',
-    'MI250X': 'gfx90a', 'H100': '9.0', 'RTX4090': '8.9', 'L4': '8.9',
-    'L40S': '8.9', 'MI300X': 'gfx942', 'B200': '10.0', 'RTX5090': '12.0'
+    'MI250X': 'gfx90a', 'H100': '9.0', 'H200': '9.0', 'RTX4090': '8.9',
+    'L4': '8.9', 'L40S': '8.9', 'MI300X': 'gfx942', 'B200': '10.0',
+    'GB200': '10.0', 'RTX5090': '12.0', 'RTX5080': '12.0', 'RTX5070TI': '12.0',
+    'RTX5070': '12.0'
 }
 # Of cards in a cluster file, which tells no names.
 _OTHERS = _ARCHITECTURES['A100']

@@ -33,24 +33,53 @@ _CONTEXT_MIB = 750
 # recent release. Others have the total of nvidia-smi less the same as a card
 # that is named.
 _ALLOCATABLE_MIB = {
-    ('K40', 12): 10_610,  # Log, Tesla K40m.
-    ('P100', 16): 15_403,  # Log, Tesla P100-PCIE-16GB; others to 15,511.
-    ('V100', 16): 14_824,  # Log; others 14,648 to 14,988.
-    ('V100', 32): 30_995,  # Log, Tesla V100-SXM2-32GB; others to 31,134.
-    ('T4', 16): 13_757,  # Log; others to 14,151.
-    ('A100', 40): 38_366,  # Log, A100-SXM4-40GB; others 38,068 to 38,482.
-    ('RTX3090', 24): 22_446,  # Log; others 22,289 to 22,455.
-    ('A6000', 48): 46_673,  # Log; others to 46,866.
-    ('A10', 24): 20_961,  # As L4: 23,028 MiB in all.
-    ('A10G', 24): 20_961,  # As L4: 23,028 MiB in all.
-    ('MI250X', 64): 63_828,  # Log, MI250X/MI250.
-    ('H100', 80): 78_763,  # Log, H100 80GB HBM3.
-    ('RTX4090', 24): 22_288,  # Log; with a screen attached 21,286.
-    ('L4', 24): 20_967,  # Log; older releases 20,549 and 20,795.
-    ('L40S', 48): 44_001,  # As L4: 46,068 MiB in all.
-    ('MI300X', 192): 194_900,  # As MI250X, which lacks 1,708 of 65,536 MiB.
-    ('B200', 180): 180_563,  # As H100: 183,359 MiB in all.
-    ('RTX5090', 32): 30_067,  # As RTX 4090, with the newest reserve: 32,607.
+    ('K40', 12):
+        10_610,  # Log, Tesla K40m.
+    ('P100', 16):
+        15_403,  # Log, Tesla P100-PCIE-16GB; others to 15,511.
+    ('V100', 16):
+        14_824,  # Log; others 14,648 to 14,988.
+    ('V100', 32):
+        30_995,  # Log, Tesla V100-SXM2-32GB; others to 31,134.
+    ('T4', 16):
+        13_757,  # Log; others to 14,151.
+    ('A100', 40):
+        38_366,  # Log, A100-SXM4-40GB; others 38,068 to 38,482.
+    ('RTX3090', 24):
+        22_446,  # Log; others 22,289 to 22,455.
+    ('A6000', 48):
+        46_673,  # Log; others to 46,866.
+    ('A10', 24):
+        20_961,  # As L4: 23,028 MiB in all.
+    ('A10G', 24):
+        20_961,  # As L4: 23,028 MiB in all.
+    ('MI250X', 64):
+        63_828,  # Log, MI250X/MI250.
+    ('H100', 80):
+        78_763,  # Log, H100 80GB HBM3.
+    ('H200', 141):
+        140_975,  # As H100: 143,771 MiB in all.
+    ('RTX4090', 24):
+        22_288,  # Log; with a screen attached 21,286.
+    ('L4', 24):
+        20_967,  # Log; older releases 20,549 and 20,795.
+    ('L40S', 48):
+        44_001,  # As L4: 46,068 MiB in all.
+    ('MI300X', 192):
+        194_900,  # As MI250X, which lacks 1,708 of 65,536 MiB.
+    ('B200', 180):
+        180_563,  # As H100: 183,359 MiB in all.
+    ('GB200', 186):
+        186_675,  # As H100: 189,471 MiB in all.
+    # As RTX 4090, with the newest reserve: 32,607, 16,303 and 12,227 in all.
+    ('RTX5090', 32):
+        30_067,
+    ('RTX5080', 16):
+        13_763,
+    ('RTX5070TI', 16):
+        13_763,
+    ('RTX5070', 12):
+        9_687,
 }
 
 

@@ -59,7 +59,8 @@ CARD_LAUNCH: dict[str, Any] = {
 }
 _SLOTS_PER_SOCKET = 2
 # Behind the name of a card: another one.
-_OTHERS = frozenset(('Laptop', 'Ti', 'SUPER', 'D'))
+_OTHERS = frozenset(('Laptop', 'SUPER', 'D'))
+_TI = 'Ti'
 
 
 def _gib(count: int) -> int:
@@ -185,6 +186,10 @@ PCIE5_BYTES_PER_S = 48e9
 # 2020); so it is taken of the others.
 NVLINK_BYTES_PER_S = 23e9
 _NVLINK5_BYTES_PER_S = 46e9
+# NVLink-C2C carries 450 GB/s each way between a Grace processor and its two
+# cards (NVIDIA GB200 NVL72 data sheet, 2024); large copies reach the share of
+# it that they reach of PCIe.
+_C2C_BYTES_PER_S = 12 / 15.75 * 450e9 / 2
 # Bridges of GA102 have four links of 14.0625 GB/s each way (NVIDIA Ampere GA102
 # whitepaper, 2020).
 _BRIDGE = Peers('bridge', 4, .92 * 14.0625e9)
@@ -252,6 +257,11 @@ CARDS = {
         Card('H100', _gib(80), 494.5e12, _TF32_EFFICIENCY, 3350e9,
              PCIE5_BYTES_PER_S, 'sapphire2',
              Peers('switch', 18, NVLINK_BYTES_PER_S)),
+        # NVIDIA H200 data sheet, 2024, SXM5: 141 GB HBM3e, 4.8 TB/s, the rest
+        # as H100.
+        Card('H200', _gib(141), 494.5e12, _TF32_EFFICIENCY, 4800e9,
+             PCIE5_BYTES_PER_S, 'sapphire2',
+             Peers('switch', 18, NVLINK_BYTES_PER_S)),
         # NVIDIA Ada GPU architecture whitepaper, 2022: 24 GB GDDR6X,
         # 82.6 TFLOP/s in TF32 as in float32, 1008 GB/s, PCIe 4.0 x16.
         Card('RTX4090', _gib(24), 82.6e12, GPU_EFFICIENCY, 1008e9,
@@ -273,9 +283,25 @@ CARDS = {
         Card('B200', _gib(180), 1100e12, _TF32_EFFICIENCY, 8000e9,
              PCIE5_BYTES_PER_S, 'emerald2',
              Peers('switch', 18, _NVLINK5_BYTES_PER_S)),
+        # NVIDIA GB200 NVL72 data sheet, 2024, one of the two cards of a Grace
+        # processor: 186 GB HBM3e, 2.5 PFLOP/s TF32 with sparsity, half of it
+        # without, 8 TB/s, 18 bricks of NVLink 5; NVLink-C2C to the host.
+        Card('GB200', _gib(186), 1250e12, _TF32_EFFICIENCY,
+             8000e9, _C2C_BYTES_PER_S, 'grace',
+             Peers('switch', 18, _NVLINK5_BYTES_PER_S)),
         # NVIDIA RTX Blackwell GPU architecture whitepaper, 2025: 32 GB GDDR7,
         # 104.8 TFLOP/s in TF32 as in float32, 1792 GB/s, PCIe 5.0 x16.
         Card('RTX5090', _gib(32), 104.8e12, GPU_EFFICIENCY, 1792e9,
+             PCIE5_BYTES_PER_S, 'threadripper', None, True),
+        # The same architecture: multiprocessors x 128 lanes x boost clock x 2.
+        # 16 GB, 84 at 2.617 GHz, 960 GB/s.
+        Card('RTX5080', _gib(16), 56.3e12, GPU_EFFICIENCY, 960e9,
+             PCIE5_BYTES_PER_S, 'threadripper', None, True),
+        # 16 GB, 70 at 2.452 GHz, 896 GB/s.
+        Card('RTX5070TI', _gib(16), 43.9e12, GPU_EFFICIENCY, 896e9,
+             PCIE5_BYTES_PER_S, 'threadripper', None, True),
+        # 12 GB, 48 at 2.512 GHz, 672 GB/s.
+        Card('RTX5070', _gib(12), 30.9e12, GPU_EFFICIENCY, 672e9,
              PCIE5_BYTES_PER_S, 'threadripper', None, True),
     )
 }
@@ -327,6 +353,10 @@ CPUS = {
     # NVIDIA DGX B200 data sheet, 2024: 8 channels of DDR5-5600.
     'emerald2':
         Cpu('2 Xeon Platinum 8570', 2, 56, 2.1e9, 64, 358.4e9, _gib(2048)),
+    # NVIDIA Grace CPU data sheet, 2023: 4 SVE2 units of 4 lanes; memory as of
+    # GB200 NVL72.
+    'grace':
+        Cpu('Grace', 1, 72, 3.1e9, 32, 512e9, _gib(480)),
     # 12 channels of DDR5-6400.
     'granite2':
         Cpu('2 Xeon 6980P', 2, 128, 2e9, 64, 614.4e9, _gib(1536)),
@@ -355,46 +385,8 @@ def card_of(title: str) -> Card | None:
   if _OTHERS.intersection(words):
     return None
   names = words + [first + then for first, then in zip(words, words[1:])]
+  if _TI in words:  # Not 'RTX5070', but 'RTX5070TI'.
+    names = [name + _TI.upper() for name in names]
   return next((card for card in CARDS.values()
                for name in names if re.fullmatch(card.name + '[a-z]?', name)),
               None)
-
-
-def gpu_flops(multiprocessors: int, hertz: float,
-              capability: tuple[int, int]) -> float:
-  """Float32 operations per second: multiprocessors x lanes x clock x 2.
-
-  As `OpLevelCostEstimator::GetDeviceInfo` of Grappler
-  (tensorflow/core/grappler/costs/op_level_cost_estimator.cc) does it: 32 lanes
-  before Kepler, 192 for Kepler, 128 for Maxwell. Where Grappler takes 64 for
-  all later ones, this takes what the CUDA C++ Programming Guide (table of
-  arithmetic throughput) gives: 128 for 6.1, 6.2, 8.6 and later.
-  """
-  major, minor = capability
-  if major < 6:
-    lanes = {3: 192, 5: 128}.get(major, 32)
-  elif capability in ((6, 1), (6, 2)) or capability > (8, 0):
-    lanes = 128
-  else:
-    lanes = 64
-  return multiprocessors * lanes * hertz * 2.
-
-
-def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
-  """Float32 operations per second of a CPU: cores x clock x SIMD width x 2 x 2.
-
-  Grappler counts one operation per core and cycle, which is what comes out for
-  unknown instruction sets. Two fused multiply-add units are taken for AVX2 and
-  AVX-512, a multiplier and an adder for the older ones.
-
-  Args:
-    cores: How many.
-    hertz: Their clock.
-    instruction_sets: As Grappler writes them into the environment of a CPU's
-      `DeviceProperties`, 'AVX512, FMA, AVX2, AVX, SSE4.2'.
-  """
-  per_cycle = next(
-      (flops
-       for name, flops in (('AVX512', 64), ('AVX2', 32), ('AVX', 16),
-                           ('SSE', 8)) if name in instruction_sets.upper()), 1)
-  return cores * hertz * per_cycle

@@ -92,7 +92,7 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
     patterns: As users write them.
     names: [N] of all ops of one graph.
   """
-  paths = list(map(_path, names))
+  paths = list(map(path_of, names))
   matcher = _Matcher(patterns, paths)
   found = np.array(list(map(matcher.best, paths)), int)
   default = matcher.default
@@ -105,12 +105,12 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
 
 def bare_name(name: str) -> str:
   """An op's name without numbers and without what it was inlined from."""
-  return '/'.join(map(_bare, _path(name)))
+  return '/'.join(map(_bare, path_of(name)))
 
 
 def outermost(name: str) -> str:
   """The first scope of an op, without its number; '' if it is in none."""
-  return _bare(_path(name)[0]) if len(_path(name)) > 1 else ''
+  return _bare(path_of(name)[0]) if len(path_of(name)) > 1 else ''
 
 
 def plain_name(name: str) -> str:
@@ -119,7 +119,7 @@ def plain_name(name: str) -> str:
   Keras 3 numbers the scope of a model that has a number in its own name:
   'sequential_1_1' is the second model's.
   """
-  return '/'.join(_NUMBERS.sub('', part) for part in _path(name))
+  return '/'.join(_NUMBERS.sub('', part) for part in path_of(name))
 
 
 def _idle(pattern: str, known: set[str]) -> str:
@@ -204,7 +204,8 @@ def _parts(pattern: str) -> tuple[str, ...]:
   return tuple(parts)
 
 
-def _path(name: str) -> tuple[str, ...]:
+def path_of(name: str) -> tuple[str, ...]:
+  """The scopes of an op and its own name, without what it was inlined from."""
   parts = name.split('/')
   return tuple(p for p in parts[:-1] if not _PREFIX.fullmatch(p)) + (parts[-1],)
 

@@ -22,6 +22,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import calibration
 from gdp_grappler.cluster import card_memory
+from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
@@ -188,8 +189,8 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
     said += '; the clock is assumed, the system does not tell'
   if f'{said}.' not in notes:
     notes.append(f'{said}.')
-  peak_flops = device_figures.cpu_flops(found.cores, found.hertz,
-                                        found.instruction_sets)
+  peak_flops = clock_rates.cpu_flops(found.cores, found.hertz,
+                                     found.instruction_sets)
   return cluster_lib.Device(
       name=name, type='CPU', memory_bytes=_host_memory_bytes(),
       peak_flops=peak_flops / slots, efficiency=device_figures.CPU_EFFICIENCY,

@@ -50,6 +50,7 @@ from tensorflow.core.protobuf import device_properties_pb2
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler import text_protos
+from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import device_figures
@@ -284,9 +285,9 @@ def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
       raise errors.ClusterError(
           f'{at}.properties.environment["architecture"] is "{architecture}"; '
           'give a compute capability such as "6.0".')
-    return device_figures.gpu_flops(properties.num_cores,
-                                    properties.frequency * 1e6,
-                                    (int(major), int(minor)))
+    return clock_rates.gpu_flops(properties.num_cores,
+                                 properties.frequency * 1e6,
+                                 (int(major), int(minor)))
   card = device_figures.card_of(properties.model)
   if card is not None:
     notes.append(f'{at}: peak_flops from the data sheet of {card.name}.')
@@ -308,8 +309,8 @@ def _cpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
   if not sets:
     notes.append(f'{at}: one operation per core and cycle, as Grappler counts, '
                  'for want of environment["cpu_instruction_set"].')
-  return device_figures.cpu_flops(properties.num_cores,
-                                  properties.frequency * 1e6, sets)
+  return clock_rates.cpu_flops(properties.num_cores, properties.frequency * 1e6,
+                               sets)
 
 
 def _check_clock(at: str,

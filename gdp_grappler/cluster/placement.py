@@ -69,13 +69,17 @@ class Placement:
 
     A tensor counts once per device that receives it.
     """
+    sent = self.sent(graph)[0]
+    return len(sent), int(graph.tensor_bytes[sent].sum())
+
+  def sent(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """int [2, S], each tensor that is sent, and the device that receives it."""
     data = graph.edge_tensors >= 0
     target = self.devices[graph.edges[data, 1]]
     crossing = self.devices[graph.edges[data, 0]] != target
-    sent = np.unique(
+    return np.unique(
         np.stack([graph.edge_tensors[data][crossing], target[crossing]]),
         axis=1)
-    return sent.shape[1], int(graph.tensor_bytes[sent[0]].sum())
 
   def violations(self, graph: op_graph.OpGraph) -> tuple[Violation, ...]:
     """Every breach of the graph's rules; memory is the evaluator's to tell.

@@ -14,6 +14,7 @@ from typing import Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import card_memory
+from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
@@ -131,7 +132,7 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
                               launch_s=card.launch_s, compute=name, memory=name,
                               **device_figures.CARD_LAUNCH)
   slots = min(_CPU_SLOTS, cores)
-  peak = device_figures.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
+  peak = clock_rates.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.
   return cluster_lib.Device(name=name, type='CPU', memory_bytes=memory_bytes,
                             peak_flops=peak / slots,

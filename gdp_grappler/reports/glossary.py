@@ -120,6 +120,9 @@ TERMS = {
         'The time that a transfer or message takes even without bytes.',
     'launch':
         'The fixed time that a device needs to begin an op.',
+    'layer':
+        'A part of a model, as its user named it: a name scope that uses '
+        'variables. In a table, its gradients and updates belong to it.',
     'link':
         'The connection of two devices, with its latency and bandwidth.',
     'MAPE':
@@ -142,6 +145,8 @@ TERMS = {
     'ordered':
         'With the control edges that enforce a better order than first in, '
         'first out. They change no number.',
+    'parameters':
+        "Variables of a layer, without the optimizer's slots.",
     'peak memory':
         'The largest use of a memory during a step.',
     'pin':

@@ -36,10 +36,12 @@ class Run:
   Attributes:
     name: What to call it.
     price: All about it.
+    layers: Rows of a table of its layers, without the head.
   """
 
   name: str
   price: price_lib.Price
+  layers: Sequence[Sequence[str]] = ()
 
 
 def page_data(graph: op_graph.OpGraph, runs: Sequence[Run],
@@ -110,8 +112,9 @@ def _run(graph: op_graph.OpGraph, run: Run) -> dict[str, Any]:
           run.name, 'stepUs':
               schedule.step_time_s * 1e6,
       'warnings': [v.message for v in price.evaluation.violations], 'peaks':
-          list(price.evaluation.peak_bytes),
-      'cut': {'tensors': tensors, 'bytes': size}, 'device':
+          list(price.evaluation.peak_bytes), 'layers':
+              list(run.layers), 'cut': {'tensors': tensors, 'bytes': size},
+      'device':
           placement.devices.tolist(), 'slot':
               schedule.slots.tolist(), 'start':
                   _us(schedule.start_s), 'duration':

@@ -8,6 +8,7 @@ import tensorflow as tf
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.api import models
+from helpers import fresh
 
 tf1 = tf.compat.v1
 
@@ -226,3 +227,88 @@ def test_a_graph_with_kernels_of_cpus_is_restored_and_so_is_the_whole():
   assert 'Sigmoid' in placed.graph.op_types
   assert '_MklSwish' not in placed.graph.op_types
   assert sum('_MklSwish' in line for line in told) == 1
+
+
+@pytest.mark.e2e
+def test_a_model_is_placed_although_the_option_was_on_before():
+  """Its optimizer's variables were left without values, and `fit` failed."""
+  done = fresh.run_code("""
+import keras
+import numpy as np
+import tensorflow as tf
+
+import gdp_grappler
+
+tf.config.optimizer.set_experimental_options({'gdp_placement': True})
+tf.function(lambda x: x + 1)(1)
+for value in (True, False):
+  tf.config.optimizer.set_experimental_options({'gdp_placement': value})
+  model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+  model.compile('adam', 'mse')
+  plan = gdp_grappler.place(model, '2xP100', placer='random')
+  assert 'IteratorGetNext' in plan.graph.op_types
+  model.fit(np.zeros((8, 4)), np.zeros((8, 2)), verbose=0)
+""")
+  assert done.code == 0, done.stderr
+
+
+class _Subclassed(keras.Model):
+  """A model that does not know its inputs."""
+
+  def __init__(self):
+    super().__init__(name='own')
+    self.hidden = keras.layers.Dense(8, name='hidden')
+    self.top = keras.layers.Dense(2, name='top')
+
+  def call(self, inputs):
+    return self.top(self.hidden(inputs['x']))
+
+
+def _compiled(model):
+  model.compile('adam', 'mse')
+  return model
+
+
+@pytest.mark.parametrize('how', ['data', 'specs', 'signature', 'dataset'])
+def test_a_model_that_does_not_know_its_inputs_takes_a_batch(how):
+  x, y = {'x': np.zeros((4, 3), np.float32)}, np.zeros((4, 2), np.float32)
+  specs = {'x': tf.TensorSpec((4, 3))}, tf.TensorSpec((4, 2))
+  given = {
+      'data': {'data': (x, y)}, 'specs': {'data': specs},
+      'signature': {'signature': specs},
+      'dataset': {'data': tf.data.Dataset.from_tensors((x, y))}
+  }[how]
+  graph = _placed(_compiled(_Subclassed()), **given).graph
+  assert 'IteratorGetNext' in graph.op_types
+  # Weights, biases, and two slots of each.
+  assert graph.param_bytes.sum() >= 3 * 4 * (3 * 8 + 8 + 8 * 2 + 2)
+
+
+def test_a_batch_of_a_model_that_is_not_compiled_is_its_input():
+  graph = _placed(_Subclassed(), data={'x': tf.TensorSpec((4, 3))}).graph
+  assert 'MatMul' in graph.op_types and 'AssignVariableOp' not in graph.op_types
+
+
+def test_a_function_makes_a_model_without_weights():
+  made = []
+
+  def make():
+    made.append(_compiled(_Subclassed()))
+    return made[-1]
+
+  specs = {'x': tf.TensorSpec((4, 3))}, tf.TensorSpec((4, 2))
+  placed = _placed(make, data=specs)
+  assert placed.graph.name == 'own'
+  assert placed.graph.param_bytes.sum() >= 3 * 4 * (3 * 8 + 8 + 8 * 2 + 2)
+  assert not made[0].hidden.kernel.numpy().size
+
+
+@pytest.mark.parametrize('graph, given, said', [
+    (lambda: 1, {}, 'returned int'),
+    (lambda: tf.Variable(tf.ones, shape=[]) + 1, {}, 'raised '),
+    (tf.function(lambda x: x), {'data': np.zeros(3)}, 'data is for Keras'),
+    ('rnnlm-2@tiny', {'data': np.zeros(3)}, 'takes none'),
+])
+def test_what_takes_no_batch_says_so(graph, given, said):
+  with pytest.raises(errors.GdpError, match=said):
+    _placed(graph, **given)

@@ -14,6 +14,10 @@ from helpers import pages
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _BLOCKS = pages.blocks()
+_HOW_TOS = sorted(
+    {block.page for block in _BLOCKS if block.page.startswith('docs/how_to/')})
+# Lines of a page.
+_SCREEN = 60
 _COMMANDS = [(block.page, command) for block in _BLOCKS
              if block.language in ('', 'sh') for command in block.commands()]
 
@@ -26,15 +30,27 @@ def _of(program):
 
 
 @pytest.mark.e2e
-def test_code_of_all_pages_runs(tmp_path):
+@pytest.mark.parametrize('folders, some', [
+    (['.', 'docs'], ['README.md', 'docs/fit.md', 'docs/plans.md']),
+    (['docs/how_to'], _HOW_TOS),
+], ids=['pages', 'how_to'])
+def test_code_of_all_pages_runs(tmp_path, folders, some):
   (tmp_path / 'graphs').mkdir()
   shutil.copy(
       _TESTDATA / 'dense_train_step.pb',
       tmp_path / 'graphs' / captured_folders.file_name('step', 192, 'abcdef'))
-  results = fresh.run('documented.py', str(tmp_path)).results
-  assert {page for page, _ in results
-         } >= {'README.md', 'docs/fit.md', 'docs/plans.md'}
+  results = fresh.run('documented.py', str(tmp_path), *folders).results
+  assert {page for page, _ in results} >= set(some)
   assert not [error for _, error in results if error]
+
+
+def test_how_tos_are_ten_and_on_one_screen():
+  lines = {
+      page: len((pages.TOP / page).read_text(encoding='utf-8').splitlines())
+      for page in _HOW_TOS
+  }
+  assert len(lines) == 10
+  assert max(lines.values()) <= _SCREEN, lines
 
 
 @pytest.mark.parametrize('command', _of('gdp'))

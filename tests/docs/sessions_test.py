@@ -18,9 +18,9 @@ _COMMANDS = [
 ]
 
 
-def test_there_are_five():
+def test_there_are_six():
   assert [title for title, _ in _SESSIONS
-         ] == [f'Session {number}' for number in range(1, 6)]
+         ] == [f'Session {number}' for number in range(1, 7)]
 
 
 @pytest.mark.parametrize('command', _COMMANDS)

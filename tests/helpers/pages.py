@@ -36,7 +36,11 @@ class Block:
 
 def blocks() -> list[Block]:
   """Of all pages that people write; results are written by programs."""
-  pages = [TOP / 'README.md', *sorted((TOP / 'docs').glob('*.md'))]
+  docs = TOP / 'docs'
+  pages = [
+      TOP / 'README.md', *sorted(docs.glob('*.md')),
+      *sorted(docs.glob('how_to/*.md'))
+  ]
   return [
       Block(str(page.relative_to(TOP)), *found) for page in pages
       for found in _BLOCK.findall(page.read_text(encoding='utf-8'))

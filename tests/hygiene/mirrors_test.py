@@ -27,6 +27,7 @@ bin/commands/explain bin/gdp_explain_test
 bin/commands/glossary reports/glossary_test
 bin/commands/place bin/gdp_order_test
 bin/commands/report api/reporting_test
+bin/commands/show bin/gdp_show_test
 bin/commands/simulate bin/gdp_given_test
 bin/commands/verify api/verifying_test
 evaluation/costs/cost_model contracts/cost_model_contract_test

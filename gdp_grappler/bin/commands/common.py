@@ -170,8 +170,8 @@ def load_tensorflow() -> None:
 
 def check_writable(path: str) -> None:
   """Fails before the work, not after it."""
-  from gdp_grappler.api import placed_step
-  placed_step.check_suffix(path)
+  from gdp_grappler.api import graph_defs
+  graph_defs.check_suffix(path)
   check_folder(path)
 
 

@@ -9,10 +9,13 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import wishes
+
+_TYPES, _SHAPES = '_handle_dtypes', '_handle_shapes'
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:
@@ -66,7 +69,10 @@ def annotate(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
 
 def name_variables(graph_def: graph_pb2.GraphDef,
                    candidates: Iterable[Any]) -> None:
-  """Writes names of variables, and `tf.device`, to what receives them.
+  """Writes what variables are to the arguments that receive them.
+
+  That is their names, what `tf.device` asked for and, where the graph was taken
+  before TensorFlow's placer wrote them down, their types and shapes.
 
   Args:
     graph_def: Of a function as it runs; changed.
@@ -74,25 +80,43 @@ def name_variables(graph_def: graph_pb2.GraphDef,
       take just such variables it was the last one: what a function traces while
       its variables come into being never runs.
   """
+  arguments = [n for n in graph_def.node if n.op in op_kinds.ARGUMENTS]
   handles = {
-      node.attr['index'].i: node for node in graph_def.node
-      if node.op in op_kinds.ARGUMENTS and '_handle_shapes' in node.attr
+      node.attr['index'].i: node for node in arguments if _SHAPES in node.attr
+  }
+  # Of handles without a shape only their number tells the function.
+  bare = handles or {
+      node.attr['index'].i: node
+      for node in arguments if node.attr['T'].type == types_pb2.DT_RESOURCE
   }
   for candidate in reversed(tuple(candidates)):
     found = variables(candidate)
-    if found and found.keys() <= handles.keys() and all(
-        _takes(handles[i], variable) for i, variable in found.items()):
+    if not handles and len(arguments) != len(candidate.graph.inputs):
+      continue
+    if found and found.keys() <= bare.keys() and all(
+        _takes(bare[i], variable) for i, variable in found.items()):
       variable_names.mark_arguments(
           graph_def, {i: name_of(variable) for i, variable in found.items()})
       wishes.mark_variables(graph_def, found)
+      for i, variable in found.items():
+        _describe(bare[i], variable)
       return
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
-  types_of, shapes = (node.attr['_handle_dtypes'].list.type,
-                      node.attr['_handle_shapes'].list.shape)
+  """Whether an argument may be a variable, as far as the graph tells."""
+  if _SHAPES not in node.attr:
+    return True
+  types_of, shapes = node.attr[_TYPES].list.type, node.attr[_SHAPES].list.shape
   return (list(types_of) == [variable.dtype.as_datatype_enum] and
           list(shapes) == [variable.shape.as_proto()])
+
+
+def _describe(node: node_def_pb2.NodeDef, variable: Any) -> None:
+  """Writes down of which type and shape a variable is, unless it is there."""
+  if _SHAPES not in node.attr:
+    node.attr[_TYPES].list.type.append(variable.dtype.as_datatype_enum)
+    node.attr[_SHAPES].list.shape.append(variable.shape.as_proto())
 
 
 def name_of(variable: Any) -> str:

@@ -29,6 +29,7 @@ from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import opened_files
 from gdp_grappler.graph.sources import training_step
+from gdp_grappler.graph.sources import without_weights
 
 _LONGEST = 400  # Characters of an error of somebody else's.
 
@@ -69,7 +70,11 @@ def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
       'keras': load_keras, 'function': call_function,
       'application': load_application
   }[kind]
-  step = training_step.empty_step(load(path), path, batch_size, note)
+  model = _loaded(load, path, note)
+  step = training_step.empty_step(model, path, batch_size, note)
+  if without_weights.has_none(model.trainable_variables):
+    with without_weights.without_weights():
+      model.optimizer.build(model.trainable_variables)
   graph_def = gpu_tracing.for_architecture(
       architecture, path,
       functools.partial(collect, step, path, 'IteratorGetNext'))
@@ -78,6 +83,22 @@ def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
       name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
       tuple(context.context().devices()))
+
+
+def _loaded(load: Callable[[str], Any], path: str, note: Callable[[str],
+                                                                  None]) -> Any:
+  """A model whose weights have no values, unless making it needs these."""
+  if load is load_keras:
+    return load(path)  # A file brings the values.
+  try:
+    with without_weights.without_weights():
+      return load(path)
+  except errors.InvalidGraphError as error:
+    if error.__cause__ is None:
+      raise  # There is no such function.
+  model = load(path)
+  note('weights are allocated, as they are used while the model is made')
+  return model
 
 
 def collect(call: Callable[..., Any], path: str, marker: str,

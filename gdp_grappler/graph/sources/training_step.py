@@ -50,8 +50,9 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
   return known
 
 
-def empty_step(model: Any, origin: str, batch_size: int,
-               note: Callable[[str], None]) -> functools.partial[Any]:
+def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
+                                                                        None],
+               batch: tuple[Any, ...] | None = None) -> functools.partial[Any]:
   """What to call to have the model's train function optimized, not run.
 
   Compiles a model that is not compiled. XLA is switched off: it would hide
@@ -62,6 +63,8 @@ def empty_step(model: Any, origin: str, batch_size: int,
     origin: Where it came from, for messages.
     batch_size: For unknown first dimensions.
     note: Hears what was assumed.
+    batch: Specs of one batch of a compiled model, of `batch_specs`; None for
+      what the model knows of its inputs, and what fits its losses.
 
   Raises:
     InvalidGraphError: no Keras model, or one whose inputs are not known.
@@ -70,17 +73,18 @@ def empty_step(model: Any, origin: str, batch_size: int,
     raise errors.InvalidGraphError(
         f'{origin} returned {type(model).__name__}, which is not a Keras '
         'model. Return a keras.Model.')
-  inputs = symbolic_inputs(model, origin)
-  features = tf.nest.map_structure(
-      lambda t: tf.TensorSpec(known_shape(t.shape, batch_size), t.dtype),
-      inputs)
-  _note_unknown(inputs, batch_size, note)
-  if getattr(model, 'optimizer', None) is None:
-    _compile(model, note)
+  if batch is None:
+    inputs = symbolic_inputs(model, origin)
+    features = tf.nest.map_structure(
+        lambda t: tf.TensorSpec(known_shape(t.shape, batch_size), t.dtype),
+        inputs)
+    _note_unknown(inputs, batch_size, note)
+    if getattr(model, 'optimizer', None) is None:
+      _compile(model, note)
+    batch = (features,) + _targets(model, batch_size)
   model.jit_compile = False
   model.run_eagerly = False
-  specs = (features,) + _targets(model, batch_size)
-  iterator = iter(_no_batches(specs))
+  iterator = iter(_no_batches(batch))
   model.make_train_function()
   return functools.partial(model.train_function, iterator)
 
@@ -102,8 +106,8 @@ def symbolic_inputs(model: Any, origin: str) -> Any:
       return structure
   raise errors.InvalidGraphError(
       f'{origin}: the model does not know its inputs. Start it with '
-      f'keras.Input, or capture its graph with {environment.CAPTURE_DIR} in '
-      'your own program.')
+      'keras.Input, give one batch (in Python: data=(x, y)), or capture its '
+      f'graph with {environment.CAPTURE_DIR} in your own program.')
 
 
 def _note_unknown(inputs: Any, batch_size: int, note: Callable[[str],

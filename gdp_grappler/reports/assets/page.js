@@ -336,6 +336,13 @@
   }
 
   // Tables.
+  function drawLayers() {
+    fill(byId('layers'), [
+      { text: 'layer' }, { text: 'device' },
+      { text: 'parameters', number: true }, { text: 'memory', number: true },
+      { text: 'takes', number: true }, { text: 'cut', number: true }
+    ], runs[current].layers.map(cells => ({ cells })));
+  }
   function drawChain() {
     const run = runs[current];
     fill(byId('chain'), [
@@ -430,6 +437,7 @@
   }
 
   function drawTables() {
+    drawLayers();
     drawChain();
     drawCuts();
     search();

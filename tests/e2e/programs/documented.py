@@ -1,6 +1,7 @@
 """Runs the code of all pages, as a reader would type it.
 
-One argument: a folder with what the pages name. Prints a list of [page, error].
+Arguments: a folder with what the pages name, and the folders of the pages, '.'
+for the top. Prints a list of [page, error].
 """
 
 import contextlib
@@ -57,7 +58,11 @@ def _error(block, names):
 os.chdir(sys.argv[1])
 common.make_devices(2)
 results = []
-for page, blocks in itertools.groupby(pages.blocks(), lambda b: b.page):
+chosen = [
+    b for b in pages.blocks()
+    if str(pathlib.PurePath(b.page).parent) in sys.argv[2:]
+]
+for page, blocks in itertools.groupby(chosen, lambda b: b.page):
   common.set_option(False)
   namespace = {
       'model': _model(), 'inputs': np.zeros((8, 4), np.float32),

@@ -107,6 +107,44 @@ def test_a_function_with_other_variables_names_nothing():
   assert not any(map(variable_names.of, graph_def.node))
 
 
+def _bare_handles(count):
+  """Of arguments before TensorFlow's placer: the last ones are handles."""
+  graph_def = _graph_def(*((i, None) for i in range(count)))
+  for node in graph_def.node[1:]:
+    node.attr['T'].type = tf.resource.as_datatype_enum
+  return graph_def
+
+
+def test_handles_without_shapes_get_names_and_shapes():
+  """Variables held nothing where a graph stopped at TensorFlow's placer.
+
+  So did those of every model with a recurrent layer that was read for a GPU.
+  """
+  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='net/other')
+  traced = tf.function(lambda x: x * other + one)
+  traced(tf.constant(1.))
+  concrete, = captures.concrete_functions(traced).values()
+  graph_def = _bare_handles(3)
+  captures.name_variables(graph_def, [concrete])
+  assert [variable_names.of(n) for n in graph_def.node
+         ] == ['', 'net/other', 'one']
+  shape, = graph_def.node[1].attr['_handle_shapes'].list.shape
+  assert shape == other.shape.as_proto()
+  assert list(graph_def.node[1].attr['_handle_dtypes'].list.type) == [
+      tf.float32.as_datatype_enum
+  ]
+
+
+def test_handles_without_shapes_of_another_function_get_no_names():
+  one = tf.Variable(2., name='one')
+  traced = tf.function(lambda x: x + one)
+  traced(tf.constant(1.))
+  concrete, = captures.concrete_functions(traced).values()
+  graph_def = _bare_handles(3)
+  captures.name_variables(graph_def, [concrete])
+  assert not any(map(variable_names.of, graph_def.node))
+
+
 def test_functions_are_found_by_their_runtime_name():
   variable = tf.Variable(2.)
   traced = tf.function(lambda x: x * variable)

@@ -1,0 +1,285 @@
+"""A placed step by layer: where each is, what it holds, takes and sends.
+
+The layers of the outermost model are always told apart, those inside one only
+where the plan spreads it over devices. Of a deep model, layers that follow one
+another on one device become one row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from typing import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.placers.plans import layers as layers_lib
+from gdp_grappler.placers.plans import updates
+from gdp_grappler.reports import units
+
+# What is in no layer, such as the counter of steps.
+NO_LAYER = '*'
+# Of a layer's seconds or bytes: what is elsewhere is looked at from here on.
+_MATTERS = .05
+# Columns of a table with numbers.
+NUMBERS = (2, 3, 4, 5)
+# Rows of a table before layers of several kinds share one.
+_MOST_ROWS = 32
+# Layers of one kind that follow one another share a row from this number on.
+_ALIKE = 3
+_NUMBERS = re.compile(r'\d+')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Part:
+  """The ops of a row, int [K]; their layer, and with what is around it."""
+
+  name: str
+  full_name: str
+  ops: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerRow:
+  """A layer of a placed step, or several that follow one another.
+
+  Attributes:
+    name: Such as 'encoder/attention'; '*' for what is in no layer.
+    last: Of several layers the name of the last one; else ''.
+    layers: How many.
+    device: Where it takes most of its time or, if it takes none, holds most.
+    ops: How many, gradients and updates included.
+    elsewhere: Of these, how many are on other devices, by device.
+    parameter_bytes: Of the variables, without the optimizer's slots.
+    memory_bytes: Of variables with slots, and of all tensors that the layer
+      makes in a step. Not all of these are there at the same time.
+    seconds: Sum over its ops in the simulated step.
+    cut_tensors: Tensors that it sends to other devices.
+    cut_bytes: Of these.
+  """
+
+  name: str
+  last: str
+  layers: int
+  device: str
+  ops: int
+  elsewhere: dict[str, int]
+  parameter_bytes: int
+  memory_bytes: int
+  seconds: float
+  cut_tensors: int
+  cut_bytes: int
+
+  @property
+  def label(self) -> str:
+    """'block_0', or 'block_0 to block_11 (12)'."""
+    if self.layers == 1:
+      return self.name
+    return f'{self.name} to {self.last} ({self.layers})'
+
+  @property
+  def where(self) -> str:
+    """'GPU:0', or 'GPU:0, 71 %' where the rest of its ops are elsewhere."""
+    others = sum(self.elsewhere.values())
+    share = int(100 * (self.ops - others) / self.ops)
+    return f'{self.device}, {share} %' if others else self.device
+
+  def with_next(self, other: LayerRow) -> LayerRow:
+    """This and the layers that follow it, on the same device."""
+    return LayerRow(
+        self.name, other.last or other.name, self.layers + other.layers,
+        self.device, self.ops + other.ops, {
+            device:
+                self.elsewhere.get(device, 0) + other.elsewhere.get(device, 0)
+            for device in (*self.elsewhere, *other.elsewhere)
+        }, *(getattr(self, field) + getattr(other, field) for field in _SUMMED))
+
+
+_SUMMED = ('parameter_bytes', 'memory_bytes', 'seconds', 'cut_tensors',
+           'cut_bytes')
+
+
+def table(found: Sequence[LayerRow]) -> list[tuple[str, ...]]:
+  """Rows for a terminal or a page, the head first."""
+  result: list[tuple[str, ...]] = [('layer', 'device', 'parameters', 'memory',
+                                    'takes', 'cut')]
+  for row in found:
+    sent = (f'{units.amount(row.cut_bytes, "B")} '
+            f'({row.cut_tensors})' if row.cut_tensors else '')
+    result.append((row.label, row.where, units.amount(row.parameter_bytes, 'B'),
+                   units.amount(row.memory_bytes,
+                                'B'), units.ms(row.seconds), sent))
+  return result
+
+
+class Layering:
+  """The layers of a placed step of N ops."""
+
+  def __init__(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement,
+               schedule: schedule_lib.Schedule) -> None:
+    """Looks what the ops of the layers hold, take and send.
+
+    Args:
+      graph: N ops.
+      placement: Of these.
+      schedule: Of this placement.
+    """
+    self._graph, self._placement = graph, placement
+    self._labels = placement.cluster.device_labels
+    self._seconds = schedule.end_s - schedule.start_s
+    makes = np.array([k not in op_kinds.ALIASES for k in graph.op_types], bool)
+    self._held = graph.param_bytes + np.where(makes, graph.output_bytes, 0)
+    self._serves = updates.serving(graph)
+    self._weights = np.where(self._serves, 0, graph.param_bytes)
+
+  @functools.cached_property
+  def rows(self) -> tuple[LayerRow, ...]:
+    """In the order in which the step runs them."""
+    return tuple(map(self._row, self._parts))
+
+  def folded(self, most: int = _MOST_ROWS) -> tuple[LayerRow, ...]:
+    """With layers that follow one another on one device as one row.
+
+    Args:
+      most: How many rows there may be before whole layers are taken that are
+        spread, and layers of several kinds share a row.
+    """
+    found = _folded(self.rows, _is_alike, _ALIKE)
+    if len(found) > most:
+      found = _folded(map(self._row, self._told_apart(False)), _is_alike,
+                      _ALIKE)
+    return found if len(found) <= most else _folded(found, _shares_device)
+
+  def as_map(self) -> dict[str, str]:
+    """Layer -> device, as plans take it; each layer where most of it is."""
+    parts = self._parts
+    names = [part.name for part in parts]
+    if self._mean_others(names):
+      # Layers of one name in several places: the names around them differ.
+      names = [part.full_name for part in parts]
+    return {name: row.device for name, row in zip(names, self.rows)}
+
+  def _mean_others(self, names: Sequence[str]) -> bool:
+    """Whether a name, as a pattern, holds for ops of another layer."""
+    found = layer_map.match(names, self._graph.names)
+    patterns = np.where(found.only_default, -1, found.patterns)
+    whose = np.full(self._graph.num_ops, -1)
+    for number, part in enumerate(self._parts):
+      whose[part.ops] = number
+    # Updates follow their variable, whatever scope they are in.
+    named = ~(self._serves | updates.in_optimizers(self._graph))
+    return bool((patterns != whose)[named & (patterns >= 0)].any())
+
+  @functools.cached_property
+  def _parts(self) -> tuple[_Part, ...]:
+    return tuple(self._told_apart(True))
+
+  def _told_apart(self, within: bool) -> Iterator[_Part]:
+    """What has a row; also inside layers that are spread, if `within`."""
+    layer, around = layers_lib.of(self._graph), ''
+    outside: list[np.ndarray] = []
+    last: list[_Part] = []
+    while True:
+      outside.append(layer.own)
+      used = [inner for inner in layer.layers if inner.uses_variables]
+      if len(used) != 1 or not used[0].layers:
+        break
+      # The model itself: whoever made it knows it by its layers.
+      model = layer.layers.index(used[0])
+      beside = [
+          _Part(inner.name, around + inner.name, inner.ops)
+          for inner in layer.layers
+      ]
+      yield from beside[:model]
+      last = beside[model + 1:] + last
+      layer, around = used[0], f'{around}{used[0].name}/'
+    for inner in layer.layers:
+      yield from self._inside(inner, '', around, within)
+    yield from last
+    rest = np.concatenate(outside)
+    if rest.size:
+      yield _Part(NO_LAYER, NO_LAYER, rest)
+
+  def _inside(self, layer: layers_lib.Layer, name: str, around: str,
+              within: bool) -> Iterator[_Part]:
+    """What is told apart of a layer."""
+    name = f'{name}/{layer.name}' if name else layer.name
+    ops = layer.ops
+    if within and layer.layers and self._is_spread(ops):
+      for inner in layer.layers:
+        yield from self._inside(inner, name, around, within)
+      ops = layer.own
+    if ops.size:
+      yield _Part(name, around + name, ops)
+
+  def _is_spread(self, ops: np.ndarray) -> bool:
+    """Whether much of what ops take or hold is not on one device."""
+    for weights in (self._seconds, self._held):
+      shares = self._by_device(ops, weights)
+      if shares.sum() - shares.max() > _MATTERS * shares.sum():
+        return True
+    return False
+
+  def _by_device(self, ops: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """float64 [D], sums of weights [N]."""
+    return np.bincount(self._placement.devices[ops], weights[ops],
+                       len(self._labels))
+
+  def _row(self, part: _Part) -> LayerRow:
+    ops = part.ops
+    counts = self._by_device(ops, np.ones(self._graph.num_ops))
+    most = next(shares for shares in (self._by_device(ops, self._seconds),
+                                      self._by_device(ops, self._held), counts)
+                if shares.any()).argmax()
+    sent = self._sent[np.isin(self._graph.tensor_ops[self._sent], ops)]
+    return LayerRow(
+        part.name, '', 1, self._labels[most], len(ops), {
+            self._labels[device]: int(counts[device])
+            for device in np.flatnonzero(counts) if device != most
+        }, int(self._weights[ops].sum()), int(self._held[ops].sum()),
+        float(self._seconds[ops].sum()), len(sent),
+        int(self._graph.tensor_bytes[sent].sum()))
+
+  @functools.cached_property
+  def _sent(self) -> np.ndarray:
+    """int [S], tensors that are sent, once for each device that they go to."""
+    return self._placement.sent(self._graph)[0]
+
+
+def _folded(found: Iterable[LayerRow], belongs: Callable[[LayerRow, LayerRow],
+                                                         bool],
+            least: int = 2) -> tuple[LayerRow, ...]:
+  """With rows that follow one another and belong together as one.
+
+  Args:
+    found: Rows.
+    belongs: Whether one follows another in such a run.
+    least: How many make a run.
+  """
+  runs: list[list[LayerRow]] = []
+  for row in found:
+    if runs and belongs(runs[-1][-1], row):
+      runs[-1].append(row)
+    else:
+      runs.append([row])
+  return tuple(
+      row for run in runs
+      for row in ([functools.reduce(LayerRow.with_next, run)] if len(run) >=
+                  least else run))
+
+
+def _shares_device(one: LayerRow, other: LayerRow) -> bool:
+  return one.device == other.device and NO_LAYER not in (one.name, other.name)
+
+
+def _is_alike(one: LayerRow, other: LayerRow) -> bool:
+  """Whether two are of a kind, as far as their names tell."""
+  return _shares_device(one, other) and (_NUMBERS.sub(
+      '', one.name).rstrip('_') == _NUMBERS.sub('', other.name).rstrip('_'))

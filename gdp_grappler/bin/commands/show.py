@@ -1,0 +1,50 @@
+"""`gdp show`: a plan by layer, and as a map of layers to be edited."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from gdp_grappler import files
+from gdp_grappler import progress
+from gdp_grappler.bin.commands import common
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser(
+      'show', help='where each layer is, what it holds, takes and sends')
+  common.add_planned_graph(parser)
+  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
+                      'layers')
+  parser.add_argument(
+      '--all', action='store_true',
+      help='a row for each layer, also of those that follow one another on one '
+      'device')
+  parser.add_argument(
+      '--output', metavar='FILE.json',
+      help='write the devices of the layers to this file, which can be edited '
+      'and is a plan')
+  parser.add_argument('--json', action='store_true', help='print JSON')
+  parser.set_defaults(action=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+  """Prints it."""
+  if arguments.output:
+    common.check_folder(arguments.output)
+  placed = common.planned_step(arguments, arguments.plan)
+  progress.doing('looking at its layers')
+  if arguments.output:
+    files.write_atomically(arguments.output,
+                           json.dumps(placed.layer_map(), indent=1) + '\n')
+  if arguments.json:
+    common.say(placed.to_json())
+  else:
+    common.say(placed.summary(every_layer=arguments.all))
+    common.say_where_words_are(arguments)
+  if arguments.output and not arguments.quiet:
+    common.say_words(f'Next: edit {arguments.output}, then gdp place '
+                     f'{arguments.graph} --cluster={placed.step.cluster.name} '
+                     f'--plan={arguments.output} --output=FILE.json')
+  return 0

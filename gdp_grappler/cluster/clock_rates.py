@@ -1,0 +1,43 @@
+"""What processors that no table knows compute at most, by their clocks."""
+
+from __future__ import annotations
+
+
+def gpu_flops(multiprocessors: int, hertz: float,
+              capability: tuple[int, int]) -> float:
+  """Float32 operations per second: multiprocessors x lanes x clock x 2.
+
+  As `OpLevelCostEstimator::GetDeviceInfo` of Grappler
+  (tensorflow/core/grappler/costs/op_level_cost_estimator.cc) does it: 32 lanes
+  before Kepler, 192 for Kepler, 128 for Maxwell. Where Grappler takes 64 for
+  all later ones, this takes what the CUDA C++ Programming Guide (table of
+  arithmetic throughput) gives: 128 for 6.1, 6.2, 8.6 and later.
+  """
+  major, minor = capability
+  if major < 6:
+    lanes = {3: 192, 5: 128}.get(major, 32)
+  elif capability in ((6, 1), (6, 2)) or capability > (8, 0):
+    lanes = 128
+  else:
+    lanes = 64
+  return multiprocessors * lanes * hertz * 2.
+
+
+def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
+  """Float32 operations per second of a CPU: cores x clock x SIMD width x 2 x 2.
+
+  Grappler counts one operation per core and cycle, which is what comes out for
+  unknown instruction sets. Two fused multiply-add units are taken for AVX2 and
+  AVX-512, a multiplier and an adder for the older ones.
+
+  Args:
+    cores: How many.
+    hertz: Their clock.
+    instruction_sets: As Grappler writes them into the environment of a CPU's
+      `DeviceProperties`, 'AVX512, FMA, AVX2, AVX, SSE4.2'.
+  """
+  per_cycle = next(
+      (flops
+       for name, flops in (('AVX512', 64), ('AVX2', 32), ('AVX', 16),
+                           ('SSE', 8)) if name in instruction_sets.upper()), 1)
+  return cores * hertz * per_cycle

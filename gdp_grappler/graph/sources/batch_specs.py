@@ -1,0 +1,51 @@
+"""What one batch looks like: specs of the tensors that `fit` is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import training_step
+
+
+def of(data: Any, batch_size: int) -> tuple[Any, ...]:
+  """(x,), (x, y) or (x, y, weights), each with specs in place of tensors.
+
+  Args:
+    data: One batch as `fit` takes it: arrays, tensors or specs, or a
+      `tf.data.Dataset` of such batches. What is no tuple is x alone.
+    batch_size: For first dimensions that are not known.
+
+  Raises:
+    InvalidGraphError: it holds something else, or nothing.
+  """
+  if isinstance(data, tf.data.Dataset):
+    data = data.element_spec
+  batch = data if isinstance(data, tuple) else (data,)
+  if not 0 < len(batch) <= 3:
+    raise errors.InvalidGraphError(
+        f'data is a tuple of {len(batch)}. Give one batch as fit takes it: x, '
+        '(x, y) or (x, y, weights).')
+  return tuple(_specs(part, batch_size) for part in batch)
+
+
+def _specs(part: Any, batch_size: int) -> Any:
+  """With tuples for lists, of which a dataset would make one tensor."""
+  if isinstance(part, dict):
+    return {key: _specs(value, batch_size) for key, value in part.items()}
+  if isinstance(part, (list, tuple)):
+    return tuple(_specs(value, batch_size) for value in part)
+  if isinstance(part, tf.TensorSpec):
+    return tf.TensorSpec(training_step.known_shape(part.shape, batch_size),
+                         part.dtype)
+  if not hasattr(part, 'shape') or not hasattr(part, 'dtype'):
+    raise errors.InvalidGraphError(
+        f'data holds a {type(part).__name__}, which has no shape. Give arrays, '
+        'tensors, tf.TensorSpec(shape, dtype), or a tf.data.Dataset.')
+  dtype = tf.as_dtype(part.dtype)
+  if isinstance(part, np.ndarray) and dtype == tf.float64:
+    dtype = tf.float32  # As Keras' `fit` does.
+  return tf.TensorSpec(training_step.known_shape(part.shape, batch_size), dtype)

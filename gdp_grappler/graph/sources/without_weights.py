@@ -1,0 +1,57 @@
+"""Models whose weights have shapes and types, and no values.
+
+A variable of TensorFlow is a handle; its value is made when an initializer
+runs. Whoever only traces a model needs the handle alone, so a model that is far
+larger than this machine's memory can be planned on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterable, Iterator
+
+import tensorflow as tf
+from tensorflow.python.framework import func_graph
+from tensorflow.python.ops import resource_variable_ops
+
+_MARK = '_gdp_has_no_value'
+
+
+@contextlib.contextmanager
+def without_weights() -> Iterator[None]:
+  """Models made inside get weights without values: they can only be planned.
+
+  Shapes and types are those of the initializers, which do not run. What is
+  given as a value, such as the counter of an optimizer's steps, is made.
+
+    with gdp_grappler.without_weights():
+      model = make_model()                      # 100 GB
+    gdp_grappler.place(model, '8xH100').show()
+  """
+  with tf.variable_creator_scope(_without_value):
+    yield
+
+
+def has_none(variables: Iterable[Any]) -> bool:
+  """Whether any of these variables, of Keras or TensorFlow, has no value."""
+  return any(
+      hasattr(getattr(variable, '_value', variable), _MARK) or
+      hasattr(variable, _MARK) for variable in variables)
+
+
+def _without_value(next_creator: Any, **kwargs: Any) -> Any:
+  """A variable creator, as of `tf.variable_creator_scope`."""
+  initial = kwargs.get('initial_value')
+  if not callable(initial):
+    return next_creator(**kwargs)
+  # What an initializer computes is never needed, only what it looks like.
+  with func_graph.FuncGraph('initial_value').as_default():
+    value = tf.convert_to_tensor(initial(), kwargs.get('dtype'))
+  with tf.init_scope():
+    variable = resource_variable_ops.UninitializedVariable(
+        shape=kwargs.get('shape') or value.shape, dtype=value.dtype, **{
+            key: kwargs.get(key)
+            for key in ('trainable', 'name', 'synchronization', 'aggregation')
+        })
+  setattr(variable, _MARK, True)
+  return variable

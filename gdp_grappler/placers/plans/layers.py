@@ -1,0 +1,223 @@
+"""The layers of a graph, as its user knows them, and which ops each has.
+
+A layer is a name scope that uses variables, or stands beside one that does, and
+is no scope of a single op. Gradients are in the scope of what they are of.
+Updates and slots are in the scope of the optimizer: they belong to the layer
+whose variable they change. A variable that several layers share belongs to the
+first of them to use it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import re
+from typing import Iterator
+import weakref
+
+import numpy as np
+
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.structure import scopes
+from gdp_grappler.graph.structure import variable_uses
+from gdp_grappler.placers.plans import updates
+
+_Path = tuple[str, ...]
+_NUMBERED = re.compile(r'(.+)_\d+')
+# What Grappler computed beforehand, in the scope of what it is for.
+_FOLDED = 'ConstantFolding'
+# Ends the scope of an op's gradients where `tf.gradients` makes them.
+_GRADIENT = '_grad'
+
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
+                                  Layer] = weakref.WeakKeyDictionary()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layer:
+  """A layer with the layers inside it.
+
+  Attributes:
+    name: As its user calls it, inside the layer around it; '' of all.
+    scope: What TensorFlow calls it there; '' of all.
+    ops: int [K], increasing, all that is inside.
+    own: int [J], increasing, of these what is in no layer inside it.
+    uses_variables: Whether any op inside does.
+    layers: Inside, in the order in which the graph runs them.
+  """
+
+  name: str
+  scope: str
+  ops: np.ndarray
+  own: np.ndarray
+  uses_variables: bool
+  layers: tuple[Layer, ...]
+
+
+def of(graph: op_graph.OpGraph) -> Layer:
+  """All of a graph of N ops as one layer; found once per graph."""
+  known = _known.get(graph)
+  if known is None:
+    known = _known[graph] = _Reader(graph).read()
+  return known
+
+
+class _Scope:
+  """A name scope while the tree grows."""
+
+  def __init__(self) -> None:
+    self.scopes: dict[str, _Scope] = {}
+    self.own: list[int] = []
+
+  def below(self, path: _Path) -> _Scope:
+    """The scope at a path, which is made where it is missing."""
+    at = self
+    for part in path:
+      at = at.scopes.setdefault(part, _Scope())
+    return at
+
+  def all_ops(self) -> Iterator[int]:
+    """Those of the scope and of all inside it."""
+    yield from self.own
+    for scope in self.scopes.values():
+      yield from scope.all_ops()
+
+
+class _Reader:
+  """Reads the layers of N ops."""
+
+  def __init__(self, graph: op_graph.OpGraph) -> None:
+    self._graph = graph
+    self._reads = variable_uses.reads(graph) >= 0
+    self._rank = np.empty(graph.num_ops, int)
+    self._rank[graph.topological_order] = np.arange(graph.num_ops)
+    self._late = _late(graph)
+    self._variable_scopes = {
+        part for label in (*graph.variables, *_names_of_variables(graph))
+        for part in label.split('/')[:-1]
+    }
+
+  def read(self) -> Layer:
+    """All layers."""
+    root = _Scope()
+    for op, path in enumerate(self._paths()):
+      root.below(path).own.append(op)
+    return self._layer(root, '', '')
+
+  def _paths(self) -> list[_Path]:
+    """The scopes that each op belongs to, the outermost first."""
+    graph = self._graph
+    whole = [_as_forward(layer_map.path_of(name)) for name in graph.names]
+    ops = set(whole)
+
+    @functools.cache
+    def outside_ops(path: _Path) -> _Path:
+      """A path without the scopes that are those of an op."""
+      end = next((i for i in range(1, len(path)) if path[:i] in ops), len(path))
+      return path[:min(end, len(path)) - 1]
+
+    paths = [outside_ops(path) for path in whole]
+    serves = updates.in_optimizers(graph)
+    for op in np.flatnonzero(serves):
+      paths[op] = ()
+    self._join_reads(paths)
+    self._bring_home(paths, serves)
+    return paths
+
+  def _join_reads(self, paths: list[_Path]) -> None:
+    """Moves reads of variables out of scopes whose other ops are gone."""
+    works = {paths[op] for op in np.flatnonzero(~self._reads)}
+    works |= {path[:i] for path in works for i in range(len(path))}
+    for op in np.flatnonzero(self._reads):
+      while paths[op] not in works:
+        paths[op] = paths[op][:-1]
+
+  def _bring_home(self, paths: list[_Path], serves: np.ndarray) -> None:
+    """Gives variables, slots and updates the path of the layer they serve."""
+    graph = self._graph
+    holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+    homes: dict[int, _Path] = {}
+    for op in graph.topological_order.tolist():
+      group = int(graph.groups[op])
+      if holds[group] and paths[op] and not serves[op]:
+        homes.setdefault(group, paths[op])
+    late, is_sum = serves | updates.serving(graph), updates.sums(graph)
+    successors, starts = graph.successors
+    for op in graph.topological_order[::-1].tolist():
+      home = homes.get(int(graph.groups[op]))
+      if home is not None and (not paths[op] or late[op]):
+        paths[op] = home
+      elif late[op] and not paths[op]:
+        readers = successors[starts[op]:starts[op + 1]]
+        found = sorted((self._rank[r], paths[r]) for r in readers if paths[r])
+        if found and (is_sum[op] or len({path for _, path in found}) == 1):
+          paths[op] = found[0][1]
+
+  def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
+    """A scope with those inside it that are layers."""
+    own, inside = list(scope.own), scope.scopes
+    used = {child for child, below in inside.items() if self._uses(below)}
+    if not used:
+      own, inside = list(scope.all_ops()), {}
+    names = self._names(inside, used)
+    layers = [
+        self._layer(below, names[child], child)
+        for child, below in inside.items()
+    ]
+    ops = np.sort(np.array([*own, *(o for l in layers for o in l.ops)], int))
+    return Layer(name, part, ops, np.sort(np.array(own, int)),
+                 bool(used) or bool(self._reads[own].any()),
+                 tuple(sorted(layers, key=lambda layer: self._ends(layer.ops))))
+
+  def _uses(self, scope: _Scope) -> bool:
+    return any(self._reads[op] for op in scope.all_ops())
+
+  def _ends(self, ops: np.ndarray) -> int:
+    """Sorts by when the last op is ready that waits for no gradient."""
+    forward = ops[~self._late[ops]]
+    return int(
+        self._rank[forward].max() if forward.size else self._rank[ops].min())
+
+  def _names(self, inside: dict[str, _Scope], used: set[str]) -> dict[str, str]:
+    """What users call scopes that are beside one another.
+
+    Keras 3 opens the scope of a layer twice, and TensorFlow numbers the second
+    time: 'dense_1' is `dense` where all scopes with variables have a number.
+    """
+    bare = {scope: _NUMBERED.sub(r'\1', scope) for scope in inside}
+    twice = {
+        name for name, n in collections.Counter(bare.values()).items() if n > 1
+    }
+    if used <= self._variable_scopes or any(bare[s] == s for s in used):
+      return {scope: scope for scope in inside}
+    return {
+        scope: scope if name in twice else name for scope, name in bare.items()
+    }
+
+
+def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:
+  for name, kind in zip(graph.names, graph.op_types):
+    if kind in op_kinds.VARIABLES:
+      yield name
+
+
+def _as_forward(path: _Path) -> _Path:
+  """The path of what an op is the gradient of, or was computed for."""
+  path = path[1:] if len(path) > 1 and path[0] == _FOLDED else path
+  return tuple(part.removesuffix(_GRADIENT) for part in path)
+
+
+def _late(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], gradients and all that waits for one.
+
+  Constants do not count: one may serve several ops, whatever it is called.
+  """
+  late = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
+  successors, starts = graph.successors
+  for op in graph.topological_order.tolist():
+    if late[op]:
+      late[successors[starts[op]:starts[op + 1]]] = True
+  return late

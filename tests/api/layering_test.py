@@ -1,0 +1,122 @@
+"""Tests of tables by layer, and of the maps that they are."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import gdp_grappler
+from gdp_grappler.api import layering
+from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.plans import layers
+from gdp_grappler.reports import units
+from helpers import clusters
+from helpers import graphs
+
+_GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
+
+
+@pytest.fixture(scope='module')
+def placed():
+  """A small model, layer by layer."""
+  return gdp_grappler.place(_GRAPH, '2xP100', plan={'dense': 'GPU:1'})
+
+
+def test_rows_add_up_to_the_step(placed):
+  rows = placed.layers
+  assert sum(row.ops for row in rows) == placed.graph.num_ops
+  schedule = placed.fifo_schedule
+  assert sum(row.seconds for row in rows) == pytest.approx(
+      float((schedule.end_s - schedule.start_s).sum()))
+  assert (sum(row.cut_tensors for row in rows),
+          sum(row.cut_bytes for row in rows)) == placed.placement.cut(
+              placed.graph)
+  held = placed.graph.param_bytes.sum()
+  assert 0 < sum(row.parameter_bytes for row in rows) <= held
+  assert sum(row.memory_bytes for row in rows) > held
+
+
+def test_a_map_gives_the_plan_that_it_is_of(placed):
+  found = placed.layer_map()
+  assert found['dense'] == 'GPU:1'
+  assert {'GPU:0', 'GPU:1'} <= set(found.values())
+  again = gdp_grappler.place(_GRAPH, '2xP100', plan=found)
+  np.testing.assert_array_equal(again.placement.devices,
+                                placed.placement.devices)
+  assert again.layer_map() == found
+
+
+def test_an_edited_map_is_obeyed(placed):
+  edited = {layer: 'GPU:0' for layer in placed.layer_map()}
+  together = gdp_grappler.place(_GRAPH, '2xP100', plan=edited)
+  assert not together.placement.counts()['GPU:1']
+  assert set(together.layer_map().values()) == {'GPU:0'}
+
+
+def test_the_table_is_shown_in_terminals_and_notebooks(placed):
+  row = next(row for row in placed.layers if row.name == 'dense')
+  for shown in (placed.summary(), placed._repr_html_()):
+    for text in ('dense', 'parameters', units.ms(row.seconds)):
+      assert text in shown
+
+
+def _layering(names, devices):
+  """Of layers with one variable each."""
+  count = len(names)
+  edges = [
+      edge for i in range(count)
+      for edge in ((3 * i, 3 * i + 1, 8), (3 * i + 1, 3 * i + 2, 40))
+  ]
+  # Scalars alone would be taken for the optimizer's.
+  edges += [(3 * i + 2, 3 * i + 5, 40) for i in range(count - 1)]
+  graph = graphs.make_graph(
+      edges, names=[
+          f'{name}/{part}' for name in names for part in ('kernel', 'read', 'x')
+      ], op_types=['VarHandleOp', 'ReadVariableOp', 'MatMul'] * count,
+      param_bytes=[8, 0, 0] * count,
+      groups=[2 * i + j for i in range(count) for j in (0, 0, 1)])
+  cluster = clusters.make_cluster(2)
+  placed = placed_step.PlacedStep(
+      None, step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3)),
+      placement_lib.Placement(np.repeat(devices, 3), cluster), 'made')
+  return layering.Layering(graph, placed.placement, placed.fifo_schedule)
+
+
+def test_layers_of_a_kind_on_one_device_are_one_row():
+  found = _layering([f'block_{i}' for i in range(8)], [1] * 4 + [2] * 4)
+  assert [row.label for row in found.folded()
+         ] == ['block_0 to block_3 (4)', 'block_4 to block_7 (4)']
+  assert [row.layers for row in found.folded()] == [4, 4]
+  assert len(found.rows) == 8
+  assert sum(row.parameter_bytes for row in found.folded()) == 64
+
+
+def test_a_few_layers_are_told_apart_and_many_are_not():
+  found = _layering(['a', 'b', 'c', 'd'], [1, 1, 2, 2])
+  assert [row.label for row in found.folded()] == ['a', 'b', 'c', 'd']
+  assert [row.label for row in found.folded(most=3)
+         ] == ['a to b (2)', 'c to d (2)']
+
+
+def test_what_is_elsewhere_is_counted():
+  row = layering.LayerRow('a', '', 1, 'GPU:0', 5, {'CPU:0': 2}, 0, 0, 0., 0, 0)
+  assert row.where == 'GPU:0, 60 %'
+  assert row.with_next(row).elsewhere == {'CPU:0': 4}
+
+
+def test_layers_inside_a_spread_layer_have_rows_and_full_names_where_needed():
+  """'dense' alone would hold for that of the encoder, too."""
+  names = ['encoder/dense', 'encoder/out', 'dense']
+  found = _layering(names, [1, 2, 2])
+  assert [row.name for row in found.rows] == names
+  assert found.as_map() == {
+      'encoder/dense': 'GPU:0', 'encoder/out': 'GPU:1', 'dense': 'GPU:1'
+  }
+  together = _layering(names, [1, 1, 2])
+  assert [row.name for row in together.rows] == ['encoder', 'dense']
+
+
+def test_one_place_for_all_ops(placed):
+  assert layers.of(placed.graph) is layers.of(placed.graph)

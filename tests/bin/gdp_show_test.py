@@ -1,0 +1,55 @@
+"""Tests of `gdp show`."""
+
+import json
+import pathlib
+
+import pytest
+
+from gdp_grappler.bin import gdp
+
+_GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
+
+
+@pytest.fixture(scope='module')
+def layers(tmp_path_factory):
+  """A map of layers."""
+  path = tmp_path_factory.mktemp('maps') / 'map.json'
+  path.write_text(json.dumps({'dense': 'GPU:1'}))
+  return str(path)
+
+
+def test_a_plan_by_layer(layers, tmp_path, capsys):
+  written = tmp_path / 'layers.json'
+  assert gdp.run([
+      'show', _GRAPH, f'--plan={layers}', '--cluster=2xP100',
+      f'--output={written}'
+  ]) == 0
+  out = capsys.readouterr().out
+  assert 'parameters' in out and f'Next: edit {written}' in out
+  found = json.loads(written.read_text())
+  assert found['dense'] == 'GPU:1' and set(found.values()) == {'GPU:0', 'GPU:1'}
+
+
+def test_what_was_written_is_a_plan(layers, tmp_path, capsys):
+  written = tmp_path / 'layers.json'
+  command = ['show', _GRAPH, '--cluster=2xP100', '--json', '--quiet']
+  assert gdp.run([*command, f'--plan={layers}', f'--output={written}']) == 0
+  first = json.loads(capsys.readouterr().out)
+  assert gdp.run([*command, f'--plan={written}']) == 0
+  assert json.loads(capsys.readouterr().out)['devices'] == first['devices']
+  assert {row['name'] for row in first['layers']} >= {'dense'}
+
+
+def test_every_layer_has_a_row(layers, capsys):
+  command = ['show', _GRAPH, f'--plan={layers}', '--cluster=2xP100', '--quiet']
+  assert gdp.run([*command, '--all']) == 0
+  assert '\ndense ' in capsys.readouterr().out
+
+
+def test_bad_input_gets_one_line(layers, capsys):
+  assert gdp.run([
+      'show', _GRAPH, f'--plan={layers}', '--cluster=2xP100',
+      '--output=nowhere/x.json', '--quiet'
+  ]) == 2
+  error = capsys.readouterr().err
+  assert 'its folder does not exist' in error and error.count('\n') == 1

@@ -1,0 +1,67 @@
+"""Tests of `without_weights`: models that are far larger than any memory."""
+
+import keras
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.graph.sources import without_weights
+from helpers import fresh
+
+_PROGRAM = """
+import resource
+import keras
+import gdp_grappler
+
+def make():
+  model = keras.Sequential([
+      keras.Input((16,), dtype='int32'),
+      keras.layers.Embedding(26_000_000, 1024, name='words'),
+      keras.layers.GlobalAveragePooling1D(),
+      keras.layers.Dense(16, name='top')])
+  model.compile('sgd', 'mse')
+  return model
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+plan = gdp_grappler.place(make, '1xP100', plan={'words': 'CPU:0'})
+words, = [row for row in plan.layers if row.name == 'words']
+assert words.parameter_bytes == 26_000_000 * 1024 * 4
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert grown < 1e6, f'{grown} kB more'
+print(words.device)
+"""
+
+
+def test_weights_have_shapes_and_no_values():
+  with without_weights.without_weights():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile('adam', 'mse')
+    model.optimizer.build(model.trainable_variables)
+  assert [tuple(v.shape) for v in model.weights] == [(4, 2), (2,)]
+  assert without_weights.has_none(model.weights)
+  assert not model.weights[0].numpy().size
+  # What is given as a value is there.
+  assert model.optimizer.iterations.numpy() == 0
+
+
+def test_the_scope_ends():
+  with without_weights.without_weights():
+    pass
+  model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+  assert not without_weights.has_none(model.weights)
+  assert model.weights[0].numpy().shape == (4, 2)
+
+
+def test_variables_of_tensorflow_have_their_shape():
+  with without_weights.without_weights():
+    one = tf.Variable(lambda: tf.ones((3, 5)), name='one')
+    other = tf.Variable([1., 2.])
+  assert one.shape == (3, 5) and one.dtype == tf.float32
+  assert without_weights.has_none([one
+                                  ]) and not without_weights.has_none([other])
+
+
+@pytest.mark.e2e
+def test_a_model_of_106_gb_is_planned_in_a_small_process():
+  done = fresh.run_code(_PROGRAM)
+  assert done.code == 0, done.stderr[-2000:]
+  assert done.stdout.strip() == 'CPU:0'
