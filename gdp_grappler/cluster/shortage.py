@@ -16,6 +16,7 @@ _MOST_NAMED = 3
 # From this share of what plans may use on, a user should know of it.
 _NEARLY_FULL = .9
 _GB, _MB = 1e9, 1e6
+_HOST = 'CPU'
 
 
 def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
@@ -108,6 +109,24 @@ def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
       if _NEARLY_FULL * room[pool] < peak <= room[pool]
   ]
   return f'it nearly fills memories: {", ".join(full)}' if full else ''
+
+
+def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
+  """What plans may use of each card; of each memory where there is no card.
+
+  Args:
+    cluster: P memories.
+
+  Returns:
+    At most [P].
+  """
+  cards = {
+      pool for device, pool in zip(cluster.devices, cluster.memory_pools)
+      if device.type != _HOST
+  }
+  return tuple(
+      int(room) for pool, room in enumerate(cluster.pool_bytes)
+      if pool in cards or not cards)
 
 
 def size(count: float) -> str:
