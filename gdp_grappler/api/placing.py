@@ -29,6 +29,7 @@ from gdp_grappler.placers import choosing
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.sharding import choice
 
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
@@ -44,6 +45,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False,
+          split_tables: str | Mapping[str, int] = choice.AUTO,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -74,6 +76,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
+    split_tables: Which tables of a file or a function are in parts: 'auto',
+      those that no device can hold; 'off'; or layers with numbers of parts,
+      as {'words': 4}.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -88,7 +93,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
+                       may_round, split_tables))
   step = _with_whole(subject) if whole_graph else subject.step
   deadline = deadlines.within(time_budget_s)
   if plan is not None:
@@ -162,6 +167,7 @@ def load_plan(
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
     signature: Sequence[Any] | None = None, may_round: bool = False,
+    split_tables: str | Mapping[str, int] = choice.AUTO,
     tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
@@ -176,6 +182,7 @@ def load_plan(
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    split_tables: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -188,7 +195,7 @@ def load_plan(
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
+                       may_round, split_tables))
   return of_plan(subject, plan)
 
 

@@ -29,6 +29,9 @@ MAX_MEMORY = ('what plans may use of memories at most, such as '
 MAY_ROUND = ('let float arithmetic go from GPUs to CPUs and back, which round '
              'it otherwise; by default the numbers of a program stay what they '
              'are')
+SPLIT_TABLES = ('which tables, such as embeddings, are in parts, so that each '
+                'part may be elsewhere: auto, those that no device can hold; '
+                'off; or layers with numbers of parts, words=4,head=2')
 SEED = 'the same seed gives the same result'
 
 

@@ -11,6 +11,7 @@ from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import origin as origin_lib
+from gdp_grappler.sharding import choice
 
 
 def refuse_profile(profile: str) -> None:
@@ -36,6 +37,8 @@ class Request:
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
     may_round: Whether ops may go where they compute other numbers.
+    split_tables: Which tables are in parts: 'auto' for those that no device of
+      the cluster can hold, 'off', or names with numbers of parts.
   """
 
   graph: str
@@ -43,6 +46,7 @@ class Request:
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
   may_round: bool = False
+  split_tables: choice.Choice = choice.AUTO
 
   def typed(self) -> str:
     """What to type after `gdp COMMAND` for the same."""
@@ -55,6 +59,8 @@ class Request:
       given.append(f'--profile={self.profile}')
     if self.may_round:
       given.append('--may_round')
+    if self.split_tables != choice.AUTO:
+      given.append(f'--split_tables={choice.text(self.split_tables)}')
     return shlex.join(given)
 
   @functools.cached_property

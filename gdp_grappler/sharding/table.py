@@ -11,6 +11,8 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+# Between the name of a weight and the number of a part.
+PART = '_part_'
 _MARK = '_gdp_part'
 
 

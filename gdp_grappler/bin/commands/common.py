@@ -15,6 +15,7 @@ from gdp_grappler import quiet
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import tables
+from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
   # Imported where they are used: a command says its first line before.
@@ -48,6 +49,8 @@ def add_priced_graph(parser: argparse.ArgumentParser,
   add_calibration(parser)
   parser.add_argument('--may_round', action='store_true',
                       help=help_texts.MAY_ROUND)
+  parser.add_argument('--split_tables', default=choice.AUTO,
+                      metavar='TABLE=PARTS,...', help=help_texts.SPLIT_TABLES)
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +125,8 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile,
-                             arguments.may_round)
+                             arguments.may_round,
+                             choice.parse(arguments.split_tables))
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:

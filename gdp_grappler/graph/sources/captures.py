@@ -9,9 +9,13 @@ from typing import Any, Iterable, Iterator
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
+
+# What TensorFlow writes down of the variables that a function takes.
+_SHAPES, _TYPES = '_handle_shapes', '_handle_dtypes'
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:
@@ -63,22 +67,33 @@ def name_variables(graph_def: graph_pb2.GraphDef,
   """
   handles = {
       node.attr['index'].i: node for node in graph_def.node
-      if node.op in op_kinds.ARGUMENTS and '_handle_shapes' in node.attr
+      if node.op in op_kinds.ARGUMENTS and
+      (_SHAPES in node.attr or node.attr['T'].type == types_pb2.DT_RESOURCE)
   }
   for candidate in reversed(tuple(candidates)):
     found = variables(candidate)
     if found and found.keys() <= handles.keys() and all(
         _takes(handles[i], variable) for i, variable in found.items()):
+      for i, variable in found.items():
+        _describe(handles[i], variable)
       variable_names.mark_arguments(
           graph_def, {i: name_of(variable) for i, variable in found.items()})
       return
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
-  types_of, shapes = (node.attr['_handle_dtypes'].list.type,
-                      node.attr['_handle_shapes'].list.shape)
+  if _SHAPES not in node.attr:
+    return True  # It came from before TensorFlow wrote down what it takes.
+  types_of, shapes = (node.attr[_TYPES].list.type, node.attr[_SHAPES].list.shape)
   return (list(types_of) == [variable.dtype.as_datatype_enum] and
           list(shapes) == [variable.shape.as_proto()])
+
+
+def _describe(node: node_def_pb2.NodeDef, variable: Any) -> None:
+  """Writes down which values an argument's variable has, if nobody did."""
+  if _SHAPES not in node.attr:
+    node.attr[_TYPES].list.type.append(variable.dtype.as_datatype_enum)
+    node.attr[_SHAPES].list.shape.append(variable.shape.as_proto())
 
 
 def name_of(variable: Any) -> str:

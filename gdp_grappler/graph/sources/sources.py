@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from absl import logging
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -51,6 +51,7 @@ def read(
     origin: origin_lib.Origin, *, name: str | None = None,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     signature: str | None = None, architecture: str = '',
+    tables: Mapping[str, int] | None = None,
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
@@ -63,6 +64,8 @@ def read(
     signature: Of a SavedModel; by default 'serving_default' or the only one.
     architecture: Of the cards that the graph is for, as of `architectures.of`;
       '' for CPUs. What is traced is traced for them.
+    tables: Of what is traced: names of layers whose tables are in parts, with
+      the number of these.
     tell: Hears one line for everything that was assumed, such as a loss for a
       model that was not compiled.
 
@@ -77,13 +80,15 @@ def read(
     if kind == 'function':
       tell(f'{path}: its module is imported and the function called, with all '
            'that they do.')
-    return tracing.trace(kind, path, label, batch_size, tell, architecture)
+    return tracing.trace(kind, path, label, batch_size, tell, architecture,
+                         tables)
   if origin.path.is_dir():
     origin = _in_directory(origin.path)
   _refuse_given(origin)
   content = graph_files.read(origin)
   if content.kind == 'keras':
-    return tracing.trace('keras', path, label, batch_size, tell, architecture)
+    return tracing.trace('keras', path, label, batch_size, tell, architecture,
+                         tables)
   if content.kind == 'saved_model':
     return saved_models.read(content.message, path, label, batch_size,
                              signature)
@@ -92,6 +97,16 @@ def read(
   # As TensorFlow does before it runs it.
   return pruning.simplify(of_meta_graph(content.message, path, label), path,
                           prune=True)
+
+
+def is_traced(origin: origin_lib.Origin) -> bool:
+  """Whether it is a Keras model, which is made anew to be read.
+
+  Raises:
+    InvalidGraphError: there is no graph.
+  """
+  return origin.names_function or (not origin.path.is_dir() and
+                                   graph_files.read(origin).kind == 'keras')
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:

@@ -7,7 +7,7 @@ a user's module is for the user to say).
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Mapping
 
 from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -27,7 +27,8 @@ _ENVIRONMENT = {
 
 def trace(kind: str, path: str, name: str, batch_size: int,
           tell: Callable[[str], None],
-          architecture: str = '') -> source_graph.SourceGraph:
+          architecture: str = '',
+          tables: Mapping[str, int] | None = None) -> source_graph.SourceGraph:
   """Has a worker trace something and reads what it captured.
 
   Args:
@@ -37,6 +38,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     batch_size: For unknown first dimensions.
     tell: Hears one line for everything that was assumed.
     architecture: Of the cards that the graph is for, as of `architectures.of`.
+    tables: Layers whose tables are in parts, with the number of these.
 
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
@@ -44,7 +46,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   progress.doing(f'tracing {path}')
   try:
     answer = calls.call(_WORKER, kind, path, name, batch_size, architecture,
-                        timeout_s=_TIMEOUT_S,
+                        dict(tables or {}), timeout_s=_TIMEOUT_S,
                         environment=_ENVIRONMENT | environment.users_keras())
   except calls.CallError as error:
     raise errors.InvalidGraphError(

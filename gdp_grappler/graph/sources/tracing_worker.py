@@ -8,13 +8,14 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import os
 import sys
 import tempfile
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -27,12 +28,14 @@ from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
+from gdp_grappler.sharding import deciding
 
 _LONGEST = 400  # Characters of an error of somebody else's.
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          architecture: str = '') -> dict[str, Any]:
+          architecture: str = '',
+          tables: Mapping[str, int] | None = None) -> dict[str, Any]:
   """The graph as a custom Grappler pass receives it.
 
   Args:
@@ -41,6 +44,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     name: What to call the graph.
     batch_size: For unknown first dimensions.
     architecture: Of the cards that the graph is for; see `gpu_tracing`.
+    tables: Layers whose tables are in parts, with the number of these.
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
@@ -51,7 +55,10 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     sys.path.insert(0, os.getcwd())
   notes: list[str] = []
   try:
-    graph = _trace(kind, path, name, batch_size, architecture, notes.append)
+    with contextlib.ExitStack() as stack:
+      if tables:
+        stack.enter_context(deciding.split_tables(tables))
+      graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None)
   except errors.InvalidGraphError as error:
