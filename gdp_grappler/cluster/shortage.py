@@ -140,8 +140,8 @@ def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
               why: str) -> str:
   way_out = constraints.way_out_of_memory(graph, cluster)
   return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
-          'One tensor is never cut. What would help: more or larger devices, a '
-          'smaller batch, or an optimizer with fewer slots' +
+          'Only tables are cut (split_tables). What would help: more or larger '
+          'devices, a smaller batch, or an optimizer with fewer slots' +
           (f'; or: {way_out}.' if way_out else '.'))
 
 

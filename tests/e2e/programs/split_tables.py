@@ -54,7 +54,8 @@ def main():
       [tf.config.LogicalDeviceConfiguration()] * 3)
   if len(sys.argv) < 3:
     tf.config.optimizer.set_experimental_options(
-        {'gdp_placement': {'cluster': _small_cluster(folder), 'cache': False}})
+        {'gdp_placement': {'cluster': _small_cluster(folder), 'cache': False,
+                           'time_budget_s': 300}})
   model = _model()
   x = np.random.default_rng(0).integers(0, _ROWS, (64, 8))
   y = np.zeros((64, 4), 'f')
