@@ -7,6 +7,7 @@ from typing import Mapping
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import op_def_registry
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.tables import lookups
 from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import values as values_lib
@@ -72,6 +73,9 @@ def _argument(name: str, tensor: str, split: parts.Split,
   if tensor in handles:
     other = handles[tensor]
     return other.names if other.sizes == split.sizes else ()
+  if (values.view.producer(tensor)[0].op in op_kinds.VARIABLES or
+      values.view.dtype(tensor) == parts.RESOURCE):
+    return ()  # A slot that is whole.
   if owners is not None and name == _INDICES:
     return owners.wanted
   shape = values.view.shape(tensor)
