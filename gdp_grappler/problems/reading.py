@@ -191,9 +191,9 @@ def _tracing(request: request_lib.Request, tell: Tell,
   from gdp_grappler.graph.sources import sources
   if workload(request) is not None or not sources.is_traced(request.origin):
     return None
-  return lambda layers: sources.read(
-      request.origin, batch_size=request.batch_size, architecture=architecture,
-      tell=tell, tables=layers)
+  return lambda layers: sources.read(request.origin, batch_size=request.
+                                     batch_size, architecture=architecture, tell
+                                     =tell, tables=layers)
 
 
 def _silent(_: str) -> None:

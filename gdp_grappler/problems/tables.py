@@ -55,11 +55,12 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
     return None
   rooms = shortage.rooms_bytes(step.cluster)
   for table, count in wanted:
-    tell(f'The table "{table.label}", {shortage.size(table.bytes)}, with its '
-         f'slots and gradient {shortage.size(table.needs_bytes)}, is in {count} '
-         'parts: ' +
-         ('as asked for.' if chosen != choice.AUTO else
-          f'the largest device has room for {shortage.size(max(rooms))}.'))
+    tell(
+        f'The table "{table.label}", {shortage.size(table.bytes)}, with its '
+        f'slots and gradient {shortage.size(table.needs_bytes)}, is in {count} '
+        'parts: '
+        + ('as asked for.' if chosen != choice.AUTO else
+           f'the largest device has room for {shortage.size(max(rooms))}.'))
   return result
 
 
@@ -81,8 +82,8 @@ def like(source: source_graph.SourceGraph,
 
 
 def _in_parts(source: source_graph.SourceGraph,
-              wanted: Sequence[tuple[finding.Table, int]],
-              counts: Mapping[str, int],
+              wanted: Sequence[tuple[finding.Table, int]], counts: Mapping[str,
+                                                                           int],
               trace: Trace | None) -> source_graph.SourceGraph:
   from gdp_grappler.graph import variable_names
   from gdp_grappler.graph.tables import finding
@@ -108,9 +109,7 @@ def _wanted(step: step_lib.Step,
   found = finding.tables(step.source, step.graph)
   if isinstance(chosen, str):
     rooms = shortage.rooms_bytes(step.cluster)
-    counts = [
-        choice.parts_for(table.needs_bytes, rooms) for table in found
-    ]
+    counts = [choice.parts_for(table.needs_bytes, rooms) for table in found]
     return [(table, n) for table, n in zip(found, counts) if n > 1]
   result = {}
   for pattern, count in chosen:
@@ -119,8 +118,8 @@ def _wanted(step: step_lib.Step,
       raise errors.GdpError(
           f'split_tables names "{pattern}", which is no table of '
           f'{step.source.name}.' + suggestions.did_you_mean(
-              pattern, [name for t in found for name in (t.layer, t.label)],
-              similarity=.3))
+              pattern, [name for t in found
+                        for name in (t.layer, t.label)], similarity=.3))
     for table in matching:
       result.setdefault(table.label, (table, count))
   return [item for item in result.values() if item[1] > 1]

@@ -41,8 +41,8 @@ def checked(value: Any) -> Choice:
     value = dict(value)
   if not isinstance(value, Mapping) or not value:
     raise errors.GdpError(f'split_tables is {value!r}; valid are {_VALID}.')
-  return tuple((_name(name), _count(name, count))
-               for name, count in value.items())
+  return tuple(
+      (_name(name), _count(name, count)) for name, count in value.items())
 
 
 def parse(text: str) -> Choice:

@@ -74,8 +74,7 @@ def _wrap(which: str, module: Any) -> None:
   setattr(cls, _MARK, True)
 
 
-def _wrap_call(cls: Any, attribute: str,
-               by_parts: Callable[..., Any]) -> None:
+def _wrap_call(cls: Any, attribute: str, by_parts: Callable[..., Any]) -> None:
   stock = cls.call
 
   @functools.wraps(stock)

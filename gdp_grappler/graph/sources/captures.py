@@ -84,7 +84,8 @@ def name_variables(graph_def: graph_pb2.GraphDef,
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
   if _SHAPES not in node.attr:
     return True  # It came from before TensorFlow wrote down what it takes.
-  types_of, shapes = (node.attr[_TYPES].list.type, node.attr[_SHAPES].list.shape)
+  types_of, shapes = (node.attr[_TYPES].list.type,
+                      node.attr[_SHAPES].list.shape)
   return (list(types_of) == [variable.dtype.as_datatype_enum] and
           list(shapes) == [variable.shape.as_proto()])
 

@@ -26,8 +26,7 @@ _ENVIRONMENT = {
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          tell: Callable[[str], None],
-          architecture: str = '',
+          tell: Callable[[str], None], architecture: str = '',
           tables: Mapping[str, int] | None = None) -> source_graph.SourceGraph:
   """Has a worker trace something and reads what it captured.
 

@@ -66,8 +66,8 @@ def tables(source: source_graph.SourceGraph,
       continue
     own = [
         other for other, shape in variables.items()
-        if other != op and shape == variables[op] and _is_kept_for(
-            _label(graph, other), _label(graph, op))
+        if other != op and shape == variables[op] and
+        _is_kept_for(_label(graph, other), _label(graph, op))
     ]
     slots.update(own)
     size = int(graph.param_bytes[op])
@@ -117,5 +117,4 @@ def in_parts(source: source_graph.SourceGraph, found: Sequence[Table],
 def matches(pattern: str, table: Table) -> bool:
   """Whether a user's name, or pattern, means a table: by layer or in full."""
   return any(
-      fnmatch.fnmatchcase(name, pattern)
-      for name in (table.layer, table.label))
+      fnmatch.fnmatchcase(name, pattern) for name in (table.layer, table.label))

@@ -69,9 +69,8 @@ def ask(node: node_def_pb2.NodeDef, split_in: parts.Split,
     number = node.attr['out_type'].type or parts.INT32.number
     value = writer.constant(np.array(split_in.shape, np.int64),
                             f'{node.name}/value', parts.Type(number))
-    return (writer.add('Identity', node.name, (value,),
-                       view_lib.controls(node), exactly=True,
-                       T=parts.Type(number)),)
+    return (writer.add('Identity', node.name, (value,), view_lib.controls(node),
+                       exactly=True, T=parts.Type(number)),)
   if node.op not in _INITIALIZED:
     return ()
   found = [
@@ -82,7 +81,8 @@ def ask(node: node_def_pb2.NodeDef, split_in: parts.Split,
   both = found[0]
   for i, other in enumerate(found[1:], 1):
     last = i == len(found) - 1
-    both = writer.add('LogicalAnd', node.name if last else f'{node.name}/and_{i}',
+    both = writer.add('LogicalAnd',
+                      node.name if last else f'{node.name}/and_{i}',
                       (both, other), exactly=last)
   return (both,)
 

@@ -109,10 +109,7 @@ class Writer:
     copied = {
         key: value for key, value in node.attr.items() if key not in _DROPPED
     }
-    return self.add(node.op, name, inputs, controls, **{
-        **copied,
-        **attributes
-    })
+    return self.add(node.op, name, inputs, controls, **{**copied, **attributes})
 
   def constant(self, value: Any, name: str, dtype: Type) -> str:
     """Adds a constant."""

@@ -30,8 +30,8 @@ from gdp_grappler.graph.tables import values
 from gdp_grappler.graph.tables import view as view_lib
 
 
-def in_parts(source: source_graph.SourceGraph,
-             tables: Mapping[str, Sequence[int]],
+def in_parts(source: source_graph.SourceGraph, tables: Mapping[str,
+                                                               Sequence[int]],
              axis: int = 0) -> source_graph.SourceGraph:
   """A graph with variables in parts.
 
@@ -107,8 +107,8 @@ class _Rewriter:
     taken = view_lib.inputs(node)
     of_handles = [t for t in taken if t in self.handles]
     of_values = [t for t in taken if t in self._values.split]
-    if node.name in self._anyway and self._values.make(
-        node, self._anyway[node.name]):
+    if node.name in self._anyway and self._values.make(node,
+                                                       self._anyway[node.name]):
       return
     if not of_handles and not of_values:
       self.writer.keep(node)
@@ -143,8 +143,7 @@ class _Rewriter:
       return True
     return self._values.hand_on(node) or self._values.sum_up(node)
 
-  def _is_whole(self, node: node_def_pb2.NodeDef,
-                taken: Sequence[str]) -> None:
+  def _is_whole(self, node: node_def_pb2.NodeDef, taken: Sequence[str]) -> None:
     self.writer.keep(node)
     for tensor in taken:
       self._values.want_whole(tensor)
@@ -191,8 +190,9 @@ class _Rewriter:
       ]
       if len(kept) == len(graph_def.node):
         return
-      nodes = [node_def_pb2.NodeDef.FromString(n.SerializeToString())
-               for n in kept]
+      nodes = [
+          node_def_pb2.NodeDef.FromString(n.SerializeToString()) for n in kept
+      ]
       del graph_def.node[:]
       graph_def.node.extend(nodes)
 

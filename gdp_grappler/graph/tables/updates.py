@@ -58,8 +58,8 @@ def write(node: node_def_pb2.NodeDef, handles: Mapping[str, parts.Split],
     return ()
   made = tuple(
       values.writer.add_like(node, f'{node.name}/part_{i}',
-                             [tensors[i] for tensors in by_part],
-                             view_lib.controls(node))
+                             [tensors[i]
+                              for tensors in by_part], view_lib.controls(node))
       for i in range(len(split.sizes)))
   values.changed(node, split, made)
   return made

@@ -22,8 +22,7 @@ _BY_ELEMENT = frozenset(
      'SelectV2', 'Sigmoid', 'Sign', 'Snapshot', 'Sqrt', 'Square',
      'SquaredDifference', 'StopGradient', 'Sub', 'Tanh', 'Xdivy', 'ZerosLike'))
 _PRODUCTS = {
-    'MatMul': ('transpose_a', 'transpose_b'),
-    'BatchMatMul': ('adj_x', 'adj_y'),
+    'MatMul': ('transpose_a', 'transpose_b'), 'BatchMatMul': ('adj_x', 'adj_y'),
     'BatchMatMulV2': ('adj_x', 'adj_y')
 }
 _SEGMENTS = frozenset(('UnsortedSegmentSum',))
@@ -104,8 +103,8 @@ class Values:
       return False
     for position, tensor in enumerate(view_lib.inputs(node)):
       given = self.split.get(tensor)
-      axis = (None if given is None else
-              self._axis_out(node, position, given, len(shape)))
+      axis = (None if given is None else self._axis_out(node, position, given,
+                                                        len(shape)))
       if given is None or axis is None:
         continue
       wanted = parts.Split((), axis, given.sizes, shape, dtype)
@@ -126,8 +125,8 @@ class Values:
       if given is None or None in shapes:
         return False
       operands = [
-          self._cut_up(tensor, parts.Split((), axis, given.sizes, shape,
-                                            given.dtype))
+          self._cut_up(tensor,
+                       parts.Split((), axis, given.sizes, shape, given.dtype))
           for tensor, axis, shape in zip(taken, axes, shapes)
           if shape is not None and shape[axis] == sum(given.sizes)
       ]
@@ -210,12 +209,12 @@ class Values:
         (position == 0 and len(self.view.shape(taken[1]) or ()) != 2)):
       return ()
     axis = 1 - self._inner_axis(node, position)
-    cut = self._cut_up(
-        taken[position],
-        parts.Split((), axis, wanted.sizes, shape, wanted.dtype))
+    cut = self._cut_up(taken[position],
+                       parts.Split((), axis, wanted.sizes, shape, wanted.dtype))
     other = self.whole(taken[1 - position])
-    return self._each(node, [(part, other) if position == 0 else (other, part)
-                             for part in cut])
+    return self._each(
+        node,
+        [(part, other) if position == 0 else (other, part) for part in cut])
 
   def _transposed(self, node: node_def_pb2.NodeDef,
                   wanted: parts.Split) -> tuple[str, ...]:
@@ -241,10 +240,10 @@ class Values:
     count_type = parts.Type(node.attr['Tnumsegments'].type or
                             parts.INT32.number)
     return self._each(
-        node, [(row, own,
-                self.writer.constant(size, f'{name}/count_{i}', count_type))
-               for i, (row, own, size) in enumerate(
-                   zip(rows, owners.wanted, wanted.sizes))])
+        node,
+        [(row, own, self.writer.constant(size, f'{name}/count_{i}', count_type))
+         for i, (row, own,
+                 size) in enumerate(zip(rows, owners.wanted, wanted.sizes))])
 
   def _axis_out(self, node: node_def_pb2.NodeDef, position: int,
                 given: parts.Split, rank: int) -> int | None:
@@ -272,4 +271,3 @@ class Values:
         self.writer.add_like(node, f'{node.name}/part_{i}', inputs,
                              view_lib.controls(node))
         for i, inputs in enumerate(taken))
-

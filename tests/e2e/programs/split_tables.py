@@ -53,9 +53,12 @@ def main():
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * 3)
   if len(sys.argv) < 3:
-    tf.config.optimizer.set_experimental_options(
-        {'gdp_placement': {'cluster': _small_cluster(folder), 'cache': False,
-                           'time_budget_s': 300}})
+    tf.config.optimizer.set_experimental_options({
+        'gdp_placement': {
+            'cluster': _small_cluster(folder), 'cache': False,
+            'time_budget_s': 300
+        }
+    })
   model = _model()
   x = np.random.default_rng(0).integers(0, _ROWS, (64, 8))
   y = np.zeros((64, 4), 'f')
@@ -71,9 +74,8 @@ def main():
           'shapes': [w.shape for w in model.get_weights()],
           'sums': [float(np.abs(w).sum()) for w in model.get_weights()],
           'parts': [
-              part.value.device[-5:]
-              for part in getattr(model.get_layer('words').embeddings, 'parts',
-                                  ())
+              part.value.device[-5:] for part in getattr(
+                  model.get_layer('words').embeddings, 'parts', ())
           ], 'evaluated': model.evaluate(x, y, batch_size=16, verbose=0),
           'host_bytes': _HOST_BYTES, 'card_bytes': _CARD_BYTES
       }))
