@@ -2,8 +2,6 @@ import threading
 
 import pytest
 
-import gdp_grappler
-from gdp_grappler import errors
 from gdp_grappler.sharding import deciding
 
 
@@ -16,13 +14,18 @@ def _parts(layer):
   return deciding.parts(layer, (10, 2), 4, True)
 
 
-def test_scopes_come_before_the_program_and_inner_before_outer():
+def _two(*_):
+  return 2
+
+
+def test_who_entered_last_decides_unless_it_has_no_opinion():
   deciding.decide_by(lambda layer, shape, itemsize, can: 7)
-  assert _parts('words') == 7
-  with gdp_grappler.split_tables({'words': 2, 'head': 3}):
-    with gdp_grappler.split_tables({'words': 5}):
-      assert [_parts(name) for name in ('words', 'head', 'other')] == [5, 3, 7]
-    assert _parts('words') == 2
+  deciding.enter(_two)
+  deciding.enter(lambda layer, *_: 5 if layer == 'words' else 0)
+  try:
+    assert [_parts(name) for name in ('words', 'head')] == [5, 2]
+  finally:
+    deciding._scopes.stack.clear()
   assert _parts('words') == 7
 
 
@@ -30,15 +33,12 @@ def test_where_nobody_decides_tables_are_whole():
   assert _parts('words') == 1
 
 
-def test_a_scope_is_of_its_thread():
+def test_what_is_entered_is_of_its_thread():
   found = []
-  with gdp_grappler.split_tables({'words': 2}):
-    thread = threading.Thread(target=lambda: found.append(_parts('words')))
-    thread.start()
-    thread.join()
-  assert found == [1]
-
-
-def test_a_scope_with_a_wrong_number_is_refused():
-  with pytest.raises(errors.GdpError, match='whole number'):
-    gdp_grappler.split_tables({'words': 0})
+  deciding.enter(_two)
+  thread = threading.Thread(target=lambda: found.append(_parts('words')))
+  thread.start()
+  thread.join()
+  assert _parts('words') == 2
+  deciding.leave(_two)
+  assert found == [1] and _parts('words') == 1

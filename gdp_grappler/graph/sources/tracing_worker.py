@@ -28,7 +28,7 @@ from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
-from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import scope
 
 _LONGEST = 400  # Characters of an error of somebody else's.
 
@@ -57,7 +57,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   try:
     with contextlib.ExitStack() as stack:
       if tables:
-        stack.enter_context(deciding.split_tables(tables))
+        stack.enter_context(scope.split_tables(tables))
       graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None)

@@ -3,9 +3,9 @@
 A variable becomes K variables, each with a part of its rows (or columns). What
 is computed element by element becomes K ops; a product with a part is a part of
 the product, or a summand; a lookup reads from each part what that part has; an
-update changes each part by its part of the gradient, an update of some rows each
-part by those rows that it has. Whatever else wants the whole gets it joined,
-under the name that it had. So the graph computes what it did before, whatever
+update changes each part by its part of the gradient, or by those rows of it
+that the part has. Whatever else wants the whole gets it joined, under the name
+that it had. So the graph computes what it did before, whatever
 the variable is used for; what no rule knows only saves no memory.
 
 As in GSPMD (Xu et al., 2021), one tensor is given parts and the rules for each

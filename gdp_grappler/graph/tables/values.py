@@ -247,7 +247,7 @@ class Values:
 
   def _axis_out(self, node: node_def_pb2.NodeDef, position: int,
                 given: parts.Split, rank: int) -> int | None:
-    """Along which axis an op hands on parts of an input; None if it does not."""
+    """Along which axis an op hands on parts of an input; None if it cannot."""
     if node.op in _BY_ELEMENT:
       return given.axis + rank - len(given.shape)
     if node.op in _PRODUCTS and len(given.shape) == 2:

@@ -15,8 +15,7 @@ def _step():
     with tf.compat.v1.variable_scope('head', use_resource=True):
       kernel = tf.compat.v1.get_variable('kernel', (4, 30))
       bias = tf.compat.v1.get_variable('bias', (30,))
-    loss = tf.reduce_sum(
-        tf.matmul(tf.gather(words, [1, 2]), kernel) + bias)
+    loss = tf.reduce_sum(tf.matmul(tf.gather(words, [1, 2]), kernel) + bias)
     tf.compat.v1.train.AdamOptimizer().minimize(loss, name='train')
   return step_lib.of_source(
       source_graph.SourceGraph('g', graph.as_graph_def(), fetches=('train',)),
@@ -27,9 +26,8 @@ def test_tables_come_with_their_slots(step):
   found = {t.label: t for t in finding.tables(step.source, step.graph)}
   assert set(found) == {'words/table', 'head/kernel'}
   words, head = found['words/table'], found['head/kernel']
-  assert set(words.nodes) == {
-      'words/table', 'words/table/Adam', 'words/table/Adam_1'
-  }
+  assert set(
+      words.nodes) == {'words/table', 'words/table/Adam', 'words/table/Adam_1'}
   assert (words.axis, head.axis, head.layer) == (0, 1, 'head')
   assert words.bytes == 50 * 4 * 4
   assert words.needs_bytes in (3 * words.bytes, 4 * words.bytes)
@@ -39,8 +37,8 @@ def test_tables_come_with_their_slots(step):
                                            ('words/table', True),
                                            ('table', False), ('head', False)])
 def test_a_table_is_meant_by_its_layer_or_in_full(pattern, fits, step):
-  table = next(t for t in finding.tables(step.source, step.graph)
-               if t.layer == 'words')
+  table = next(
+      t for t in finding.tables(step.source, step.graph) if t.layer == 'words')
   assert finding.matches(pattern, table) == fits
 
 

@@ -29,9 +29,8 @@ def test_parts_of_a_variable_have_their_rows_and_names(view):
   written = handles.write(node, split, writer, view)
   assert written.names == ('words/part_0', 'words/part_1')
   assert [handles.shape_of(n) for n in writer.nodes] == [(4, 2), (3, 2)]
-  assert [variable_names.of(n) for n in writer.nodes] == [
-      'layer/words_part_0', 'layer/words_part_1'
-  ]
+  assert [variable_names.of(n) for n in writer.nodes
+         ] == ['layer/words_part_0', 'layer/words_part_1']
   shared = [n.attr['shared_name'].s for n in writer.nodes]
   assert len(set(shared)) == 2
 

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import lookups
+from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
 
 _TABLE = np.arange(14, dtype=np.float32).reshape(7, 2)

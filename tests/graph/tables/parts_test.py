@@ -37,9 +37,8 @@ def test_what_is_cut_and_joined_is_what_it_was(axis, sizes):
 
 def test_names_are_not_taken_twice():
   writer = parts.Writer(['a'])
-  assert [writer.add('NoOp', name, ()) for name in ('a', 'a', 'b')] == [
-      'a_1', 'a_2', 'b'
-  ]
+  assert [writer.add('NoOp', name, ()) for name in ('a', 'a', 'b')
+         ] == ['a_1', 'a_2', 'b']
   assert writer.add('NoOp', 'a', (), exactly=True) == 'a'
 
 

@@ -12,8 +12,8 @@ from gdp_grappler.graph.tables import rewriting
 _ROWS, _WIDTH, _STEPS = 23, 6, 3
 _OPTIMIZERS = {
     'sgd': (lambda: tf.compat.v1.train.GradientDescentOptimizer(.5), ()),
-    'momentum': (lambda: tf.compat.v1.train.MomentumOptimizer(.5, .9),
-                 ('Momentum',)),
+    'momentum':
+        (lambda: tf.compat.v1.train.MomentumOptimizer(.5, .9), ('Momentum',)),
     'adagrad': (lambda: tf.compat.v1.train.AdagradOptimizer(.5), ('Adagrad',)),
     'adam': (lambda: tf.compat.v1.train.AdamOptimizer(.05), ('Adam', 'Adam_1'))
 }
@@ -66,8 +66,8 @@ def _tied():
 def _odd():
   """Uses that no rule knows, beside one that has a rule."""
   words = _table()
-  return (tf.reduce_sum(tf.cumsum(words, 0)) +
-          tf.reduce_sum(tf.nn.embedding_lookup(words, [3, 4])))
+  return (tf.reduce_sum(tf.cumsum(words, 0))
+          + tf.reduce_sum(tf.nn.embedding_lookup(words, [3, 4])))
 
 
 def _run(graph_def, value):
@@ -93,8 +93,8 @@ def _in_parts(graph_def, optimizer, variable, axis, fetches):
 def _compare(whole, optimizer, variable, axis, value, exactly):
   fetches = ('loss', 'train', 'init')
   before = _run(whole, value)
-  after = _run(
-      _in_parts(whole, optimizer, variable, axis, (*fetches, value)), value)
+  after = _run(_in_parts(whole, optimizer, variable, axis, (*fetches, value)),
+               value)
   if exactly:
     assert before[0] == after[0]
     np.testing.assert_array_equal(before[1], after[1])
@@ -102,15 +102,16 @@ def _compare(whole, optimizer, variable, axis, value, exactly):
     np.testing.assert_allclose(before[0], after[0], rtol=1e-5)
     np.testing.assert_allclose(before[1], after[1], rtol=1e-4, atol=1e-6)
   # What runs if nobody asks for the whole.
-  return pruning.needed(
-      _in_parts(whole, optimizer, variable, axis, fetches), ('train',))
+  return pruning.needed(_in_parts(whole, optimizer, variable, axis, fetches),
+                        ('train',))
 
 
 @pytest.mark.parametrize('use_resource', [True, False], ids=['handles', 'refs'])
 @pytest.mark.parametrize('optimizer', _OPTIMIZERS)
-@pytest.mark.parametrize('loss, variable, axis',
-                         [(_embedding, 'm/words', 0), (_dense, 'm/head', 1),
-                          (_tied, 'm/words', 0), (_odd, 'm/words', 0)],
+@pytest.mark.parametrize('loss, variable, axis', [(_embedding, 'm/words', 0),
+                                                  (_dense, 'm/head', 1),
+                                                  (_tied, 'm/words', 0),
+                                                  (_odd, 'm/words', 0)],
                          ids=['embedding', 'dense', 'tied', 'odd'])
 def test_steps_are_what_they_were(loss, variable, axis, optimizer,
                                   use_resource):
@@ -120,8 +121,8 @@ def test_steps_are_what_they_were(loss, variable, axis, optimizer,
   # Rows are copied, and each is updated by the same numbers.
   step = _compare(whole, optimizer, variable, axis, value, loss is _embedding)
   assert not {'VarHandleOp', 'VariableV2'} & {
-      node.op for node in step.node if node.name.startswith(variable) and
-      'part_' not in node.name
+      node.op for node in step.node
+      if node.name.startswith(variable) and 'part_' not in node.name
   }
   if loss in (_embedding, _dense):
     shape = (_ROWS, _WIDTH) if not axis else (_WIDTH, _ROWS)
@@ -147,8 +148,8 @@ def test_a_clipped_gradient_is_computed_in_parts_alone():
 def test_arguments_of_functions_get_numbers_behind_the_others():
   function = tf.function(lambda i: tf.gather(words, i) + 0. * last)
   words, last = tf.Variable(tf.zeros([_ROWS, 2])), tf.Variable(1.)
-  graph_def = function.get_concrete_function(
-      tf.TensorSpec([4], tf.int32)).graph.as_graph_def()
+  graph_def = function.get_concrete_function(tf.TensorSpec(
+      [4], tf.int32)).graph.as_graph_def()
   for index, node in enumerate(graph_def.node):
     if node.op == 'Placeholder':
       dtype = node.attr['dtype'].type
@@ -159,14 +160,14 @@ def test_arguments_of_functions_get_numbers_behind_the_others():
       if dtype == tf.resource.as_datatype_enum:
         variable = words if index == 1 else last
         node.attr['_handle_dtypes'].list.type.append(1)
-        node.attr['_handle_shapes'].list.shape.append(
-            variable.shape.as_proto())
+        node.attr['_handle_shapes'].list.shape.append(variable.shape.as_proto())
   table, = [n.name for n in graph_def.node if n.attr['index'].i == 1]
   source = source_graph.SourceGraph('g', graph_def, fetches=('Identity',),
                                     feeds=(table,))
   found = rewriting.in_parts(source, {table: (12, 11)})
-  numbers = {n.name: n.attr['index'].i for n in found.graph_def.node
-             if n.op == '_Arg'}
+  numbers = {
+      n.name: n.attr['index'].i for n in found.graph_def.node if n.op == '_Arg'
+  }
   assert found.feeds == (f'{table}/part_0', f'{table}/part_1')
   assert [numbers[name] for name in found.feeds] == [1, max(numbers.values())]
   assert len(set(numbers.values())) == len(numbers)

@@ -22,9 +22,10 @@ def _made(change, axis=0, slots=('words', 'slot')):
   writer = parts.Writer(view.nodes)
   sizes = (4, 3) if not axis else (1, 1)
   split = {
-      name: handles.write(view.nodes[name],
-                          handles.split(view.nodes[name], sizes, axis), writer,
-                          view) for name in slots
+      name:
+          handles.write(view.nodes[name],
+                        handles.split(view.nodes[name], sizes, axis), writer,
+                        view) for name in slots
   }
   done = updates.write(view.nodes['change'], split,
                        values.Values(view, writer, split))
@@ -32,20 +33,20 @@ def _made(change, axis=0, slots=('words', 'slot')):
 
 
 def _dense(words, slot):
-  tf.raw_ops.ResourceApplyAdagrad(var=words, accum=slot, lr=.1,
-                                  grad=tf.ones((7, 2)), name='change')
+  tf.raw_ops.ResourceApplyAdagrad(var=words, accum=slot, lr=.1, grad=tf.ones(
+      (7, 2)), name='change')
 
 
 def _sparse(words, slot):
   tf.raw_ops.ResourceSparseApplyAdagrad(var=words, accum=slot, lr=.1,
-                                        grad=tf.ones((3, 2)),
-                                        indices=[0, 6, 0], name='change')
+                                        grad=tf.ones((3, 2)), indices=[0, 6, 0],
+                                        name='change')
 
 
 def _by_position(words, slot):
   del slot
-  tf.raw_ops.ResourceScatterNdUpdate(ref=words, indices=[[0]],
-                                     updates=tf.ones((1, 2)), name='change')
+  tf.raw_ops.ResourceScatterNdUpdate(ref=words, indices=[[0]], updates=tf.ones(
+      (1, 2)), name='change')
 
 
 @pytest.mark.parametrize('change', [_dense, _sparse])
@@ -56,9 +57,10 @@ def test_each_part_is_changed_with_its_slot(change):
     assert list(nodes[name].input[:2]) == [f'words/part_{i}', f'slot/part_{i}']
 
 
-@pytest.mark.parametrize('change, axis, slots', [
-    (_by_position, 0, ('words', 'slot')), (_sparse, 1, ('words', 'slot')),
-    (_dense, 0, ('words',))
-], ids=['by position', 'rows of columns', 'a whole slot'])
+@pytest.mark.parametrize('change, axis, slots',
+                         [(_by_position, 0, ('words', 'slot')),
+                          (_sparse, 1, ('words', 'slot')),
+                          (_dense, 0, ('words',))],
+                         ids=['by position', 'rows of columns', 'a whole slot'])
 def test_what_no_part_can_do_alone_is_left_alone(change, axis, slots):
   assert _made(change, axis, slots)[0] == ()

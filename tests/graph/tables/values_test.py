@@ -58,14 +58,15 @@ def _check(make, axis, method):
 
 
 @pytest.mark.parametrize('axis', [0, 1])
-@pytest.mark.parametrize('make', [
-    lambda t: tf.tanh(t, 'y'), lambda t: tf.add(t, 2., 'y'),
-    lambda t: tf.subtract(_OTHER, t, 'y'),
-    lambda t: tf.multiply(t, _OTHER[:1], 'y'),
-    lambda t: tf.multiply(t, _OTHER[:, :1], 'y'),
-    lambda t: tf.raw_ops.Transpose(x=t, perm=[1, 0], name='y'),
-    lambda t: tf.cast(t, tf.float64, 'y')
-], ids=['tanh', 'scalar', 'other', 'row', 'column', 'transpose', 'cast'])
+@pytest.mark.parametrize(
+    'make', [
+        lambda t: tf.tanh(t, 'y'), lambda t: tf.add(t, 2., 'y'),
+        lambda t: tf.subtract(_OTHER, t, 'y'),
+        lambda t: tf.multiply(t, _OTHER[:1], 'y'),
+        lambda t: tf.multiply(t, _OTHER[:, :1], 'y'),
+        lambda t: tf.raw_ops.Transpose(x=t, perm=[1, 0], name='y'),
+        lambda t: tf.cast(t, tf.float64, 'y')
+    ], ids=['tanh', 'scalar', 'other', 'row', 'column', 'transpose', 'cast'])
 def test_parts_are_computed_of_parts(make, axis):
   _check(make, axis, 'hand_on')
 
@@ -90,9 +91,10 @@ def test_losses_are_summed():
   _check(lambda t: tf.nn.l2_loss(t, name='y'), 0, 'sum_up')
 
 
-@pytest.mark.parametrize('make', [
-    lambda t: tf.cumsum(t, name='y'), lambda t: tf.reshape(t, (28,), 'y')
-], ids=['cumsum', 'reshape'])
+@pytest.mark.parametrize(
+    'make',
+    [lambda t: tf.cumsum(t, name='y'), lambda t: tf.reshape(t, (28,), 'y')],
+    ids=['cumsum', 'reshape'])
 def test_ops_that_no_rule_knows_are_left_to_the_whole(make):
   values, view, _ = _values(make)
   assert not values.hand_on(view.nodes['y'])
@@ -110,8 +112,8 @@ def test_a_gradient_that_is_made_dense_is_summed_by_part():
 
 
 def test_what_cannot_be_computed_in_parts_is_cut():
-  values, view, expected = _values(lambda t: tf.cumsum(t + 0. * _OTHER,
-                                                       name='y'))
+  values, view, expected = _values(
+      lambda t: tf.cumsum(t + 0. * _OTHER, name='y'))
   names = values.parts_of('out', parts.Split((), 0, (4, 3), (7, 4), _FLOAT))
   assert names and values.whole('table') == 'table'
   assert 'y' not in values.split and expected.shape == (7, 4)
