@@ -1,4 +1,4 @@
-"""`gdp_grappler.split_tables`: tables in parts, wherever a program wants them."""
+"""`gdp_grappler.split_tables`: tables in parts, where a program wants them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class split_tables(contextlib.AbstractContextManager[Any]):
   For an embedding, or a last layer, that no device can hold: parts are
   variables like others, with their own gradients and slots, and may be placed
   anywhere. `Embedding` and `ReversibleEmbedding` are split by rows, `Dense` by
-  units, in Keras 3 on TensorFlow and in tf_keras. Weights are saved, loaded and
-  got as whole ones; so is what optimizers keep. Works with the option off, too.
+  units, in Keras 3 on TensorFlow. Weights are saved, loaded and got as whole
+  ones; so is what optimizers keep. Works with the option off, too.
 
     with gdp_grappler.split_tables({'words': 4}):
       words = keras.layers.Embedding(50_000_000, 128, name='words')

@@ -34,11 +34,11 @@ def test_a_table_that_fits_no_card_is_made_in_parts(monkeypatch, lines):
   assert len(lines) == 1
 
 
-@pytest.mark.parametrize('option, rooms', [
-    (None, (1, 1)), ({'split_tables': 'off'}, (1, 1)),
-    (True, (_NEEDS, 1)), (True, (1,)), (True, ()),
-    ({'split_tables': {'head': 2}}, (1, 1))
-], ids=['off', 'no tables', 'fits', 'one device', 'unknown', 'another'])
+@pytest.mark.parametrize(
+    'option, rooms', [(None, (1, 1)), ({'split_tables': 'off'}, (1, 1)),
+                      (True, (_NEEDS, 1)), (True, (1,)), (True, ()),
+                      ({'split_tables': {'head': 2}}, (1, 1))],
+    ids=['off', 'no tables', 'fits', 'one device', 'unknown', 'another'])
 def test_others_are_whole_without_a_word(option, rooms, monkeypatch, lines):
   assert _parts(monkeypatch, option, rooms) < 2
   assert not lines
