@@ -50,14 +50,12 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   """Decides on the device of every op of a step.
 
     plan = gdp_grappler.place(model, '2xP100')
-    plan.show()
     plan.save('plan.json')
 
   Args:
     graph: A Keras model: its training step if it is compiled, else its forward
-      pass; a `tf.function`; a `tf.Graph`; or whatever `gdp place` takes as its
-      graph: a file or folder, module:function, keras_applications:NAME or the
-      name of a workload.
+      pass; a `tf.function`; a `tf.Graph`; or whatever `gdp place` takes: a file
+      or folder, module:function, keras_applications:NAME, a workload's name.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
@@ -76,15 +74,13 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
-    split_tables: Which tables of a file or a function are in parts: 'auto',
-      those that no device can hold; 'off'; or layers with numbers of parts,
-      as {'words': 4}.
+    split_tables: Tables of a file or a function that are in parts: 'auto' for
+      those that no device can hold, 'off', or layers, as {'words': 4}.
     tell: Hears one line for everything that was assumed.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
-    InfeasiblePlacementError: the cluster cannot hold it, or a plan breaks its
-      rules.
+    InfeasiblePlacementError: the cluster cannot hold it, or a plan is illegal.
     GdpError: an unknown name, or a file that cannot be used.
   """
   _check_choice(placer, policy, plan, order)

@@ -142,7 +142,8 @@ def joined(variables: Iterable[Any]) -> list[Any]:
   what an optimizer keeps for it, would have been.
   """
   parts: dict[tuple[int, str], dict[int, Any]] = {}
-  places: dict[int | tuple[int, str], Any] = {}
+  # By id, or by what the parts are of.
+  places: dict[Any, Any] = {}
   for variable in variables:
     part = part_of(variable)
     if part is None:

@@ -43,8 +43,8 @@ def _step():
     tf.compat.v1.train.AdagradOptimizer(.1).minimize(loss, name='train')
     tf.group(tf.compat.v1.global_variables_initializer(), name='init')
   return step_lib.of_source(
-      source_graph.SourceGraph('g', graph.as_graph_def(),
-                               fetches=('train',)), _cluster(10**9))
+      source_graph.SourceGraph('g', graph.as_graph_def(), fetches=('train',)),
+      _cluster(10**9))
 
 
 def _cluster(size):
@@ -114,5 +114,5 @@ def test_a_model_is_traced_with_parts(module):
 def test_a_model_that_cannot_be_split_is_as_it_was_and_told(module):
   step, lines, _ = _read(f'{module}:bounded', 2 * _TABLE_BYTES)
   assert not step.source.tables
-  assert any('No table was split' in line and 'MaxNorm' in line
-             for line in lines)
+  assert any(
+      'No table was split' in line and 'MaxNorm' in line for line in lines)

@@ -72,10 +72,9 @@ def test_an_embedding_trains_to_the_same_bits(optimizer):
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize('make, inputs, targets', [
-    (_dense, np.ones((8, 5)) * np.arange(8)[:, None] / 9, np.arange(8)),
-    (Tied, _IDS, _IDS)
-], ids=['dense', 'tied'])
+@pytest.mark.parametrize('make, inputs, targets', [(_dense, np.ones(
+    (8, 5)) * np.arange(8)[:, None] / 9, np.arange(8)), (Tied, _IDS, _IDS)],
+                         ids=['dense', 'tied'])
 def test_products_are_the_same_but_for_rounding(make, inputs, targets):
   found = []
   for parts in (0, 4):
@@ -86,13 +85,15 @@ def test_products_are_the_same_but_for_rounding(make, inputs, targets):
       return model
 
     model = _made(build, parts)
-    model.compile('adam', keras.losses.SparseCategoricalCrossentropy(
-        from_logits=make is Tied))
+    model.compile(
+        'adam',
+        keras.losses.SparseCategoricalCrossentropy(from_logits=make is Tied))
     history = model.fit(inputs, targets, batch_size=4, epochs=2, verbose=0,
                         shuffle=False)
     found.append((history.history['loss'], model.get_weights()))
-    assert any(isinstance(w, table_lib.Table)
-               for w in table_lib.joined(model.weights)) == bool(parts)
+    assert any(
+        isinstance(w, table_lib.Table)
+        for w in table_lib.joined(model.weights)) == bool(parts)
   np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
   for one, other in zip(found[0][1], found[1][1], strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
@@ -109,8 +110,10 @@ def test_gradients_of_parts_have_their_rows_alone():
 
 
 @pytest.mark.parametrize('ids', [
-    tf.ragged.constant([[1, 2], [30]]), tf.sparse.from_dense([[1, 0, 30]]),
-    np.array([[-1, 3]]), np.array([[1., 30.]])
+    tf.ragged.constant([[1, 2], [30]]),
+    tf.sparse.from_dense([[1, 0, 30]]),
+    np.array([[-1, 3]]),
+    np.array([[1., 30.]])
 ], ids=['ragged', 'sparse', 'negative', 'float'])
 def test_all_kinds_of_numbers_are_looked_up(ids):
   whole, parts = [
@@ -147,9 +150,11 @@ def test_what_looks_at_the_whole_is_not_split(how):
 
 def test_what_sums_up_is_split():
   losses = [
-      sum(_made(lambda: _embedding(embeddings_regularizer='l2',
-                                   embeddings_constraint='non_neg'),
-                count).losses) for count in (0, 2)
+      sum(
+          _made(
+              lambda: _embedding(embeddings_regularizer='l2',
+                                 embeddings_constraint='non_neg'),
+              count).losses) for count in (0, 2)
   ]
   np.testing.assert_allclose(*losses, rtol=1e-6)
 

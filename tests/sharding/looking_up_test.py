@@ -16,8 +16,8 @@ def _parts():
 @pytest.mark.parametrize('ids', [[0, 9, 4, 4], [[3, 8], [7, 0]], [], 5])
 def test_rows_are_those_of_the_whole(ids, dtype):
   ids = tf.constant(ids, dtype)
-  np.testing.assert_array_equal(
-      looking_up.rows(_parts(), 4, ids), tf.gather(_TABLE, ids))
+  np.testing.assert_array_equal(looking_up.rows(_parts(), 4, ids),
+                                tf.gather(_TABLE, ids))
 
 
 def test_each_part_has_a_gradient_of_its_own_rows():
@@ -40,6 +40,7 @@ def test_a_number_out_of_range_is_an_error_as_in_the_whole(ids):
 
 
 def test_the_number_of_rows_is_known_where_that_of_ids_is():
+
   @tf.function
   def shape(ids):
     return tf.zeros(looking_up.rows(_parts_of_graph, 4, ids).shape)
