@@ -39,6 +39,7 @@ _PUBLIC = {
     'report': 'gdp_grappler.api.reporting',
     'simulate': 'gdp_grappler.api.placing',
     'split': 'gdp_grappler.plugin.splitting',
+    'split_tables': 'gdp_grappler.sharding.scope',
     'verify': 'gdp_grappler.api.verifying',
     'without_weights': 'gdp_grappler.graph.sources.without_weights',
 }

@@ -11,7 +11,6 @@ import sys
 
 import numpy as np
 
-from gdp_grappler import digests
 from gdp_grappler import environment
 from gdp_grappler import extras
 from gdp_grappler.api import graph_defs
@@ -309,22 +308,12 @@ class PlacedStep:
       folder = environment.cache_folder() / 'plans'
       folder.mkdir(parents=True, exist_ok=True)
       # The pass knows a plan by its name.
-      path = folder / f'{self.graph.fingerprint}-{self._digest}.json'
+      digest = plan_lib.digest(self.graph, self.placement)
+      path = folder / f'{self.graph.fingerprint}-{digest}.json'
     plan_lib.save(os.fspath(path), self.graph, self.placement, self._who)
     tf.config.optimizer.set_experimental_options(
         {switch.NAME: {'plan': os.fspath(path)}})
     return os.fspath(path)
-
-  @property
-  def _digest(self) -> str:
-    """Differs where a plan file would."""
-    priorities = self.placement.priorities
-    return digests.of({
-        'graph': self.graph.name,
-        'cluster': self.placement.cluster.to_json(),
-        'devices': self.placement.devices.tolist(),
-        'priorities': None if priorities is None else priorities.tolist(),
-    })
 
   def write_trace(self, path: str | os.PathLike[str],
                   order: str | None = None) -> None:

@@ -31,6 +31,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.sharding import choice
 
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
@@ -48,8 +49,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
-          pins: str = assumptions.PINS_KEPT, data: Any = None,
-          verbose: bool | str = telling.AUTO,
+          pins: str = assumptions.PINS_KEPT, data: Any = None, split_tables: str
+          | Mapping[str, int] = choice.AUTO, verbose: bool | str = telling.AUTO,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -81,6 +82,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       that two idle cores price in that time.
     data: One batch for a model that does not know its inputs: what `fit` takes,
       of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
+    split_tables: Tables of a file or a function that are in parts: 'auto' for
+      those that no device can hold, 'off', or layers, as {'words': 4}.
     verbose: Whether to show progress and what was assumed; 'auto' shows
       progress on a terminal or in a notebook.
     tell: Hears what was assumed, a line each, in place of standard error.
@@ -94,7 +97,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)  # Some have to be before TensorFlow.
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data)
+                           may_round, pins, data, split_tables)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
@@ -192,6 +195,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
               trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
               profile: str = '', signature: Sequence[Any] | None = None,
               may_round: bool = False, data: Any = None,
+              split_tables: str | Mapping[str, int] = choice.AUTO,
               verbose: bool | str = telling.AUTO,
               tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
@@ -208,6 +212,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     signature: As of `place`.
     may_round: As of `place`.
     data: As of `place`.
+    split_tables: As of `place`.
     verbose: As of `place`.
     tell: As of `place`.
 
@@ -222,7 +227,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                         may_round, data=data))
+                         may_round, data=data, split_tables=split_tables))
     return of_plan(subject, plan)
 
 

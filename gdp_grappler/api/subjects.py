@@ -18,6 +18,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
+from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
   # It needs TensorFlow, which a graph with costs of its own does not.
@@ -40,6 +41,7 @@ class Reading:
     may_round: Whether ops may go where they compute other numbers.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     data: One batch of a Keras model, as of `batch_specs.of`.
+    split_tables: Which tables are in parts, as of `place`.
 
   Raises:
     GdpError: a size or a count is no whole number, or too small, or there is
@@ -54,6 +56,7 @@ class Reading:
   may_round: bool = False
   pins: str = assumptions.PINS_KEPT
   data: Any = None
+  split_tables: Any = choice.AUTO
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -71,7 +74,8 @@ class Reading:
     return request_lib.Request(
         graph, self.batch_size, self.trip_count, self.profile, self.may_round,
         self.pins,
-        self.signature or '' if isinstance(self.signature, str) else '')
+        self.signature or '' if isinstance(self.signature, str) else '',
+        split_tables=choice.checked(self.split_tables))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,13 +175,15 @@ def read(
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
-    how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins)
+    how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins,
+                              split_tables=graph.split_tables)
     step = reading.read(graph, where, how.tell)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
 
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
+  _refuse_to_split(how)
   from gdp_grappler.api import models
   if isinstance(how.signature, str):
     raise errors.GdpError(
@@ -196,6 +202,15 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
                         reading.prepared(rest[0], request, step.cluster),
                         step.cluster, batch_size=how.batch_size,
                         trip_count=how.trip_count, may_round=how.may_round))
+
+
+def _refuse_to_split(how: Reading) -> None:
+  """Raises an error for tables of what is in memory, which are there."""
+  if not isinstance(choice.checked(how.split_tables), str):
+    raise errors.GdpError(
+        'split_tables names tables of a model that is made already. Make it '
+        'under gdp_grappler.split_tables(...), or give a file or '
+        'module:function.')
 
 
 def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:

@@ -72,6 +72,17 @@ class Plan:
   placed_by: str = ''
 
 
+def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
+  """Hex digits that differ where a plan file would."""
+  priorities = placement.priorities
+  return digests.of({
+      'graph': graph.name,
+      'cluster': placement.cluster.to_json(),
+      'devices': placement.devices.tolist(),
+      'priorities': None if priorities is None else priorities.tolist(),
+  })
+
+
 def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
          placed_by: str = '') -> None:
   """Writes a plan; a file that was there stays whole until the new one is.

@@ -16,6 +16,7 @@ _MOST_NAMED = 3
 # From this share of what plans may use on, a user should know of it.
 _NEARLY_FULL = .9
 _GB, _MB = 1e9, 1e6
+_HOST = 'CPU'
 
 
 def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
@@ -110,6 +111,24 @@ def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
   return f'it nearly fills memories: {", ".join(full)}' if full else ''
 
 
+def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
+  """What plans may use of each card; of each memory where there is no card.
+
+  Args:
+    cluster: P memories.
+
+  Returns:
+    At most [P].
+  """
+  cards = {
+      pool for device, pool in zip(cluster.devices, cluster.memory_pools)
+      if device.type != _HOST
+  }
+  return tuple(
+      int(room) for pool, room in enumerate(cluster.pool_bytes)
+      if pool in cards or not cards)
+
+
 def size(count: float) -> str:
   """'16.3 GB', or '12 MB' below one."""
   if count >= _GB:
@@ -121,8 +140,8 @@ def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
               why: str) -> str:
   way_out = constraints.way_out_of_memory(graph, cluster)
   return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
-          'One tensor is never cut. What would help: more or larger devices, a '
-          'smaller batch, or an optimizer with fewer slots' +
+          'Only tables are cut (split_tables). What would help: more or larger '
+          'devices, a smaller batch, or an optimizer with fewer slots' +
           (f'; or: {way_out}.' if way_out else '.'))
 
 

@@ -37,6 +37,7 @@ class SourceGraph:
     fetches: Names of nodes whose value, or execution, the caller wants.
     devices: Full names of the devices the graph may use; empty if unknown.
     fingerprint: By which a later run will know it again; '' if it will not.
+    tables: Names of tables that were split, with the number of their parts.
   """
 
   name: str
@@ -45,6 +46,7 @@ class SourceGraph:
   fetches: tuple[str, ...] = ()
   devices: tuple[str, ...] = ()
   fingerprint: str = ''
+  tables: tuple[tuple[str, int], ...] = ()
 
   @functools.cached_property
   def op_types(self) -> list[str]:

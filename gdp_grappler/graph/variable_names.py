@@ -8,12 +8,14 @@ wherever it is written.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler.graph import op_kinds
 
@@ -21,6 +23,8 @@ from gdp_grappler.graph import op_kinds
 _ATTRIBUTE = '_gdp_variable'
 # The ends of readers' names that say nothing of their layer.
 _NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
+_NUMBER = re.compile(r'_\d+$')
+_GUESS = re.compile(r'(/|_)variable(/slot_\d+)?$')
 # What names of ops begin with where functions were inlined, and in gradients.
 _BEFORE = re.compile(
     r'^((Stateful)?PartitionedCall(_\d+)?/|gradient_tape(_\d+)?/)*')
@@ -57,14 +61,25 @@ def of(node: node_def_pb2.NodeDef) -> str:
   return '' if name == node.name else name
 
 
+def is_guess(name: str) -> bool:
+  """Whether `guessed` made up a name."""
+  return _GUESS.search(name) is not None
+
+
+@functools.cache
+def names_an_op(part: str) -> bool:
+  """Whether a part of a name is an op's and no scope, such as 'BiasAdd_1'."""
+  return op_def_registry.get(_NUMBER.sub('', part)) is not None
+
+
 def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
             groups: np.ndarray) -> dict[int, str]:
   """What to call variables whose names nobody has written down.
 
   A file may have them as 'unknown_5' alone. Such a variable is called after
-  what reads it: 'net/dense/MatMul/variable'. In a group, slots are those that
+  what reads it: 'net/dense/MatMul_variable'. In a group, slots are those that
   are read nowhere but where all of the group are, in the optimizer; they are
-  called after their variable: 'net/dense/MatMul/variable/slot_1'.
+  called after their variable: 'net/dense/MatMul_variable/slot_1'.
 
   Args:
     nodes: [N].
@@ -107,13 +122,22 @@ def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
 
 
 def _called(readers: Sequence[str]) -> str:
-  """What to call a variable that ops of these names read; '' if none does."""
+  """What to call a variable that ops of these names read; '' if none does.
+
+  It is in the scope of the layer: an op that reads it is no scope of its own.
+  Whether the last part of a name is an op's shows in TensorFlow's registry, as
+  Grappler may have fused the op with another one.
+
+  Args:
+    readers: The likeliest first.
+  """
   if not readers:
     return ''
   path = readers[0].split('/')
   while len(path) > 1 and _NO_LAYER.fullmatch(path[-1]):
     path.pop()
-  return '/'.join((*path, 'variable'))
+  return '/'.join(path) + ('_variable'
+                           if names_an_op(path[-1]) else '/variable')
 
 
 def _scope(name: str) -> str:

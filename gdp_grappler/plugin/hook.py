@@ -195,9 +195,11 @@ def _watch_variables() -> None:
 
 def _wrap_keras() -> None:
   from gdp_grappler.plugin.fitting import making
+  from gdp_grappler.plugin.fitting import tables
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
   making.install()
+  tables.install()
 
 
 def _has_no_choice(context: Any) -> bool:

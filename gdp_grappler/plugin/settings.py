@@ -81,6 +81,10 @@ class Settings:
     repeatable: No clock ends a search: `time_budget_s` says how many placements
       are priced, and the same seed gives the same plan on every run. A `fit`
       may still drop the plan after it has timed steps (`guard`).
+    split_tables: Which tables of layers are made as several variables, so that
+      each may be elsewhere: 'auto', those that no card has room for; 'off';
+      or names of layers with numbers of parts, as {'words': 4}. Looked at when
+      a layer is built.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -107,6 +111,7 @@ class Settings:
   split: int | str | None = None
   max_memory: tuple[tuple[str, int], ...] | None = None
   repeatable: bool = False
+  split_tables: str | tuple[tuple[str, int], ...] = 'auto'
   cache: bool = True
 
   @property
@@ -135,7 +140,7 @@ class Settings:
 def from_json(text: str) -> Settings:
   """Reads what `Settings.to_json` wrote."""
   fields = json.loads(text)
-  for key in ('plan', 'max_memory'):
+  for key in ('plan', 'max_memory', 'split_tables'):
     if isinstance(fields[key], list):
       fields[key] = tuple(map(tuple, fields[key]))
   return Settings(**fields)
@@ -313,6 +318,15 @@ def _split(key: str, value: Any) -> int | str | None:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 
 
+def _split_tables(key: str, value: Any) -> str | tuple[tuple[str, int], ...]:
+  # Imported when needed, as placers are.
+  from gdp_grappler.sharding import choice
+  try:
+    return choice.checked(value)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+
+
 def _seconds(key: str, value: Any) -> float:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 < value <= _LONGEST_S):
@@ -344,6 +358,7 @@ _CHECKS = {
     'split': _split,
     'max_memory': _max_memory,
     'repeatable': _switch,
+    'split_tables': _split_tables,
     'cache': _switch,
 }
 

@@ -35,6 +35,9 @@ SHAPE = ('shape of an input of a SavedModel, such as input=32,224,224,3; once '
          'for each input')
 PINS = ('keep: what the graph asks for by tf.device stays there, where the '
         'cluster has such a device; ignore: it may go elsewhere')
+SPLIT_TABLES = ('which tables, such as embeddings, are in parts, so that each '
+                'part may be elsewhere: auto, those that no device can hold; '
+                'off; or layers with numbers of parts, words=4,head=2')
 SEED = 'the same seed gives the same result'
 
 

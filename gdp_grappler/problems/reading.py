@@ -24,6 +24,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import request as request_lib
+from gdp_grappler.problems import tables
 
 if TYPE_CHECKING:
   # They need TensorFlow, which a graph with costs of its own does not.
@@ -85,8 +86,13 @@ def read(request: request_lib.Request, where: Where,
     graph, costs = request.given
     step = step_lib.Step(graph, cluster, None, costs)
     return step.that_may_round() if request.may_round else step
-  found = source(request, tell, architectures.of(cluster))
+  architecture = architectures.of(cluster)
+  found = source(request, tell, architecture)
   step = of_source(found, request, cluster, where, tell)
+  split = tables.split(step, request.split_tables,
+                       _tracing(request, tell, architecture), tell)
+  if split is not None:
+    step = of_source(split, request, cluster, where, _silent)
   return dataclasses.replace(step, expert=_expert(request))
 
 
@@ -189,10 +195,21 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:
     return step
-  return step_lib.of_source(prepared(unpruned, request, step.cluster, _silent),
-                            step.cluster, batch_size=request.batch_size,
-                            trip_count=request.trip_count,
-                            may_round=request.may_round)
+  return step_lib.of_source(
+      tables.like(prepared(unpruned, request, step.cluster, _silent),
+                  step), step.cluster, batch_size=request.batch_size,
+      trip_count=request.trip_count, may_round=request.may_round)
+
+
+def _tracing(request: request_lib.Request, tell: Tell,
+             architecture: str) -> tables.Trace | None:
+  """Has a graph traced with tables in parts; None if it is not traced."""
+  from gdp_grappler.graph.sources import sources
+  if workload(request) is not None or not sources.is_traced(request.origin):
+    return None
+  return lambda layers: sources.read(request.origin, batch_size=request.
+                                     batch_size, architecture=architecture, tell
+                                     =tell, tables=layers)
 
 
 def _silent(_: str) -> None:

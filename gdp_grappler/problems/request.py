@@ -11,6 +11,7 @@ from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import origin as origin_lib
+from gdp_grappler.sharding import choice
 
 
 def refuse_profile(profile: str) -> None:
@@ -39,6 +40,8 @@ class Request:
     pins: Of `assumptions.PINS`, for devices that the graph asks for.
     signature: Of a SavedModel; '' for 'serving_default' or the only one.
     shapes: Of inputs of a SavedModel that leave theirs open, by name.
+    split_tables: Which tables are in parts: 'auto' for those that no device of
+      the cluster can hold, 'off', or names with numbers of parts.
   """
 
   graph: str
@@ -49,6 +52,7 @@ class Request:
   pins: str = assumptions.PINS_KEPT
   signature: str = ''
   shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+  split_tables: choice.Choice = choice.AUTO
 
   def typed(self) -> str:
     """What to type after `gdp COMMAND` for the same."""
@@ -67,6 +71,8 @@ class Request:
       given.append(f'--signature={self.signature}')
     for name, sizes in self.shapes:
       given.append(f'--shape={name}={",".join(map(str, sizes))}')
+    if self.split_tables != choice.AUTO:
+      given.append(f'--split_tables={choice.text(self.split_tables)}')
     return shlex.join(given)
 
   @functools.cached_property

@@ -38,7 +38,7 @@ def test_one_thing_that_no_memory_holds():
                              _cluster(1, 11 * 10**9, 5 * 10**9))
   assert '4.0 GB, with its slots 12.0 GB must be in one memory' in said
   assert 'the largest that it may be in has 11.0 GB' in said
-  assert 'never cut' in said and 'smaller batch' in said
+  assert 'Only tables are cut' in said and 'smaller batch' in said
 
 
 def test_all_together_are_too_large():
@@ -46,6 +46,11 @@ def test_all_together_are_too_large():
                              _cluster(10**9, 10**7, 10**7))
   assert 'hold 30 MB for good, and GPU:0 + GPU:1' in said
   assert 'have 20 MB' in said and said.count('6 MB') == 3
+
+
+def test_rooms_are_those_of_cards_or_of_all_without_cards():
+  assert shortage.rooms_bytes(_cluster(9, 5, 4)) == (5, 4)
+  assert shortage.rooms_bytes(_cluster(9)) == (9,)
 
 
 @pytest.mark.parametrize('seed', range(30))

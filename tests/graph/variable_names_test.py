@@ -30,7 +30,7 @@ def test_variables_without_names_are_called_after_what_reads_them():
   graph = _read('dense_train_step.pb')
   found = dict(zip(graph.names, graph.variables))
   assert found['unknown'] == 'sequential_1/dense_1/variable'
-  assert found['unknown_3'] == 'sequential_1/dense_1_2/BiasAdd/variable'
+  assert found['unknown_3'] == 'sequential_1/dense_1_2/BiasAdd_variable'
   # Adam has two slots for each.
   assert sorted(name for name in graph.variables
                 if name.startswith('sequential_1/dense_1/variable')) == [
@@ -52,7 +52,7 @@ def test_a_group_is_called_after_the_kernel_and_not_after_a_slot():
 
 def test_variables_of_a_loop_keep_apart():
   found = set(_read('lstm_train_step.pb').variables)
-  assert 'embedding_1/GatherV2/variable/slot_2' in found
+  assert 'embedding_1/GatherV2_variable/slot_2' in found
   assert 'lstm/while/variable' in found
 
 

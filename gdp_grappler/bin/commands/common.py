@@ -15,6 +15,7 @@ from gdp_grappler import quiet
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import tables
+from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
   # Imported where they are used: a command says its first line before.
@@ -54,6 +55,8 @@ def add_priced_graph(parser: argparse.ArgumentParser,
   parser.add_argument('--pins', choices=assumptions.PINS,
                       default=assumptions.PINS_KEPT,
                       help=f'{help_texts.PINS} (default %(default)s)')
+  parser.add_argument('--split_tables', default=choice.AUTO,
+                      metavar='TABLE=PARTS,...', help=help_texts.SPLIT_TABLES)
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +132,8 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile,
                              arguments.may_round, arguments.pins,
-                             arguments.signature, tuple(arguments.shape))
+                             arguments.signature, tuple(arguments.shape),
+                             choice.parse(arguments.split_tables))
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:

@@ -105,11 +105,12 @@ def run(arguments: argparse.Namespace) -> int:
                    f'{arguments.output}')
   common.warn_of(placed.warnings)
   if as_plan and not arguments.quiet:
-    common.say(_next_steps(request, arguments.output))
+    common.say(_next_steps(request, arguments.output, placed))
   return 0
 
 
-def _next_steps(request: request_lib.Request, plan: str) -> str:
+def _next_steps(request: request_lib.Request, plan: str,
+                placed: placed_step.PlacedStep) -> str:
   """What a user may want to do with a plan."""
   graph = request.typed()
   option = f'--plan={shlex.quote(plan)}'
@@ -120,9 +121,16 @@ def _next_steps(request: request_lib.Request, plan: str) -> str:
   from gdp_grappler.problems import reading
   # Nobody's program trains a workload of ours.
   if request.given is None and reading.workload(request) is None:
-    setting = shlex.quote(json.dumps({'plan': plan}))
+    setting = shlex.quote(json.dumps({'plan': plan, **_split(placed)}))
     lines.append(f'  {environment.PLACEMENT}={setting} python YOUR_PROGRAM.py')
   return '\n'.join([*lines, 'All words: gdp glossary.'])
+
+
+def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
+  """What a program has to say for its tables to be as in the plan."""
+  source = placed.step.source
+  found = {} if source is None else dict(source.tables)
+  return {'split_tables': found} if found else {}
 
 
 def _line(placed: placed_step.PlacedStep) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from absl import logging
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -55,7 +55,7 @@ def read(
     origin: origin_lib.Origin, *, name: str | None = None,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     signature: str | None = None, shapes: input_shapes.Shapes = (),
-    architecture: str = '',
+    architecture: str = '', tables: Mapping[str, int] | None = None,
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
@@ -69,6 +69,8 @@ def read(
     shapes: Of inputs of a SavedModel, by name.
     architecture: Of the cards that the graph is for, as of `architectures.of`;
       '' for CPUs. What is traced is traced for them.
+    tables: Of what is traced: names of layers whose tables are in parts, with
+      the number of these.
     tell: Hears one line for everything that was assumed, such as a loss for a
       model that was not compiled.
 
@@ -86,9 +88,11 @@ def read(
   if content is None:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
-    return tracing.trace(kind, path, label, batch_size, tell, architecture)
+    return tracing.trace(kind, path, label, batch_size, tell, architecture,
+                         tables)
   if content.kind == 'keras':
-    return tracing.trace('keras', path, label, batch_size, tell, architecture)
+    return tracing.trace('keras', path, label, batch_size, tell, architecture,
+                         tables)
   if content.kind == 'saved_model':
     return asked.of_file(
         saved_models.read(content.message, path, label, batch_size, signature,
@@ -108,6 +112,16 @@ def _content(origin: origin_lib.Origin,
     origin = _in_directory(origin.path, tell)
   _refuse_given(origin)
   return graph_files.read(origin)
+
+
+def is_traced(origin: origin_lib.Origin) -> bool:
+  """Whether it is a Keras model, which is made anew to be read.
+
+  Raises:
+    InvalidGraphError: there is no graph.
+  """
+  return origin.names_function or (not origin.path.is_dir() and
+                                   graph_files.read(origin).kind == 'keras')
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:

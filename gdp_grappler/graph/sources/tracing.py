@@ -7,7 +7,7 @@ a user's module is for the user to say).
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -29,8 +29,8 @@ _ENVIRONMENT = {
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          tell: Callable[[str], None],
-          architecture: str = '') -> source_graph.SourceGraph:
+          tell: Callable[[str], None], architecture: str = '',
+          tables: Mapping[str, int] | None = None) -> source_graph.SourceGraph:
   """Has a worker trace something and reads what it captured.
 
   Args:
@@ -40,12 +40,14 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     batch_size: For unknown first dimensions.
     tell: Hears one line for everything that was assumed.
     architecture: Of the cards that the graph is for, as of `architectures.of`.
+    tables: Layers whose tables are in parts, with the number of these.
 
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
   """
   # All cards of a generation have the same graph.
-  asked = kind, path, name, batch_size, gpu_rewrites.generation(architecture)
+  asked = kind, path, name, batch_size, gpu_rewrites.generation(
+      architecture), tuple(sorted((tables or {}).items()))
   kept = trace_cache.place(asked, launching.environment(_ENVIRONMENT))
   answer = trace_cache.find(kept, path, tell)
   if answer is None:

@@ -8,6 +8,7 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -15,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -30,12 +31,14 @@ from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import opened_files
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
+from gdp_grappler.sharding import scope
 
 _LONGEST = 400  # Characters of an error of somebody else's.
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          architecture: str = '') -> dict[str, Any]:
+          architecture: str = '',
+          tables: Mapping[str, int] | None = None) -> dict[str, Any]:
   """The graph as a custom Grappler pass receives it.
 
   Args:
@@ -44,6 +47,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     name: What to call the graph.
     batch_size: For unknown first dimensions.
     architecture: Of the cards that the graph is for; see `gpu_tracing`.
+    tables: Layers whose tables are in parts, with the number of these.
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
@@ -56,7 +60,10 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     sys.path.insert(0, os.getcwd())
   notes: list[str] = []
   try:
-    graph = _trace(kind, path, name, batch_size, architecture, notes.append)
+    with contextlib.ExitStack() as stack:
+      if tables:
+        stack.enter_context(scope.split_tables(tables))
+      graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None, files=watch.stamps(),
                 seconds=time.process_time() - begin_s)

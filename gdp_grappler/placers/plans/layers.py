@@ -21,6 +21,7 @@ import numpy as np
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
 from gdp_grappler.placers.plans import updates
@@ -97,7 +98,7 @@ class _Reader:
     self._late = _late(graph)
     self._variable_scopes = {
         part for label in (*graph.variables, *_names_of_variables(graph))
-        for part in label.split('/')[:-1]
+        if not variable_names.is_guess(label) for part in label.split('/')[:-1]
     }
 
   def read(self) -> Layer:
@@ -116,7 +117,10 @@ class _Reader:
     @functools.cache
     def outside_ops(path: _Path) -> _Path:
       """A path without the scopes that are those of an op."""
-      end = next((i for i in range(1, len(path)) if path[:i] in ops), len(path))
+      end = next(
+          (i for i in range(1, len(path))
+           if path[:i] in ops or variable_names.names_an_op(path[i - 1])),
+          len(path))
       return path[:min(end, len(path)) - 1]
 
     paths = [outside_ops(path) for path in whole]
@@ -138,7 +142,7 @@ class _Reader:
   def _bring_home(self, paths: list[_Path], serves: np.ndarray) -> None:
     """Gives variables, slots and updates the path of the layer they serve."""
     graph = self._graph
-    holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+    holds = graph.holds_variables
     homes: dict[int, _Path] = {}
     for op in graph.topological_order.tolist():
       group = int(graph.groups[op])

@@ -2,6 +2,7 @@ import functools
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import captures
@@ -168,3 +169,22 @@ def test_instances_are_of_the_class_itself():
   assert captures.instances(Special) == [special]
   del first
   assert captures.instances(Kind) == [second]
+
+
+def test_arguments_that_nobody_described_get_names_and_shapes():
+  """As in a graph that the placer could not place: variables took no memory."""
+  one = tf.Variable(tf.zeros([3, 2]), name='words')
+  traced = tf.function(lambda x: x + tf.reduce_sum(one))
+  traced(tf.constant(1.))
+  graph_def = graph_pb2.GraphDef()
+  for index in range(2):
+    node = graph_def.node.add(name=f'a{index}', op='_Arg')
+    node.attr['index'].i = index
+    node.attr['T'].type = (types_pb2.DT_FLOAT, types_pb2.DT_RESOURCE)[index]
+  captures.name_variables(graph_def,
+                          captures.concrete_functions(traced).values())
+  first, second = graph_def.node
+  assert not variable_names.is_marked(first)
+  assert variable_names.of(second) == 'words'
+  assert second.attr['_handle_shapes'].list.shape[0] == one.shape.as_proto()
+  assert list(second.attr['_handle_dtypes'].list.type) == [types_pb2.DT_FLOAT]

@@ -1,0 +1,120 @@
+"""Which variables of a graph are tables, and what is kept for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.tables import handles
+from gdp_grappler.graph.tables import rewriting
+from gdp_grappler.sharding import choice
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """A variable with rows, and what an optimizer keeps for it.
+
+  Attributes:
+    label: What users call it.
+    nodes: Its own, then those of slots of its shape.
+    shape: [rows, columns].
+    bytes: Of the variable.
+    needs_bytes: With its slots, and a gradient that has all rows.
+  """
+
+  label: str
+  nodes: tuple[str, ...]
+  shape: tuple[int, ...]
+  bytes: int
+  needs_bytes: int
+
+  @property
+  def axis(self) -> int:
+    """Along which it is cut, the longer one: of a last layer the columns."""
+    return int(np.argmax(self.shape))
+
+  @property
+  def layer(self) -> str:
+    """The layer that it is of, as Keras names variables; else its name."""
+    return self.label.split('/')[-2] if '/' in self.label else self.label
+
+
+def tables(source: source_graph.SourceGraph,
+           graph: op_graph.OpGraph) -> tuple[Table, ...]:
+  """All variables with two dimensions, but for those kept for others.
+
+  Args:
+    source: What the graph was read from.
+    graph: N ops.
+  """
+  nodes = {node.name: node for node in source.graph_def.node}
+  variables = {
+      op: handles.shape_of(nodes[graph.names[op]])
+      for op in np.flatnonzero(graph.param_bytes > 0).tolist()
+  }
+  result: list[Table] = []
+  slots: set[int] = set()
+  # Slots are named after their variable, with something added.
+  for op in sorted(variables, key=lambda op: (len(_label(graph, op)), op)):
+    if op in slots or len(variables[op]) != 2:
+      continue
+    own = [
+        other for other, shape in variables.items()
+        if other != op and shape == variables[op] and
+        _is_kept_for(_label(graph, other), _label(graph, op))
+    ]
+    slots.update(own)
+    size = int(graph.param_bytes[op])
+    result.append(
+        Table(_label(graph, op), tuple(graph.names[i] for i in (op, *own)),
+              variables[op], size,
+              size * (1 + len(own) + _is_computed(graph, size))))
+  return tuple(result)
+
+
+def _label(graph: op_graph.OpGraph, op: int) -> str:
+  return graph.variables[op] or graph.names[op]
+
+
+def _is_kept_for(slot: str, variable: str) -> bool:
+  """Whether a variable's name says that an optimizer keeps it for another."""
+  return variable in slot or variable.replace('/', '_') in slot
+
+
+def _is_computed(graph: op_graph.OpGraph, size_bytes: int) -> bool:
+  """Whether a step has tensors as large as a table, such as its gradient."""
+  large = graph.tensor_ops[graph.tensor_bytes >= size_bytes]
+  return any(graph.op_types[op] not in op_kinds.VARIABLE_VALUES
+             for op in large.tolist())
+
+
+def in_parts(source: source_graph.SourceGraph, found: Sequence[Table],
+             count: Callable[[Table], int]) -> source_graph.SourceGraph:
+  """A graph with tables in parts.
+
+  Args:
+    source: The graph.
+    found: Tables of it.
+    count: How many parts each gets.
+
+  Raises:
+    InvalidGraphError: a table is used in a way that wants the whole.
+  """
+  for table in found:
+    sizes = choice.sizes(table.shape[table.axis], count(table))
+    source = rewriting.in_parts(source, dict.fromkeys(table.nodes, sizes),
+                                table.axis)
+  names = tuple((table.label, count(table)) for table in found)
+  return dataclasses.replace(source, tables=names)
+
+
+def matches(pattern: str, table: Table) -> bool:
+  """Whether a user's name, or pattern, means a table: by layer or in full."""
+  return any(
+      fnmatch.fnmatchcase(name, pattern) for name in (table.layer, table.label))

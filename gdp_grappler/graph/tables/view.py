@@ -1,0 +1,99 @@
+"""A graph as it was, with shapes and types of its tensors."""
+
+from __future__ import annotations
+
+import collections
+from typing import Iterator
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import op_def_registry
+from tensorflow.python.framework import tensor_util
+
+from gdp_grappler.graph import node_table
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import op_properties
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.tables import parts
+
+# Stands for sizes that the graph leaves open: no table has just so many rows.
+_UNKNOWN = 7_919
+
+
+class View:
+  """Questions about the nodes of a graph and what they hand out."""
+
+  def __init__(self, source: source_graph.SourceGraph) -> None:
+    """Infers the shapes of all tensors.
+
+    Raises:
+      InvalidGraphError: shape inference rejects the graph.
+    """
+    table = node_table.NodeTable(source.name, source.graph_def)
+    self._properties = op_properties.estimate(table, _UNKNOWN)
+    self.nodes = {node.name: node for node in source.graph_def.node}
+    self._rows = {name: row for row, name in enumerate(self.nodes)}
+
+  def producer(self, tensor: str) -> tuple[node_def_pb2.NodeDef, int]:
+    """The node that hands out a tensor, and as which of its outputs."""
+    name, _, output = tensor.partition(':')
+    return self.nodes[name], int(output or 0)
+
+  def shape(self, tensor: str) -> tuple[int, ...] | None:
+    """Dimensions of a tensor; None if their number is unknown."""
+    node, output = self.producer(tensor)
+    return self._properties.shape(self._rows[node.name], output)
+
+  def dtype(self, tensor: str) -> parts.Type | None:
+    """The type of a tensor's elements; None where the op does not tell."""
+    node, output = self.producer(tensor)
+    definition = op_def_registry.get(node.op)
+    if definition is None or output >= len(definition.output_arg):
+      return None
+    argument = definition.output_arg[output]
+    if argument.number_attr or argument.type_list_attr:
+      return None
+    number = argument.type or node.attr[argument.type_attr].type
+    return parts.Type(number)
+
+  def constant(self, tensor: str) -> np.ndarray | None:
+    """The value of a constant; None if it is none."""
+    node, _ = self.producer(tensor)
+    while node.op == 'Identity':
+      node, _ = self.producer(inputs(node)[0])
+    if node.op != 'Const':
+      return None
+    return np.asarray(tensor_util.MakeNdarray(node.attr['value'].tensor))
+
+  def in_order(self) -> Iterator[node_def_pb2.NodeDef]:
+    """Nodes, each behind what it takes but for the next round of a loop."""
+    readers = collections.defaultdict(list)
+    waits_for: dict[str, int] = {}
+    for node in self.nodes.values():
+      feeding = {
+          tensor.partition(':')[0] for tensor in inputs(node)
+          if self.producer(tensor)[0].op not in op_kinds.NEXT_ITERATIONS
+      }
+      waits_for[node.name] = len(feeding)
+      for name in feeding:
+        readers[name].append(node.name)
+    ready = collections.deque(name for name, n in waits_for.items() if not n)
+    while ready:
+      name = ready.popleft()
+      yield self.nodes[name]
+      for reader in readers[name]:
+        waits_for[reader] -= 1
+        if not waits_for[reader]:
+          ready.append(reader)
+
+
+def inputs(node: node_def_pb2.NodeDef) -> list[str]:
+  """Tensors that a node takes, the first output of a node by its name alone."""
+  return [
+      item.removesuffix(':0') for item in node.input if not item.startswith('^')
+  ]
+
+
+def controls(node: node_def_pb2.NodeDef) -> list[str]:
+  """What has to run before a node, as '^name'."""
+  return [item for item in node.input if item.startswith('^')]

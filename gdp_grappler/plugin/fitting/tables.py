@@ -1,0 +1,88 @@
+"""Which tables of a program are made in parts, by the option and its devices.
+
+A table is made when its layer is built, before anybody has seen the graph of a
+step or knows the optimizer. So what is looked at is the table itself, and the
+room that the largest device has.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import shortage
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import switch
+from gdp_grappler.sharding import choice
+from gdp_grappler.sharding import deciding
+
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import settings as settings_lib
+
+# Beside the table: two slots, as Adam has them, and a gradient, which has all
+# rows where an optimizer makes it dense.
+_KEPT_PER_TABLE = 4
+
+
+@functools.cache
+def install() -> None:
+  """Has layers of Keras ask the option how their tables are made."""
+  from gdp_grappler.sharding import keras_layers
+  keras_layers.install()
+  deciding.decide_by(parts)
+
+
+def parts(layer: str, shape: tuple[int, ...], itemsize: int,
+          can_be_split: bool) -> int:
+  """In how many parts a table is made; 0 where the option has no opinion.
+
+  Args:
+    layer: Name of the layer.
+    shape: Of the table.
+    itemsize: Bytes of an element.
+    can_be_split: Whether it can be in parts.
+  """
+  settings = switch.settings()
+  if settings is None or settings.split_tables == choice.OFF:
+    return 0
+  named = choice.of_layer(settings.split_tables, layer)
+  size = math.prod(shape) * itemsize
+  if named:
+    _say(layer, size, named, 'as the option says')
+    return named
+  if settings.split_tables != choice.AUTO or not can_be_split:
+    return 0
+  rooms = _rooms_bytes(settings)
+  count = choice.parts_for(_KEPT_PER_TABLE * size, rooms)
+  if count > 1:
+    _say(
+        layer, size, count,
+        f'the largest device has room for {shortage.size(max(rooms))}, and '
+        f'the table may need {shortage.size(_KEPT_PER_TABLE * size)} with '
+        'slots and gradients')
+  return count
+
+
+def _say(layer: str, size_bytes: int, count: int, why: str) -> None:
+  notices.say_once(f'the table of "{layer}", {shortage.size(size_bytes)}, is '
+                   f'made in {count} parts: {why}')
+
+
+def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:
+  from gdp_grappler.plugin import devices
+  return _rooms_of(settings, tuple(devices.names()))
+
+
+@functools.lru_cache(maxsize=8)
+def _rooms_of(settings: settings_lib.Settings,
+              names: tuple[str, ...]) -> tuple[int, ...]:
+  """What plans may use of cards, or of all memories where there is none."""
+  from gdp_grappler.plugin import task_links
+  try:
+    cluster = task_links.KNOWN.cluster(settings.cluster, names,
+                                    settings.max_memory)
+  except errors.GdpError:
+    return ()  # A step that is placed says what is wrong.
+  return shortage.rooms_bytes(cluster)

@@ -1,0 +1,125 @@
+"""Tables that no device of a cluster can hold are split, offline.
+
+A model that is traced is traced once more and made with parts, as a program
+makes it (`sharding`), so that a plan of it fits the program. A graph that is
+there is rewritten (`graph.tables`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Mapping, Sequence, TYPE_CHECKING
+
+from gdp_grappler import errors
+from gdp_grappler import suggestions
+from gdp_grappler.cluster import shortage
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.sharding import choice
+from gdp_grappler.sharding import table as sharding_table
+
+if TYPE_CHECKING:
+  # They need TensorFlow, which a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.graph.tables import finding
+
+Tell = Callable[[str], None]
+# Names of layers with numbers of parts -> the graph, made with such tables.
+Trace = Callable[[Mapping[str, int]], 'source_graph.SourceGraph']
+
+
+def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
+          tell: Tell) -> source_graph.SourceGraph | None:
+  """The graph of a step with tables in parts; None if none is to be.
+
+  Args:
+    step: As it was read, with its graph and its cluster.
+    chosen: What the user wants.
+    trace: Has it traced anew; None where it is not traced.
+    tell: Hears a line for each table that is split.
+
+  Raises:
+    GdpError: a name fits no table, or a table that was named cannot be split.
+  """
+  if step.source is None or chosen == choice.OFF:
+    return None
+  wanted = _wanted(step, chosen)
+  if not wanted:
+    return None
+  counts = {table.label: count for table, count in wanted}
+  try:
+    result = _in_parts(step.source, wanted, counts, trace)
+  except errors.InvalidGraphError as error:
+    if chosen != choice.AUTO:
+      raise
+    tell(f'No table was split: {error}')
+    return None
+  rooms = shortage.rooms_bytes(step.cluster)
+  for table, count in wanted:
+    tell(
+        f'The table "{table.label}", {shortage.size(table.bytes)}, with its '
+        f'slots and gradient {shortage.size(table.needs_bytes)}, is in {count} '
+        'parts: '
+        + ('as asked for.' if chosen != choice.AUTO else
+           f'the largest device has room for {shortage.size(max(rooms))}.'))
+  return result
+
+
+def like(source: source_graph.SourceGraph,
+         step: step_lib.Step) -> source_graph.SourceGraph:
+  """A graph that a step is a part of, with the same tables in parts.
+
+  Args:
+    source: Of a file whose graph was rewritten.
+    step: What was made of the file.
+  """
+  if step.source is None or not step.source.tables:
+    return source
+  from gdp_grappler.graph.tables import finding
+  counts = dict(step.source.tables)
+  whole = step_lib.of_source(source, step.cluster)
+  found = [t for t in finding.tables(source, whole.graph) if t.label in counts]
+  return finding.in_parts(source, found, lambda table: counts[table.label])
+
+
+def _in_parts(source: source_graph.SourceGraph,
+              wanted: Sequence[tuple[finding.Table, int]], counts: Mapping[str,
+                                                                           int],
+              trace: Trace | None) -> source_graph.SourceGraph:
+  from gdp_grappler.graph import variable_names
+  from gdp_grappler.graph.tables import finding
+  if trace is None:
+    return finding.in_parts(source, [table for table, _ in wanted],
+                            lambda table: counts[table.label])
+  layers = {table.layer: count for table, count in wanted}
+  result = trace(layers)
+  made = {variable_names.of(node) for node in result.graph_def.node}
+  for table, _ in wanted:
+    if f'{table.label}{sharding_table.PART}0' not in made:
+      raise errors.InvalidGraphError(
+          f'The layer of "{table.label}" is of a kind that cannot be made in '
+          'parts; Embedding and Dense can.')
+  return dataclasses.replace(result, tables=tuple(layers.items()))
+
+
+def _wanted(step: step_lib.Step,
+            chosen: choice.Choice) -> list[tuple[finding.Table, int]]:
+  """Tables that are to be in parts, with the number of these."""
+  from gdp_grappler.graph.tables import finding
+  assert step.source is not None
+  found = finding.tables(step.source, step.graph)
+  if isinstance(chosen, str):
+    rooms = shortage.rooms_bytes(step.cluster)
+    counts = [choice.parts_for(table.needs_bytes, rooms) for table in found]
+    return [(table, n) for table, n in zip(found, counts) if n > 1]
+  result: dict[str, tuple[finding.Table, int]] = {}
+  for pattern, count in chosen:
+    matching = [table for table in found if finding.matches(pattern, table)]
+    if not matching:
+      raise errors.GdpError(
+          f'split_tables names "{pattern}", which is no table of '
+          f'{step.source.name}.' + suggestions.did_you_mean(
+              pattern, [name for t in found
+                        for name in (t.layer, t.label)], similarity=.3))
+    for table in matching:
+      result.setdefault(table.label, (table, count))
+  return [item for item in result.values() if item[1] > 1]

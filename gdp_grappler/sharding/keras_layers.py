@@ -1,0 +1,243 @@
+"""Layers of Keras 3 whose weight may be in parts.
+
+Written against what Keras 3 makes of a layer: `build` asks `add_weight` for the
+weight, `call` uses it. A table takes the variable's place in both; whatever
+else reads the layer's weight gets the whole, as a tensor that is made for it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.sharding import choice
+from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import keras_saving
+from gdp_grappler.sharding import table as table_lib
+
+_MARK = '_gdp_splits'
+_LAYERS = 'keras.src.layers.core'
+# Class, weight, its attribute, and the axis that it is split along.
+_WEIGHTS = {
+    'embedding': ('Embedding', 'embeddings', '_embeddings', 0),
+    'dense': ('Dense', 'kernel', '_kernel', 1)
+}
+# What sums over parts as over the whole, and what does to each element the
+# same in both.
+_SUMMED = ('L1', 'L2', 'L1L2')
+_BY_ELEMENT = ('NonNeg',)
+
+
+@functools.cache
+def install() -> None:
+  """Has layers of Keras 3 ask how their weights are made."""
+  import wrapt
+  for module in _WEIGHTS:
+    wrapt.register_post_import_hook(functools.partial(_wrap, module),
+                                    f'{_LAYERS}.{module}')
+  wrapt.register_post_import_hook(_wrap_reversible,
+                                  f'{_LAYERS}.reversible_embedding')
+
+
+def _wrap(which: str, module: Any) -> None:
+  name, weight, attribute, axis = _WEIGHTS[which]
+  cls = getattr(module, name)
+  if _MARK in vars(cls):
+    return
+  if which == 'embedding':
+    _wrap_call(cls, attribute, _rows)
+  else:
+    _wrap_call(cls, attribute, _products)
+  stock_add, stock_check = cls.add_weight, cls._check_load_own_variables
+
+  @functools.wraps(stock_add)
+  def add_weight(self: Any, *args: Any, **how: Any) -> Any:
+    if args or how.get('name') != weight:
+      return stock_add(self, *args, **how)
+    count = _parts(self, how)
+    if count < 2:
+      return stock_add(self, **how)
+    keras_saving.install()
+    return _in_parts(functools.partial(stock_add, self), how, axis, count)
+
+  @functools.wraps(stock_check)
+  def check(self: Any, store: Any) -> None:
+    own = self._trainable_variables + self._non_trainable_variables
+    if (not isinstance(getattr(self, attribute, None), table_lib.Table) or
+        len(store.keys()) != len(table_lib.joined(own))):
+      stock_check(self, store)
+
+  cls.add_weight, cls._check_load_own_variables = add_weight, check
+  setattr(cls, _MARK, True)
+
+
+def _wrap_call(cls: Any, attribute: str, by_parts: Callable[..., Any]) -> None:
+  stock = cls.call
+
+  @functools.wraps(stock)
+  def call(self: Any, inputs: Any, *args: Any, **how: Any) -> Any:
+    table = getattr(self, attribute, None)
+    if isinstance(table, table_lib.Table) and not self.lora_enabled:
+      return by_parts(self, table, inputs, *args, **how)
+    return stock(self, inputs, *args, **how)
+
+  setattr(call, _MARK, True)
+  cls.call = call
+
+
+def _wrap_reversible(module: Any) -> None:
+  cls = module.ReversibleEmbedding
+  stock = cls.call
+  if getattr(stock, _MARK, False):
+    return
+
+  @functools.wraps(stock)
+  def call(self: Any, inputs: Any, reverse: bool = False) -> Any:
+    table = getattr(self, '_embeddings', None)
+    if (reverse and self.tie_weights and not self.lora_enabled and
+        isinstance(table, table_lib.Table)):
+      return _reverse(self, table, inputs)
+    return stock(self, inputs, reverse=reverse)
+
+  setattr(call, _MARK, True)
+  cls.call = call
+
+
+def _parts(layer: Any, how: dict[str, Any]) -> int:
+  """In how many parts a layer's weight is made.
+
+  Raises:
+    GdpError: somebody wants parts, and it has to be whole.
+  """
+  import tensorflow as tf
+  dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype)
+  why = _whole_because(layer, how)
+  count = deciding.parts(layer.name, tuple(map(int, how['shape'])), dtype.size,
+                         not why)
+  if count < 2 or not why:
+    return max(count, 1)
+  raise errors.GdpError(
+      f'The table of layer "{layer.name}" cannot be split: {why}. Leave the '
+      'layer out of split_tables.')
+
+
+def _whole_because(layer: Any, how: dict[str, Any]) -> str:
+  """Why a weight cannot be in parts; '' if it can."""
+  if not getattr(type(layer).call, _MARK, False):
+    return (f'{type(layer).__name__} has a `call` of its own, which reads the '
+            'whole table')
+  regularizer, constraint = how.get('regularizer'), how.get('constraint')
+  if regularizer is not None and type(regularizer).__name__ not in _SUMMED:
+    return (f'its regularizer {type(regularizer).__name__} may look at the '
+            'whole table')
+  if constraint is not None and type(constraint).__name__ not in _BY_ELEMENT:
+    return (f'its constraint {type(constraint).__name__} may look at the whole '
+            'table')
+  return ''
+
+
+def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
+              count: int) -> table_lib.Table:
+  """Makes a weight as several variables."""
+  name = how.pop('name')
+  shape, whole = list(how.pop('shape')), how.pop('initializer', None)
+  sizes = choice.sizes(shape[axis], count)
+  initial = _InitialValue(whole, tuple(shape), axis, sizes)
+  parts = []
+  for index, size in enumerate(sizes):
+    shape[axis] = size
+    parts.append(
+        add_weight(name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
+                   initializer=functools.partial(initial.part, index), **how))
+  table = table_lib.Table(name, axis, parts)
+  for index, part in enumerate(parts):
+    table_lib.mark(part, table_lib.Part(table, index))
+  return table
+
+
+class _InitialValue:
+  """What a whole weight would have begun with, for each part its own.
+
+  It is drawn once, in the host's memory, and kept until all parts have theirs.
+  """
+
+  def __init__(self, initializer: Any, shape: tuple[int, ...], axis: int,
+               sizes: tuple[int, ...]) -> None:
+    self._initializer = initializer
+    self._shape, self._axis = shape, axis
+    self._firsts = np.cumsum((0, *sizes))
+    self._drawn: Any = None
+    self._waiting: set[int] = set()
+
+  def part(self, index: int, shape: Any, dtype: Any = None) -> Any:
+    """The initial value of a part."""
+    import tensorflow as tf
+    with tf.device('CPU:0'):
+      if self._drawn is None:
+        self._drawn = _initializer(self._initializer)(self._shape, dtype=dtype)
+        self._waiting = set(range(len(self._firsts) - 1))
+      first = [0] * len(self._shape)
+      first[self._axis] = int(self._firsts[index])
+      result = tf.slice(self._drawn, first, list(shape))
+    self._waiting.discard(index)
+    if not self._waiting or not tf.executing_eagerly():
+      self._drawn = None
+    return result
+
+
+def _initializer(given: Any) -> Callable[..., Any]:
+  import keras
+  return keras.initializers.get(given or 'glorot_uniform')
+
+
+def _rows(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
+  """As `Embedding.call`."""
+  import keras
+  import tensorflow as tf
+
+  from gdp_grappler.sharding import looking_up
+  if inputs.dtype not in ('int32', 'int64', tf.int32, tf.int64):
+    inputs = keras.ops.cast(inputs, 'int32')
+  if isinstance(inputs, tf.SparseTensor):
+    inputs = tf.sparse.to_dense(inputs)
+  length, each = table.shape[0], table.sizes[0]
+  parts = [part.value for part in table.parts]
+
+  def look_up(ids: Any) -> Any:
+    # Keras counts negative numbers from the end.
+    return looking_up.rows(parts, each, tf.where(ids < 0, ids + length, ids))
+
+  found = (tf.ragged.map_flat_values(look_up, inputs) if isinstance(
+      inputs, tf.RaggedTensor) else look_up(tf.convert_to_tensor(inputs)))
+  return keras.ops.cast(found, dtype=layer.compute_dtype)
+
+
+def _products(layer: Any, table: table_lib.Table, inputs: Any,
+              training: Any = None) -> Any:
+  """As `Dense.call`."""
+  del training
+  import keras
+  result = keras.ops.concatenate(
+      [keras.ops.matmul(inputs, part) for part in table.parts], axis=-1)
+  if layer.bias is not None:
+    result = keras.ops.add(result, layer.bias)
+  return result if layer.activation is None else layer.activation(result)
+
+
+def _reverse(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
+  """As `ReversibleEmbedding.call` in reverse, with tied weights."""
+  from keras import ops
+  dtype = layer.reverse_dtype
+  inputs = inputs if dtype is None else ops.cast(inputs, dtype)
+  logits = []
+  for part in table.parts:
+    kernel = ops.transpose(part)
+    kernel = kernel if dtype is None else ops.cast(kernel, dtype)
+    logits.append(ops.matmul(inputs, kernel))
+  result = ops.concatenate(logits, axis=-1)
+  cap = layer.logit_soft_cap
+  return result if cap is None else ops.multiply(
+      ops.tanh(ops.divide(result, cap)), cap)

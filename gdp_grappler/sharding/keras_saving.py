@@ -1,0 +1,138 @@
+"""Keras 3 takes the parts of a table for one weight where weights are kept.
+
+`get_weights` and `set_weights`, files of models and of weights, and what an
+optimizer saves are as if the table were one variable: what was saved in parts
+is loaded whole, and the other way round.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+import warnings
+
+from gdp_grappler.sharding import table as table_lib
+
+_MARK = '_gdp_joins'
+_OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
+_LAYERS = 'keras.src.layers.layer'
+_H5 = 'keras.src.legacy.saving.legacy_h5_format'
+# Their updates look at a variable as a whole, by norms or by rows and columns.
+_NOT_BY_ELEMENT = ('Lamb', 'Adafactor', 'Muon')
+
+
+@functools.cache
+def install() -> None:
+  """Wraps what reads and writes the weights of layers and optimizers."""
+  import wrapt
+  wrapt.register_post_import_hook(_wrap_layers, _LAYERS)
+  wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
+  wrapt.register_post_import_hook(_wrap_h5, _H5)
+
+
+def _wrap_layers(module: Any) -> None:
+  cls = module.Layer
+  if _MARK in vars(cls):
+    return
+  stock_get, stock_set = cls.get_weights, cls.set_weights
+
+  @functools.wraps(stock_get)
+  def get_weights(self: Any) -> list[Any]:
+    if not _has_parts(self.weights):
+      return stock_get(self)
+    return [weight.numpy() for weight in table_lib.joined(self.weights)]
+
+  @functools.wraps(stock_set)
+  def set_weights(self: Any, weights: Any) -> None:
+    own = self.weights
+    if not _has_parts(own):
+      stock_set(self, weights)
+      return
+    own = table_lib.joined(own)
+    if len(own) != len(weights):
+      raise ValueError(f'Layer "{self.name}" has {len(own)} weights, and was '
+                       f'given {len(weights)}.')
+    for weight, value in zip(own, weights):
+      if tuple(weight.shape) != tuple(value.shape):
+        raise ValueError(
+            f'Layer "{self.name}": weight "{weight.name}" has the shape '
+            f'{tuple(weight.shape)}, and was given {tuple(value.shape)}.')
+      weight.assign(value)
+
+  cls.get_weights, cls.set_weights = get_weights, set_weights
+  setattr(cls, _MARK, True)
+
+
+def _wrap_optimizers(module: Any) -> None:
+  cls = module.BaseOptimizer
+  if _MARK in vars(cls):
+    return
+  stock_add, stock_build = cls.add_variable_from_reference, cls.build
+  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
+
+  @functools.wraps(stock_add)
+  def add(self: Any, reference_variable: Any, name: str | None = None,
+          initializer: Any = 'zeros') -> Any:
+    result = stock_add(self, reference_variable, name=name,
+                       initializer=initializer)
+    part = table_lib.part_of(reference_variable)
+    if part is not None:
+      table_lib.mark(result,
+                     table_lib.Part(part.table, part.index, name or 'var'))
+    return result
+
+  @functools.wraps(stock_build)
+  def build(self: Any, variables: Any) -> Any:
+    if not self.built and _has_parts(variables):
+      _warn_of(self)
+    return stock_build(self, variables)
+
+  @functools.wraps(stock_save)
+  def save(self: Any, store: Any) -> None:
+    for index, variable in enumerate(table_lib.joined(self.variables)):
+      store[str(index)] = variable.numpy()
+
+  @functools.wraps(stock_load)
+  def load(self: Any, store: Any) -> None:
+    own = table_lib.joined(self.variables)
+    if not _has_parts(self.variables) or len(store.keys()) != len(own):
+      stock_load(self, store)
+      return
+    for index, variable in enumerate(own):
+      variable.assign(store[str(index)][...])
+
+  cls.add_variable_from_reference, cls.build = add, build
+  cls.save_own_variables, cls.load_own_variables = save, load
+  setattr(cls, _MARK, True)
+
+
+def _wrap_h5(module: Any) -> None:
+  if hasattr(module, _MARK):
+    return
+  stock = module._legacy_weights
+
+  @functools.wraps(stock)
+  def weights(layer: Any) -> list[Any]:
+    return table_lib.joined(stock(layer))
+
+  module._legacy_weights = weights
+  setattr(module, _MARK, True)
+
+
+def _has_parts(variables: Any) -> bool:
+  return any(table_lib.part_of(v) is not None for v in variables)
+
+
+def _warn_of(optimizer: Any) -> None:
+  """Says so where a part is not updated as it would be in the whole."""
+  if optimizer.clipnorm:
+    what = 'clipnorm, which looks at the norm of a whole gradient'
+  elif type(optimizer).__name__ in _NOT_BY_ELEMENT:
+    what = f'{type(optimizer).__name__}, which looks at whole variables'
+  else:
+    return
+  warnings.warn(
+      f'The model has tables in parts and is trained by {what}: each part is '
+      'taken for a variable of its own, so numbers differ from those of the '
+      'whole table. Adam, SGD, Adagrad and RMSprop update element by element.',
+      stacklevel=2)

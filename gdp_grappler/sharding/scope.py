@@ -1,0 +1,54 @@
+"""`gdp_grappler.split_tables`: tables in parts, where a program wants them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Mapping
+
+from gdp_grappler.sharding import choice
+from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import keras_layers
+
+
+class split_tables(contextlib.AbstractContextManager[Any]):
+  """Layers built inside have their tables in parts, each a variable.
+
+  For an embedding, or a last layer, that no device can hold: parts are
+  variables like others, with their own gradients and slots, and may be placed
+  anywhere. `Embedding` and `ReversibleEmbedding` are split by rows, `Dense` by
+  units, in Keras 3 on TensorFlow. Weights are saved, loaded and got as whole
+  ones; so is what optimizers keep. Works with the option off, too.
+
+    with gdp_grappler.split_tables({'words': 4}):
+      words = keras.layers.Embedding(50_000_000, 128, name='words')
+      model = keras.Sequential([keras.Input((64,), dtype='int32'), words, ...])
+
+  A layer is built when it is first called or when its model knows its inputs.
+
+  Raises:
+    GdpError: when a layer is built that is named but cannot be split, such as
+      one whose constraint looks at the whole table.
+  """
+
+  def __init__(self, tables: Mapping[str, int]) -> None:
+    """Creates the scope.
+
+    Args:
+      tables: Names of layers, or patterns of them, with the number of parts.
+
+    Raises:
+      GdpError: it is not such a mapping.
+    """
+    self._chosen = choice.checked(tables)
+
+  def __enter__(self) -> None:
+    keras_layers.install()
+    deciding.enter(self._decide)
+
+  def __exit__(self, *exception: Any) -> None:
+    deciding.leave(self._decide)
+
+  def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
+              can_be_split: bool) -> int:
+    del shape, itemsize, can_be_split
+    return choice.of_layer(self._chosen, layer)

@@ -1,0 +1,165 @@
+"""A weight that is several variables, each a part of its rows or columns.
+
+To code that knows nothing of parts it looks like one variable of Keras: it has
+a shape and a value, converts to a tensor, and can be assigned to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterable, Sequence
+
+import numpy as np
+
+# Between the name of a weight and the number of a part.
+PART = '_part_'
+_MARK = '_gdp_part'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+  """What a variable is a part of.
+
+  Attributes:
+    table: The weight.
+    index: Which part of it.
+    slot: Of a variable of an optimizer, what it keeps, such as 'momentum'; ''
+      for the weight itself.
+  """
+
+  table: Table
+  index: int
+  slot: str = ''
+
+
+class Table:
+  """One weight in parts."""
+
+  def __init__(self, name: str, axis: int, parts: Sequence[Any]) -> None:
+    """Makes one weight of variables.
+
+    Args:
+      name: Of the weight, as if it were one variable.
+      axis: Along which the parts are joined.
+      parts: K variables of Keras, alike but for their size along `axis`.
+    """
+    self.name = name
+    self.axis = axis
+    self.parts = tuple(parts)
+
+  @property
+  def path(self) -> str:
+    """Of the layer and the weight, as if it were one variable."""
+    return '/'.join([*self.parts[0].path.split('/')[:-1], self.name])
+
+  @property
+  def sizes(self) -> tuple[int, ...]:
+    """[K], of the parts along the axis."""
+    return tuple(int(part.shape[self.axis]) for part in self.parts)
+
+  @property
+  def shape(self) -> tuple[int, ...]:
+    """Of the whole."""
+    result = [int(size) for size in self.parts[0].shape]
+    result[self.axis] = sum(self.sizes)
+    return tuple(result)
+
+  @property
+  def ndim(self) -> int:
+    """Number of dimensions."""
+    return len(self.shape)
+
+  @property
+  def dtype(self) -> str:
+    """Of all parts."""
+    return str(self.parts[0].dtype)
+
+  @property
+  def trainable(self) -> bool:
+    """Whether training changes it."""
+    return bool(self.parts[0].trainable)
+
+  @trainable.setter
+  def trainable(self, value: bool) -> None:
+    for part in self.parts:
+      part.trainable = value
+
+  @property
+  def value(self) -> Any:
+    """The whole as a tensor, which is made anew for each use."""
+    import tensorflow as tf
+    return tf.concat([tf.convert_to_tensor(part) for part in self.parts],
+                     self.axis)
+
+  def numpy(self) -> np.ndarray:
+    """The whole, in the host's memory."""
+    return np.concatenate([np.asarray(part.numpy()) for part in self.parts],
+                          self.axis)
+
+  def assign(self, value: Any) -> Table:
+    """Takes a value of the whole's shape.
+
+    Raises:
+      ValueError: it has another shape.
+    """
+    shape = tuple(np.shape(value))
+    if shape != self.shape:
+      raise ValueError(f'Weight "{self.name}" has the shape {self.shape}; the '
+                       f'value has {shape}.')
+    ends = np.cumsum((0, *self.sizes))
+    for part, first, last in zip(self.parts, ends[:-1], ends[1:]):
+      rows = [slice(None)] * self.ndim
+      rows[self.axis] = slice(int(first), int(last))
+      part.assign(value[tuple(rows)])
+    return self
+
+  def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    return self.numpy().astype(dtype or self.dtype, copy=False)
+
+  def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    import tensorflow as tf
+    return tf.convert_to_tensor(self.value, dtype=dtype, name=name)
+
+  def __repr__(self) -> str:
+    return (f'<Table path={self.path}, shape={self.shape}, dtype={self.dtype}, '
+            f'parts={len(self.parts)}>')
+
+
+def mark(variable: Any, part: Part) -> None:
+  """Remembers what a variable is a part of."""
+  setattr(variable, _MARK, part)
+
+
+def part_of(variable: Any) -> Part | None:
+  """What a variable is a part of; None if it is whole."""
+  return getattr(variable, _MARK, None)
+
+
+def joined(variables: Iterable[Any]) -> list[Any]:
+  """Variables, and tables where several of them are one's parts.
+
+  A table stands where its first part did, which is where the whole weight, or
+  what an optimizer keeps for it, would have been.
+  """
+  parts: dict[tuple[int, str], dict[int, Any]] = {}
+  # By id, or by what the parts are of.
+  places: dict[Any, Any] = {}
+  for variable in variables:
+    part = part_of(variable)
+    if part is None:
+      places[id(variable)] = variable
+      continue
+    key = id(part.table), part.slot
+    parts.setdefault(key, {})[part.index] = variable
+    places.setdefault(key, part.table)
+  return [
+      place if not isinstance(place, Table) else _of_parts(
+          place, key[1], parts[key]) for key, place in places.items()
+  ]
+
+
+def _of_parts(table: Table, slot: str, found: dict[int, Any]) -> Table:
+  if not slot:
+    return table
+  return Table(f'{table.name}_{slot}', table.axis,
+               [found[index] for index in sorted(found)])

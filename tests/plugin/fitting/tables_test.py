@@ -1,0 +1,60 @@
+"""When the option has tables made in parts; training is in `e2e`."""
+
+import dataclasses
+
+import pytest
+
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import tables
+from helpers import clusters
+
+_SHAPE, _ITEMSIZE = (1000, 8), 4
+_NEEDS = 4 * 1000 * 8 * 4
+
+
+@pytest.fixture(name='lines')
+def _lines(monkeypatch):
+  found = []
+  monkeypatch.setattr(tables.notices, 'say_once', found.append)
+  return found
+
+
+def _parts(monkeypatch, option, rooms=(), can_be_split=True, layer='words'):
+  settings = settings_lib.from_option(option)
+  monkeypatch.setattr(tables.switch, 'settings', lambda: settings)
+  monkeypatch.setattr(tables, '_rooms_bytes', lambda _: rooms)
+  return tables.parts(layer, _SHAPE, _ITEMSIZE, can_be_split)
+
+
+def test_a_table_that_fits_no_card_is_made_in_parts(monkeypatch, lines):
+  rooms = (_NEEDS - 1, _NEEDS // 2)
+  assert _parts(monkeypatch, True, rooms) == 4
+  assert len(lines) == 1 and '"words"' in lines[0] and '4 parts' in lines[0]
+  assert _parts(monkeypatch, True, rooms, can_be_split=False) == 0
+  assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    'option, rooms', [(None, (1, 1)), ({'split_tables': 'off'}, (1, 1)),
+                      (True, (_NEEDS, 1)), (True, (1,)), (True, ()),
+                      ({'split_tables': {'head': 2}}, (1, 1))],
+    ids=['off', 'no tables', 'fits', 'one device', 'unknown', 'another'])
+def test_others_are_whole_without_a_word(option, rooms, monkeypatch, lines):
+  assert _parts(monkeypatch, option, rooms) < 2
+  assert not lines
+
+
+def test_a_table_that_is_named_is_split_wherever_it_fits(monkeypatch, lines):
+  option = {'split_tables': {'w*': 3}}
+  assert _parts(monkeypatch, option, (10**12,)) == 3
+  assert _parts(monkeypatch, option, can_be_split=False) == 3
+  assert 'as the option says' in lines[0]
+
+
+def test_rooms_are_those_of_cards(monkeypatch):
+  cluster = clusters.make_cluster(2)
+  monkeypatch.setattr(tables, '_rooms_of', tables._rooms_of.__wrapped__)
+  from gdp_grappler.plugin import task_links
+  monkeypatch.setattr(task_links.KNOWN, 'cluster', lambda *_: cluster)
+  found = tables._rooms_of(dataclasses.replace(settings_lib.Settings()), ())
+  assert len(found) == 2 and min(found) > 0

@@ -1,0 +1,118 @@
+"""Tables that no device can hold are split before a step is placed."""
+
+import dataclasses
+import sys
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import resolve
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
+from gdp_grappler.problems import tables
+
+_ROWS = 5000
+_TABLE_BYTES = _ROWS * 8 * 4
+_MODEL = '''
+import keras
+
+def words(constraint=None):
+  model = keras.Sequential([
+      keras.Input((4,), dtype='int32'),
+      keras.layers.Embedding(5000, 8, name='words',
+                             embeddings_constraint=constraint),
+      keras.layers.Flatten(), keras.layers.Dense(3, name='head')])
+  model.compile('adam', 'mse')
+  return model
+
+def bounded():
+  return words('max_norm')
+'''
+
+
+@pytest.fixture(name='step', scope='module')
+def _step():
+  with tf.Graph().as_default() as graph:
+    with tf.compat.v1.variable_scope('words', use_resource=True):
+      words = tf.compat.v1.get_variable('table', (_ROWS, 8))
+    loss = tf.reduce_sum(tf.gather(words, [1, 2]))
+    tf.compat.v1.train.AdagradOptimizer(.1).minimize(loss, name='train')
+    tf.group(tf.compat.v1.global_variables_initializer(), name='init')
+  return step_lib.of_source(
+      source_graph.SourceGraph('g', graph.as_graph_def(), fetches=('train',)),
+      _cluster(10**9))
+
+
+def _cluster(size):
+  cluster = resolve.resolve('2xP100')
+  return dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(d, memory_bytes=size, memory_margin=0.)
+          for d in cluster.devices))
+
+
+def _in(step, size):
+  return dataclasses.replace(step, cluster=_cluster(size))
+
+
+def test_what_fits_stays_whole(step):
+  assert tables.split(step, 'auto', None, pytest.fail) is None
+  assert tables.split(_in(step, 10), 'off', None, pytest.fail) is None
+
+
+def test_what_fits_no_card_is_split_with_a_line(step):
+  lines = []
+  found = tables.split(_in(step, int(1.5 * _TABLE_BYTES)), 'auto', None,
+                       lines.append)
+  assert found.tables == (('words/table', 4),)
+  assert len(lines) == 1 and '"words/table"' in lines[0]
+  assert 'is in 4 parts: the largest device has room for' in lines[0]
+
+
+def test_the_whole_graph_is_split_like_its_step(step):
+  split = dataclasses.replace(
+      step, source=tables.split(step, (('words', 3),), None, lambda _: None))
+  found = tables.like(step.source, split)
+  assert found.tables == (('words/table', 3),)
+  assert tables.like(step.source, step) is step.source
+
+
+def test_a_name_that_means_nothing_is_told_with_those_that_do(step):
+  with pytest.raises(errors.GdpError, match='did you mean|Did you mean'):
+    tables.split(step, (('word', 2),), None, pytest.fail)
+
+
+@pytest.fixture(name='module')
+def _module(tmp_path, monkeypatch):
+  (tmp_path / 'split_model.py').write_text(_MODEL)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(str(tmp_path))
+  yield 'split_model'
+  sys.modules.pop('split_model', None)
+
+
+def _read(graph, size, **how):
+  lines = []
+  step = reading.read(request_lib.Request(graph, **how),
+                      lambda _: _cluster(size), lines.append)
+  names = {variable_names.of(node) for node in step.source.graph_def.node}
+  return step, lines, names
+
+
+def test_a_model_is_traced_with_parts(module):
+  step, lines, names = _read(f'{module}:words', 2 * _TABLE_BYTES)
+  assert step.source.tables == (('words', 4),)
+  assert 'is in 4 parts' in lines[-1]
+  assert any(name.endswith('words/embeddings_part_3') for name in names)
+  assert any('embeddings_part_3_velocity' in name for name in names)
+
+
+def test_a_model_that_cannot_be_split_is_as_it_was_and_told(module):
+  step, lines, _ = _read(f'{module}:bounded', 2 * _TABLE_BYTES)
+  assert not step.source.tables
+  assert any(
+      'No table was split' in line and 'MaxNorm' in line for line in lines)

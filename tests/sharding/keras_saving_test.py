@@ -1,0 +1,124 @@
+"""What is saved of tables in parts is whole, and loaded in parts or whole."""
+
+import contextlib
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import gdp_grappler
+
+# Of variables of Keras itself, when it saves them.
+pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
+
+_ROWS = 23
+_IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
+_TARGETS = np.arange(8)
+
+
+def _scope(parts):
+  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
+          if parts else contextlib.nullcontext())
+
+
+def _model(parts, optimizer='adam'):
+  keras.utils.set_random_seed(7)
+  with _scope(parts):
+    model = keras.Sequential([
+        keras.Input((5,), dtype='int32'),
+        keras.layers.Embedding(_ROWS, 6, name='words'),
+        keras.layers.Flatten(),
+        keras.layers.Dense(_ROWS, name='head')
+    ])
+  model.compile(optimizer,
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return model
+
+
+def _train(model):
+  return model.fit(_IDS, _TARGETS, batch_size=4, verbose=0,
+                   shuffle=False).history['loss']
+
+
+def _equal(one, other):
+  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize('before, after', [(3, 3), (3, 0), (0, 3), (2, 4)])
+def test_a_model_goes_on_as_it_was_saved(before, after, tmp_path):
+  model = _model(before)
+  _train(model)
+  model.save(tmp_path / 'model.keras')
+  with _scope(after), warnings.catch_warnings():
+    warnings.filterwarnings('error', message='Skipping')
+    loaded = keras.models.load_model(tmp_path / 'model.keras')
+  assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
+  _equal(model, loaded)
+  # Moments of Adam come along.
+  np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
+  np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
+
+
+@pytest.mark.parametrize('name', ['w.weights.h5', 'old.h5'])
+@pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
+def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
+  one, other = _model(before), _model(after)
+  other.set_weights([0 * w for w in other.get_weights()])
+  if name == 'old.h5':
+    one.save(tmp_path / name)
+  else:
+    one.save_weights(tmp_path / name)
+  other.load_weights(tmp_path / name)
+  _equal(one, other)
+
+
+def test_weights_are_got_and_set_as_whole_ones():
+  model = _model(3)
+  assert [w.shape for w in model.get_weights()] == [(_ROWS, 6), (30, _ROWS),
+                                                    (_ROWS,)]
+  weights = [w + 1 for w in model.get_weights()]
+  model.set_weights(weights)
+  for one, other in zip(weights, model.get_weights(), strict=True):
+    np.testing.assert_array_equal(one, other)
+  with pytest.raises(ValueError, match='has 3 weights, and was given 2'):
+    model.set_weights(weights[:2])
+  with pytest.raises(ValueError, match='"embeddings" has the shape'):
+    model.set_weights([weights[0].T, *weights[1:]])
+  assert model.count_params() == _model(0).count_params()
+
+
+def test_a_layer_gets_its_initial_weights_whole():
+  value = np.random.default_rng(1).normal(size=(_ROWS, 6)).astype('f')
+  with _scope(2):
+    layer = keras.layers.Embedding(_ROWS, 6, weights=[value], name='words')
+  assert len(layer.variables) == 2
+  np.testing.assert_array_equal(layer.get_weights()[0], value)
+
+
+def test_checkpoints_and_exports_have_the_parts(tmp_path):
+  model, other = _model(3), _model(3)
+  _train(model)
+  _train(other)
+  _train(model)
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  tf.train.Checkpoint(other).restore(path).expect_partial()
+  _equal(model, other)
+  model.export(tmp_path / 'exported', verbose=False)
+  loaded = tf.saved_model.load(tmp_path / 'exported')
+  np.testing.assert_allclose(loaded.serve(tf.constant(_IDS, tf.int32)),
+                             model.predict(_IDS, verbose=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize('optimizer', [
+    lambda: keras.optimizers.Lamb(), lambda: keras.optimizers.SGD(clipnorm=1.)
+], ids=['lamb', 'clipnorm'])
+def test_optimizers_that_look_at_whole_variables_are_warned_of(optimizer):
+  model = _model(2, optimizer())
+  with pytest.warns(UserWarning, match='tables in parts'):
+    _train(model)
+  with warnings.catch_warnings():
+    warnings.filterwarnings('error', message='The model has tables')
+    _train(_model(0, optimizer()))
