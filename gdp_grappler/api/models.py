@@ -124,9 +124,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
         'and give the file.')
   if getattr(model, 'optimizer', None) is None:
     return _forward(model, name, batch_size, tell, batch)
-  if without_weights.has_none(model.trainable_variables):
-    with without_weights.without_weights():
-      model.optimizer.build(model.trainable_variables)
+  without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
     with _placement_off():

@@ -57,6 +57,9 @@ def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
   assert run['stepUs'] == pytest.approx(plans[1].step_time_s * 1e6)
   assert run['device'] == plans[1].placement.devices.tolist()
   assert data['ops']['names'] == list(plans[1].graph.names)
+  assert {row[0] for row in run['layers']} == {
+      row.name for row in plans[1].layers
+  }
   assert data['verdict'].startswith('A step by metis takes ')
 
 
