@@ -105,14 +105,8 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
         f'{_name(make)} returned {type(model).__name__}, which is not a Keras '
         'model.')
   if batch is not None and not model.built:
-    with without_weights.without_weights():
-      model(tf.nest.map_structure(_symbolic, batch[0]))
+    without_weights.build(model, batch[0])
   return model
-
-
-def _symbolic(spec: tf.TensorSpec) -> Any:
-  import keras
-  return keras.KerasTensor(spec.shape, spec.dtype.name)
 
 
 def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,

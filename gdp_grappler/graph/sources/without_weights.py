@@ -39,6 +39,20 @@ def has_none(variables: Iterable[Any]) -> bool:
       hasattr(variable, _MARK) for variable in variables)
 
 
+def build(model: Any, inputs: Any) -> None:
+  """Calls a model in a graph, so that it makes its weights, without values.
+
+  Args:
+    model: Of Keras.
+    inputs: Specs of what it is called with.
+  """
+  with func_graph.FuncGraph('build').as_default(), without_weights():
+    model(
+        tf.nest.map_structure(
+            lambda spec: tf.compat.v1.placeholder(spec.dtype, spec.shape),
+            inputs))
+
+
 def complete(model: Any) -> None:
   """Gives the optimizer of a model without values its slots, likewise.
 

@@ -57,6 +57,24 @@ def test_slots_of_tf_keras_have_no_values():
   assert all(without_weights.has_none([slot]) for slot in slots)
 
 
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_a_model_that_does_not_know_its_inputs_is_built(library):
+
+  class Own(library.Model):
+
+    def __init__(self):
+      super().__init__()
+      self.top = library.layers.Dense(2)
+
+    def call(self, inputs):
+      return self.top(inputs[0])
+
+  model = Own()
+  without_weights.build(model, (tf.TensorSpec((3, 4)),))
+  assert model.built and without_weights.has_none(model.weights)
+  assert {tuple(v.shape) for v in model.weights} == {(4, 2), (2,)}
+
+
 def test_the_scope_ends():
   with without_weights.without_weights():
     pass
