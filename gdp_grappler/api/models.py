@@ -107,14 +107,8 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
         f'{_name(make)} returned {type(model).__name__}, which is not a Keras '
         'model.')
   if batch is not None and not model.built:
-    with without_weights.without_weights():
-      model(tf.nest.map_structure(_symbolic, batch[0]))
+    without_weights.build(model, batch[0])
   return model
-
-
-def _symbolic(spec: tf.TensorSpec) -> Any:
-  import keras
-  return keras.KerasTensor(spec.shape, spec.dtype.name)
 
 
 def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
@@ -126,9 +120,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
         'and give the file.')
   if getattr(model, 'optimizer', None) is None:
     return _forward(model, name, batch_size, tell, batch)
-  if without_weights.has_none(model.trainable_variables):
-    with without_weights.without_weights():
-      model.optimizer.build(model.trainable_variables)
+  without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
     with _placement_off():

@@ -79,9 +79,7 @@ def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
   }[kind]
   model = _loaded(load, path, note)
   step = training_step.empty_step(model, path, batch_size, note)
-  if without_weights.has_none(model.trainable_variables):
-    with without_weights.without_weights():
-      model.optimizer.build(model.trainable_variables)
+  without_weights.complete(model)
   graph_def = gpu_tracing.for_architecture(
       architecture, path,
       functools.partial(collect, step, path, 'IteratorGetNext'))

@@ -39,14 +39,45 @@ def has_none(variables: Iterable[Any]) -> bool:
       hasattr(variable, _MARK) for variable in variables)
 
 
+def build(model: Any, inputs: Any) -> None:
+  """Calls a model in a graph, so that it makes its weights, without values.
+
+  Args:
+    model: Of Keras.
+    inputs: Specs of what it is called with.
+  """
+  with func_graph.FuncGraph('build').as_default(), without_weights():
+    model(
+        tf.nest.map_structure(
+            lambda spec: tf.compat.v1.placeholder(spec.dtype, spec.shape),
+            inputs))
+
+
+def complete(model: Any) -> None:
+  """Gives the optimizer of a model without values its slots, likewise.
+
+  In a graph, since tf_keras computes what it fills slots with.
+
+  Args:
+    model: A compiled Keras model; one with values stays as it is.
+  """
+  if not has_none(model.trainable_variables):
+    return
+  with func_graph.FuncGraph('slots').as_default(), without_weights():
+    model.optimizer.build(model.trainable_variables)
+
+
 def _without_value(next_creator: Any, **kwargs: Any) -> Any:
   """A variable creator, as of `tf.variable_creator_scope`."""
   initial = kwargs.get('initial_value')
-  if not callable(initial):
+  if callable(initial):
+    # What an initializer computes is never needed, only what it looks like.
+    with func_graph.FuncGraph('initial_value').as_default():
+      value = tf.convert_to_tensor(initial(), kwargs.get('dtype'))
+  elif tf.is_symbolic_tensor(initial):
+    value = initial
+  else:
     return next_creator(**kwargs)
-  # What an initializer computes is never needed, only what it looks like.
-  with func_graph.FuncGraph('initial_value').as_default():
-    value = tf.convert_to_tensor(initial(), kwargs.get('dtype'))
   with tf.init_scope():
     variable = resource_variable_ops.UninitializedVariable(
         shape=kwargs.get('shape') or value.shape, dtype=value.dtype, **{

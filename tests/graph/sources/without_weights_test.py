@@ -3,7 +3,10 @@
 import keras
 import pytest
 import tensorflow as tf
+import tf_keras
 
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import without_weights
 from helpers import fresh
 
@@ -35,12 +38,41 @@ def test_weights_have_shapes_and_no_values():
   with without_weights.without_weights():
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
     model.compile('adam', 'mse')
-    model.optimizer.build(model.trainable_variables)
+  without_weights.complete(model)
+  assert without_weights.has_none(model.optimizer.variables)
   assert [tuple(v.shape) for v in model.weights] == [(4, 2), (2,)]
   assert without_weights.has_none(model.weights)
   assert not model.weights[0].numpy().size
   # What is given as a value is there.
   assert model.optimizer.iterations.numpy() == 0
+
+
+def test_slots_of_tf_keras_have_no_values():
+  with without_weights.without_weights():
+    model = tf_keras.Sequential([tf_keras.layers.Dense(2, input_shape=(4,))])
+    model.compile('adam', 'mse')
+  without_weights.complete(model)
+  slots = [v for v in model.optimizer.variables if tuple(v.shape) == (4, 2)]
+  assert len(slots) == 2
+  assert all(without_weights.has_none([slot]) for slot in slots)
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_a_model_that_does_not_know_its_inputs_is_built(library):
+
+  class Own(library.Model):
+
+    def __init__(self):
+      super().__init__()
+      self.top = library.layers.Dense(2)
+
+    def call(self, inputs):
+      return self.top(inputs[0])
+
+  model = Own()
+  without_weights.build(model, (tf.TensorSpec((3, 4)),))
+  assert model.built and without_weights.has_none(model.weights)
+  assert {tuple(v.shape) for v in model.weights} == {(4, 2), (2,)}
 
 
 def test_the_scope_ends():
@@ -58,6 +90,35 @@ def test_variables_of_tensorflow_have_their_shape():
   assert one.shape == (3, 5) and one.dtype == tf.float32
   assert without_weights.has_none([one
                                   ]) and not without_weights.has_none([other])
+
+
+def _load(path):
+  """A model whose maker looks at its weights."""
+  del path
+  model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+  if not model.weights[0].numpy().size:
+    raise errors.InvalidGraphError('it raised') from IndexError()
+  return model
+
+
+def test_weights_that_are_used_while_a_model_is_made_are_allocated():
+  notes = []
+  model = tracing_worker._loaded(_load, 'models:make', notes.append)
+  assert not without_weights.has_none(model.weights)
+  assert notes == [
+      'weights are allocated, as they are used while the model is made'
+  ]
+
+
+def test_a_maker_that_fails_either_way_is_an_error():
+
+  def fail(path):
+    raise errors.InvalidGraphError(path) from ValueError()
+
+  notes = []
+  with pytest.raises(errors.InvalidGraphError, match='models:make'):
+    tracing_worker._loaded(fail, 'models:make', notes.append)
+  assert not notes
 
 
 @pytest.mark.e2e
