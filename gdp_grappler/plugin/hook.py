@@ -36,6 +36,7 @@ def install() -> None:
   if environment.placement() or _is_on(None):
     _wrap_sessions()
     _wrap_keras()
+    _watch_loading()
   if environment.split() or 'split' in environment.placement():
     _wait_for_context(context)
 
@@ -152,6 +153,7 @@ def _switch_on() -> None:
   from gdp_grappler.plugin import option
   _wrap_sessions()
   _wrap_keras()
+  _watch_loading()
   option.connect()
 
 
@@ -197,6 +199,11 @@ def _wrap_keras() -> None:
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
   making.install()
+
+
+def _watch_loading() -> None:
+  from gdp_grappler.plugin import loading
+  loading.install()
 
 
 def _has_no_choice(context: Any) -> bool:

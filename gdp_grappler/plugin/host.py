@@ -18,6 +18,7 @@ from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import garbage
 from gdp_grappler.plugin import library
+from gdp_grappler.plugin import loading
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import running
@@ -104,7 +105,7 @@ class Host:
 
   def answer(self, query: library.Query) -> library.Answer:
     """What to do with a graph, or None to leave it alone."""
-    if background.is_current():
+    if background.is_current() or loading.is_current():
       return None
     start = time.perf_counter()
     wishes, query = _with_wishes(query)
