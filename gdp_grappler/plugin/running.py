@@ -28,7 +28,6 @@ class Call(Protocol):
     has_clusters: XLA compiles clusters of the ops of each device, in functions
       that are called from here.
     was_told: Whether the user has read a line about it.
-    what: What it does, for users: 'fit of "sequential"'.
     waiting_since: When the pass first got a graph of a step that is still
       waited for, by `time.perf_counter`; None if nobody waits.
   """
@@ -36,8 +35,11 @@ class Call(Protocol):
   is_placed: bool
   has_clusters: bool
   was_told: bool
-  what: str
   waiting_since: float | None
+
+  @property
+  def what(self) -> str:
+    """For users: 'fit of "sequential"'."""
 
   def task(self, query: library.Query) -> Optimize | None:
     """Decides on a graph that is about to run, in this call only.

@@ -85,7 +85,7 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
   available = sorted(signatures)
   wanted = key or (_SERVING if _SERVING in available else
                    available[0] if len(available) == 1 else None)
-  if wanted in signatures:
+  if wanted is not None and wanted in signatures:
     return wanted, signatures[wanted]
   have = ', '.join(available) or 'none'
   missing = f'signature "{key}"' if key else f'{_SERVING} signature'

@@ -120,7 +120,11 @@ def mark_traced(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
   for name in concretes:
     found = of_function(name)
     if found.devices:
-      asked.mark(graph_def, lambda node, found=found: found.of(node, ''))
+      asked.mark(graph_def, functools.partial(_of_node, found))
+
+
+def _of_node(found: Wishes, node: Any) -> str:
+  return found.of(node, '')
 
 
 def mark_variables(graph_def: graph_pb2.GraphDef,

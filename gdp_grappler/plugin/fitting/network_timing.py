@@ -69,6 +69,8 @@ class _AsItIs:
   has_clusters = False
   is_placed = False
   was_told = True
+  waiting_since: float | None = None
+  what = 'timing of the network'
 
   def task(self, query: Any) -> running.Optimize | None:
     """As of `running.Call`."""
