@@ -29,7 +29,6 @@ class Call(Protocol):
     has_clusters: XLA compiles clusters of the ops of each device, in functions
       that are called from here.
     was_told: Whether the user has read a line about it.
-    what: What it does, for users: 'fit of "sequential"'; read only.
     waiting_since: When the pass first got a graph of a step that is still
       waited for, by `time.perf_counter`; None if nobody waits.
   """
@@ -41,7 +40,7 @@ class Call(Protocol):
 
   @property
   def what(self) -> str:
-    """See above."""
+    """For users: 'fit of "sequential"'."""
 
   def task(self, query: library.Query) -> Optimize | None:
     """Decides on a graph that is about to run, in this call only.

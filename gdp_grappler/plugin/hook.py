@@ -37,6 +37,7 @@ def install() -> None:
   if environment.placement() or _is_on(None):
     _wrap_sessions()
     _wrap_keras()
+    _watch_loading()
   if environment.split() or 'split' in environment.placement():
     _wait_for_context(context)
 
@@ -153,6 +154,7 @@ def _switch_on() -> None:
   from gdp_grappler.plugin import option
   _wrap_sessions()
   _wrap_keras()
+  _watch_loading()
   option.connect()
 
 
@@ -200,6 +202,11 @@ def _wrap_keras() -> None:
   trainers.install()
   making.install()
   tables.install()
+
+
+def _watch_loading() -> None:
+  from gdp_grappler.plugin import loading
+  loading.install()
 
 
 def _has_no_choice(context: Any) -> bool:

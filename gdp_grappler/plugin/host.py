@@ -19,6 +19,7 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import garbage
 from gdp_grappler.plugin import library
+from gdp_grappler.plugin import loading
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
@@ -104,7 +105,7 @@ class Host:
 
   def answer(self, query: library.Query) -> library.Answer:
     """What to do with a graph, or None to leave it alone."""
-    if eager_thread.is_current():
+    if eager_thread.is_current() or loading.is_current():
       return None
     start = time.perf_counter()
     wishes, query = _with_wishes(query)

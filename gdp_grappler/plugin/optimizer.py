@@ -107,9 +107,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     stays = settings.keep_best and settings.plan is None
   else:
     stays = False  # What breaks a user's pin has to change.
+  proposals: tuple[placement_lib.Placement, ...] = ()
+  origin = settings.placer
   try:
-    proposals: tuple[placement_lib.Placement, ...] = ()
-    origin = settings.placer
     if not (stays and _stays_on_one(before, problem, settings)):
       proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:

@@ -70,7 +70,7 @@ class _AsItIs:
   is_placed = False
   was_told = True
   waiting_since: float | None = None
-  what = 'the timing of links'
+  what = 'timing of the network'
 
   def task(self, query: Any) -> current_call.Optimize | None:
     """As of `current_call.Call`."""

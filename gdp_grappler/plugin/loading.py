@@ -1,0 +1,51 @@
+"""Graphs that TensorFlow runs once, while it loads a SavedModel of v1.
+
+They restore variables and initialize tables. To place them would cost more than
+they take, and to tell of each a line that nobody understands.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+_MODULE, _CLASS = ('tensorflow.python.saved_model.load_v1_in_v2',
+                   '_EagerSavedModelLoader')
+_MARK = '_gdp_wrapped'
+
+
+class _Local(threading.local):
+  is_loading = False
+
+
+_local = _Local()
+
+
+def is_current() -> bool:
+  """Whether this thread loads such a model."""
+  return _local.is_loading
+
+
+def install() -> None:
+  """Notes when such models are loaded from now on."""
+  import wrapt
+  wrapt.register_post_import_hook(_wrap, _MODULE)
+
+
+def _wrap(module: Any) -> None:
+  cls = getattr(module, _CLASS, None)
+  if cls is None or _MARK in vars(cls):
+    return
+  stock = cls.load
+
+  @functools.wraps(stock)
+  def load(self: Any, *args: Any, **kwargs: Any) -> Any:
+    outer, _local.is_loading = _local.is_loading, True
+    try:
+      return stock(self, *args, **kwargs)
+    finally:
+      _local.is_loading = outer
+
+  cls.load = load
+  setattr(cls, _MARK, True)
