@@ -84,9 +84,8 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
         favourites: np.ndarray | None = None) -> ListSchedule:
   """Schedules all tasks.
 
-  A bundle gets the device of its first task, and takes its memory there from
-  then on. A bundle that fits into no memory gets the device with the least
-  overflow.
+  A bundle gets the device of its first task, and takes its memory at once. A
+  bundle that fits into no memory gets the device with the least overflow.
 
   Args:
     tasks: M tasks.
@@ -94,8 +93,7 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
     bundle_bytes: [B], bytes of each bundle.
     pool_bytes: [P], capacity of each memory, in bytes.
     rules: The rules of the scheduler.
-    favourites: int32 [M], the favourite child of each task or -1; needed by
-      `Rules.favourites`.
+    favourites: int32 [M], favourite children or -1, for `Rules.favourites`.
 
   Raises:
     ValueError: the tasks form a cycle.
@@ -111,8 +109,7 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   latency_s, bytes_per_s, channels = cluster.link_arrays
   if favourites is None:
     favourites = np.full(tasks.num_tasks, -1)
-  # The structures hold addresses, so the arrays must live until the call
-  # returns.
+  # The structures hold addresses: the arrays must outlive the call.
   keep = [
       np.ascontiguousarray(array, dtype)
       for array, dtype in ((tasks.tensor_tasks, np.int32), (tasks.tensor_bytes,

@@ -8,7 +8,8 @@ from gdp_grappler.placers.policy import balanced_odds
 
 def _loads(logits, seconds):
   devices = logits.argmax(axis=1)
-  return np.bincount(devices, seconds[np.arange(len(devices)), devices], logits.shape[1])
+  return np.bincount(devices, seconds[np.arange(len(devices)), devices],
+                     logits.shape[1])
 
 
 def test_those_who_like_the_first_least_go_to_the_second():
