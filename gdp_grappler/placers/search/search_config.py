@@ -69,8 +69,8 @@ class FitConfig:
     most: Placements that one search prices at the most.
     starts: Packed placements from which the search starts again if no placement
       fits.
-    repaired: Placements that are repaired: so many of the fastest, and as many
-      of those with the least overflow.
+    repaired: Number of the fastest placements, and of those with the least
+      overflow, that are repaired.
   """
 
   priced_ops: int = 20_000_000

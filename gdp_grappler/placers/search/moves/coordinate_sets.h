@@ -29,9 +29,9 @@ constexpr double kBalancing = .5;
 // Probability that the target of a slab is one of the least busy devices.
 constexpr double kRelieving = .5;
 
-class Slabs {
+class CoordinateSets {
  public:
-  Slabs(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
+  CoordinateSets(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
       : axes_(LabelsOf(g.axes, g.num_axes, g.num_groups, movable)) {
     double sum = 0;
     for (const Labels& axis : axes_) {

@@ -78,7 +78,7 @@ class MoveDrawer {
         stretches_(g),
         units_(LabelsOf(g.units, g.num_units, g.num_groups, movable_)),
         scopes_(LabelsOf(g.scopes, g.num_scopes, g.num_groups, movable_)),
-        slabs_(g, movable_),
+        coordinate_sets_(g, movable_),
         loads_(g, movable_) {}
 
   const int32_t num_groups;
@@ -87,13 +87,13 @@ class MoveDrawer {
 
   // From now on, the loads are those of this placement [G].
   void Observe(const int32_t* like) {
-    if (slabs_.AreThere()) loads_.Observe(like);
+    if (coordinate_sets_.AreThere()) loads_.Observe(like);
   }
 
   // Applies a random move to a placement [G].
   void Draw(int32_t kind, int32_t* row, MoveRandom* random) {
     const Move move = Begin(kind, row, random);
-    if (kind == kSlabTrade && slabs_.AreThere()) {
+    if (kind == kSlabTrade && coordinate_sets_.AreThere()) {
       Trade(move, row, random);
     } else {
       Make(move, Set(kind, move.start, row, random), row);
@@ -107,7 +107,7 @@ class MoveDrawer {
   Growth growth_;
   Stretches stretches_;
   std::vector<Labels> units_, scopes_;
-  Slabs slabs_;
+  CoordinateSets coordinate_sets_;
   Loads loads_;
   std::vector<int32_t> set_;
 
@@ -122,7 +122,7 @@ class MoveDrawer {
   // the probabilities. For other kinds all groups are equally likely, and
   // devices of neighbours are preferred as targets.
   Move Begin(int32_t kind, const int32_t* row, MoveRandom* random) {
-    const bool by_loads = kind >= kSlab && slabs_.AreThere();
+    const bool by_loads = kind >= kSlab && coordinate_sets_.AreThere();
     const int32_t start =
         by_loads ? loads_.Start(random) : movable_[random->Below(NumMovable())];
     const int32_t here = row[start];
@@ -172,10 +172,14 @@ class MoveDrawer {
       case kSlab:
       case kSlabPart:
       case kSlabSwap:
-        if (slabs_.AreThere()) return slabs_.Around(start, random);
+        if (coordinate_sets_.AreThere()) {
+          return coordinate_sets_.Around(start, random);
+        }
         break;
       case kSlabWhole:
-        if (slabs_.AreThere()) return slabs_.Axis(random).Like(start);
+        if (coordinate_sets_.AreThere()) {
+          return coordinate_sets_.Axis(random).Like(start);
+        }
         break;
     }
     return Grown(start, row, random);
@@ -202,7 +206,7 @@ class MoveDrawer {
   // groups with that coordinate of a group at the target, if there is one.
   void Trade(const Move& move, int32_t* row, MoveRandom* random) {
     const int32_t other = On(move.target, row, random);
-    const Labels& axis = slabs_.Axis(random);
+    const Labels& axis = coordinate_sets_.Axis(random);
     Make(move, axis.Like(move.start), row);
     if (other >= 0 && axis.of_group[other] != axis.of_group[move.start]) {
       Make(move, axis.Like(other), row);
@@ -224,7 +228,7 @@ class MoveDrawer {
   }
 
   // Moves the groups of a set that may be on the target. The loop has no
-  // branches, because a CPU could not predict them. Masks have all bits or none.
+  // branches, because a CPU could not predict them. A mask is all ones or zero.
   void Make(const Move& move, const Span& groups, int32_t* row) const {
     const int32_t here = move.here, target = move.target;
     const int32_t all = move.who == Who::kAll;

@@ -35,7 +35,7 @@ from gdp_grappler.placers.search.moves import neighbourhood
 # Number of units of each level of `coarsening`. A level with nearly as many
 # units as groups is left out.
 _UNITS = (40, 160, 640, 2560)
-# Name scopes of a level: so many first parts of the name count.
+# Parts of a name, from its beginning, that make the scopes of each level.
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # First letters of the scopes that gradients and optimizers put around the names
 # of a model.
