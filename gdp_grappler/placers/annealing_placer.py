@@ -1,4 +1,4 @@
-"""Anneals the best of what other placers propose (see `annealing`)."""
+"""Simulated annealing that starts with placements of other placers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from gdp_grappler.placers.simple import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
-# Of `starting_points`, stretches of the topological order.
+# Name of the starts that are blocks of the topological order.
 BLOCKS = 'blocks'
+# Number of such starts.
 _BLOCK_STARTS = 16
-# What placers that it starts from may take of the time.
+# Share of the time budget that the placers of the starts may take.
 _STARTS_SHARE = .3
 # Ops that are priced per second where no clock counts. Two idle cores price
 # more.
@@ -32,23 +33,24 @@ _OPS_PER_S = 4_000_000
 # Drawing the moves among which one is chosen takes as long as pricing so many
 # ops.
 _DRAWN_OPS = 1_500
-# Ops times devices above which there is one: others have a plan for that many.
+# Ops times devices above which there is one start of blocks, because each start
+# of a large graph costs much time.
 _LARGE = 2_000_000
 
 
 class AnnealingPlacer:
-  """Anneals the best of some starts, and returns the best it has priced.
+  """Simulated annealing from the best of several starts (`search.annealing`).
 
-  Starts are placements of other placers, every single device, and blocks of the
-  topological order on one accelerator each. A placement that overflows a memory
-  is slower in the eyes of the search, by how much it overflows; a valid one is
-  always preferred in the end. Steps are priced first in, first out, whatever
-  priorities a start has.
+  The starts are placements of other placers, all groups on each single device,
+  and blocks of the topological order on one accelerator each. During the search
+  a placement that overflows a memory has a penalty. The result is a placement
+  that fits, if the search has priced one. Ops run first in, first out; the
+  priorities of a start do not count.
 
-  Where control edges may be added (`Problem.simulator`) and pay, a part of the
-  search goes on under priorities (`priority_annealing`), and what it finds is
-  proposed as well; the rest of the search belongs to the order in which the
-  better one was found.
+  If control edges may be added (`Problem.simulator`) and pay, the search has
+  two parts. In one part ops run first in, first out, in the other in the order
+  of priorities (`priority_annealing`). The order with the faster placement gets
+  the rest of the time. The placer proposes the best placement of each.
   """
 
   def __init__(self, evaluations: int | None = None,
@@ -57,15 +59,13 @@ class AnnealingPlacer:
     """Sets the limits.
 
     Args:
-      evaluations: Placements to price. By default only
-        `Problem.time_budget_s` ends the search or, without one, a number that
-        is less for large graphs, such that two cores simulate them in about 20
-        s, and small if a stopwatch prices them. A search that the clock stops
-        depends on the speed of the machine; the temperature falls the sooner.
-        Starts that are there by then are priced in any case.
-      starts: Placers to start from. Those that cannot take part are left out
+      evaluations: Placements to price. By default, `Problem.time_budget_s`
+        ends the search. Without a time budget the number depends on the graph
+        (`evaluations_for`). The result of a search that the clock ends depends
+        on the speed of the machine. The search prices all starts in any case.
+      starts: Placers of the starts. A placer that cannot take part is left out
         with a notice.
-      clock: Seconds since any moment.
+      clock: Returns seconds since a fixed moment.
     """
     self._evaluations = evaluations
     self._starts = tuple(starts)
@@ -77,7 +77,7 @@ class AnnealingPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best first in, first out, and the best in order."""
+    """See `Proposer`: the best first in, first out; the best by priorities."""
     deadline = deadlines.NEVER
     seconds = None if problem.by_count else problem.time_budget_s
     if seconds is not None:
@@ -95,12 +95,13 @@ class AnnealingPlacer:
 def evaluations_for(
     problem: placer_lib.Problem,
     config: search_config.SearchConfig = search_config.DEFAULT) -> int:
-  """How many placements a search prices by default.
+  """Placements that a search prices by default.
 
-  There is no limit where a time budget ends the search.
+  If a time budget ends the search, there is no limit. Otherwise the number is
+  smaller for a large graph, and small if a price is a real step.
 
   Args:
-    problem: What is to be placed.
+    problem: The problem to place.
     config: The numbers of the search.
   """
   if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
@@ -121,23 +122,23 @@ def affordable(problem: placer_lib.Problem, seconds: float) -> int:
 def starting_points(
     problem: placer_lib.Problem, names: Sequence[str], rng: np.random.Generator,
     deadline: deadlines.Deadline = deadlines.NEVER) -> dict[str, np.ndarray]:
-  """int [S, G] by whose they are, where a search may begin.
+  """Starts of a search, int [S, G] by the name of their source.
 
   Args:
     problem: G groups.
-    names: Placers to ask.
-    rng: Of the blocks.
-    deadline: Only the first of them is asked afterwards.
+    names: Placers of the starts.
+    rng: Random numbers of the blocks.
+    deadline: Afterwards, no placer is called but the first one.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   first = problem.graph.first_ops
-  found, _ = best_of.propose_each(problem, names, deadline)
+  proposed, _ = best_of.propose_each(problem, names, deadline)
   result = {'one device': single_device.of_each_kind(problem)}
   result[BLOCKS] = _blocks(problem, rng)
   result.update((name, np.stack([p.devices[first] for p in own]))
-                for name, own in found.items())
+                for name, own in proposed.items())
   return {
       name: rows.astype(np.int32) for name, rows in result.items() if len(rows)
   }
@@ -145,9 +146,10 @@ def starting_points(
 
 def _blocks(problem: placer_lib.Problem,
             rng: np.random.Generator) -> np.ndarray:
-  """int [B, G], one stretch of the topological order on each accelerator.
+  """int [B, G], placements with one block of ops on each accelerator.
 
-  The stretches of the first are of equal work, the others end anywhere.
+  A block is an interval of the topological order. The blocks of the first
+  placement have equal work; the blocks of the others end at random.
   """
   graph, cluster = problem.graph, problem.cluster
   devices = np.array(cluster.accelerators)

@@ -1,4 +1,4 @@
-"""The best of what several placers propose."""
+"""The best by price of the placements of several placers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
 
-# Everything that neither learns nor searches, in the order of preference
-# between equals.
+# All placers that neither learn nor search. Of equal placements, that of the
+# first placer wins.
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
                  'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured',
                  'hierarchical')
-# The same, who takes least first: whoever has little time hears many of them.
-# Others come after these.
+# The same placers in the order in which they are called, the fastest first, so
+# that many are called if there is little time. Placers that are not in this
+# list are called after these.
 _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
@@ -33,12 +34,13 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Choice:
-  """What one placer proposed.
+  """The placement of one placer.
 
   Attributes:
-    name: The placer.
-    placement: Its placement.
-    evaluation: The price of that, in the order of its priorities if it has any.
+    name: Name of the placer.
+    placement: The placement.
+    evaluation: Evaluation of the placement, in the order of its priorities if
+      it has priorities.
   """
 
   name: str
@@ -47,23 +49,28 @@ class Choice:
 
 
 class BestOfPlacer:
-  """The cheapest placement of a set of placers, and who found it.
+  """The best placement of a set of placers, and the placer that found it.
 
-  Placements that fit into memory come first, then those that exceed it least;
-  of equals, the placer that was named first. A placer that cannot take part,
-  because its library is missing or it has no answer to this graph, is left out
-  with a notice, as is who would begin when `Problem.time_budget_s` is over.
+  A placement that fits into the memories is better than one that does not, and
+  a smaller overflow is better. Of equal placements, that of the placer that was
+  named first wins. A placer is left out with a notice if its library is missing
+  or if it cannot place the graph. A placer whose turn comes after
+  `Problem.time_budget_s` is left out as well.
 
   Attributes:
-    choices: What each placer proposed when `place` last ran, best first.
-    skipped: Placers that did not take part then, and why.
+    choices: The placement of each placer in the last call of `place`, the best
+      first.
+    skipped: Placers that took no part in that call, and why.
   """
 
   def __init__(self, names: Sequence[str] | None = None) -> None:
-    """From names in the registry; None for `DEFAULT_NAMES`.
+    """Sets the placers.
+
+    Args:
+      names: Names in the registry; `DEFAULT_NAMES` if None.
 
     Raises:
-      GdpError: there is no such placer, or none is named.
+      GdpError: there is no placer of that name, or no name is given.
     """
     names = DEFAULT_NAMES if names is None else names
     if not names:
@@ -77,7 +84,7 @@ class BestOfPlacer:
 
   @property
   def winner(self) -> str | None:
-    """Whose placement `place` last returned; None before it ran."""
+    """The placer whose placement `place` returned last; None before a call."""
     return self.choices[0].name if self.choices else None
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -108,39 +115,40 @@ def place_each(
     problem: placer_lib.Problem, names: Sequence[str],
     deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
-  """Runs placers, as many as can; arguments as `propose_each`.
+  """Calls several placers; see `propose_each` for the arguments.
 
   Returns:
-    The placements by name, and why the other placers have none.
+    The placement of each placer by name, and why other placers have none.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  found, skipped = propose_each(problem, names, deadline)
-  return {name: own[0] for name, own in found.items()}, skipped
+  proposed, skipped = propose_each(problem, names, deadline)
+  return {name: own[0] for name, own in proposed.items()}, skipped
 
 
 def propose_each(
     problem: placer_lib.Problem, names: Sequence[str],
     deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
-  """Asks placers for all that they have to say, as many as can.
+  """Calls several placers for all their proposals.
 
   Args:
-    problem: What to place.
-    names: Placers of the registry.
-    deadline: Nobody is asked afterwards, unless nothing was found before. Who
-      takes least is asked first; each has what is left until then.
+    problem: The problem to place.
+    names: Names of placers in the registry.
+    deadline: Afterwards no placer is called, unless there is no placement yet.
+      The fastest placer is called first. Each placer may take the time that is
+      left.
 
   Returns:
-    The placements by name, in the order of names, and why the other placers
-    have none.
+    The placements of each placer by name, in the order of `names`, and why
+    other placers have none.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  _ = problem.allowed  # Raises where no placer could help.
-  found: dict[str, tuple[placement_lib.Placement, ...]] = {}
+  _ = problem.allowed  # Raises if no placer can place the graph.
+  proposed: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
   hurried = deadline.at_s < math.inf
   for name in sorted(names, key=_slowness):
@@ -148,18 +156,18 @@ def propose_each(
     if why:
       skipped[name] = why
       continue
-    if found and deadline.passed:
+    if proposed and deadline.passed:
       skipped[name] = 'The time budget was over before its turn.'
       continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
-      found[name] = edge_selection.proposals(
+      proposed[name] = edge_selection.proposals(
           registry.create(name),
           problem.until(deadline) if hurried else problem)
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))
-  return {name: found[name] for name in names if name in found}, skipped
+  return {name: proposed[name] for name in names if name in proposed}, skipped
 
 
 def _slowness(name: str) -> int:
@@ -169,7 +177,7 @@ def _slowness(name: str) -> int:
 
 def _missing(needs: frozenset[placer_table.Need],
              problem: placer_lib.Problem) -> str:
-  """Why a placer has nothing to say of a problem; '' if it may have."""
+  """Why a placer cannot place a problem; '' if the placer can."""
   if placer_table.Need.EXPERT in needs and problem.expert_devices is None:
     return 'Nobody said how an expert would place this graph.'
   if placer_table.Need.HOSTS in needs and len(problem.cluster.hosts) < 2:
@@ -177,6 +185,6 @@ def _missing(needs: frozenset[placer_table.Need],
   return ''
 
 
-@functools.cache  # Once per process: one search after the other would say it.
+@functools.cache  # One warning per process, even if there are many searches.
 def _notice(name: str, why: str) -> None:
   logging.warning('The placer "%s" is left out. %s', name, why)

@@ -1,10 +1,11 @@
-"""The graph that partitioners cut: groups, joined by what they would send.
+"""The graph that partitioners cut: its vertices are groups of ops.
 
-One place decides what a vertex and an edge weigh, so that METIS, Scotch and
-Mt-KaHyPar answer the same question. A net is one output of an op with every
-group that has it; an edge is the share of a net between its producer and one
-consumer. So a tensor for two other groups counts twice in a cut of edges, and
-once for each device that receives it in a cut of nets.
+This module alone decides the weights of vertices and edges, so that METIS,
+Scotch and Mt-KaHyPar solve the same problem. A net is one output of an op, with
+the group that computes it and all groups that use it. An edge joins the
+producer of a net with one consumer. So a tensor that two other groups use
+counts twice in a cut of edges. In a cut of nets the tensor counts once for each
+device that receives it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy as np
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 
-# Sum of integer weights: METIS and Mt-KaHyPar may be built for 32 bits.
+# Sum of integer weights. METIS and Mt-KaHyPar may be built with integers of 32
+# bits.
 TOTAL_WEIGHT = 1 << 30
 
 
@@ -26,11 +28,12 @@ class GroupGraph:
   """V vertices, one per group, and H nets.
 
   Attributes:
-    weights: float64 [V], what parts share out: seconds, or any other amount.
-    net_starts: int64 [H + 1], where the pins of each net begin.
-    net_pins: int64 [P], vertices of all nets, no vertex twice in a net; the
-      first one of a net is its producer.
-    net_bytes: float64 [H], what each device but the producer's receives.
+    weights: float64 [V], amount that parts balance: seconds or bytes.
+    net_starts: int64 [H + 1], index of the first pin of each net.
+    net_pins: int64 [P], vertices of all nets, different within a net; the first
+      vertex of a net is its producer.
+    net_bytes: float64 [H], bytes that each device other than the producer's
+      receives.
   """
 
   weights: np.ndarray
@@ -40,14 +43,14 @@ class GroupGraph:
 
   @property
   def num_vertices(self) -> int:
-    """V."""
+    """V, the number of vertices."""
     return len(self.weights)
 
   @functools.cached_property
   def adjacency(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compressed rows: starts [V + 1], neighbours [2M] and their bytes [2M].
 
-    Every edge is there in both directions, rows are sorted, and no vertex is
+    Every edge is in the rows of both vertices. Rows are sorted. No vertex is
     its own neighbour.
     """
     counts = np.diff(self.net_starts) - 1
@@ -67,44 +70,57 @@ class GroupGraph:
 
   @functools.cached_property
   def rows(self) -> np.ndarray:
-    """int64 [2M], the vertex whose neighbour `adjacency` names."""
+    """int64 [2M], the vertex of each entry of `adjacency`."""
     return np.repeat(np.arange(self.num_vertices), np.diff(self.adjacency[0]))
 
   @functools.cached_property
   def integer_weights(self) -> np.ndarray:
-    """int64 [V], at least 1 and else in proportion to `weights`."""
+    """int64 [V], in proportion to `weights`, but at least 1."""
     return integers(self.weights)
 
   @functools.cached_property
   def integer_edges(self) -> np.ndarray:
-    """int64 [2M], at least 1, in proportion to the bytes of `adjacency`."""
+    """int64 [2M], in proportion to the bytes of `adjacency`, at least 1."""
     return integers(self.adjacency[2], 2 * TOTAL_WEIGHT)
 
   def cut(self, parts: np.ndarray) -> int:
-    """Sum of the integer weights of edges between different parts [V]."""
+    """Sum of the integer weights of edges between different parts.
+
+    Args:
+      parts: int [V], the part of each vertex.
+    """
     crossing = parts[self.rows] != parts[self.adjacency[1]]
     return int(self.integer_edges[crossing].sum()) // 2
 
   def imbalance(self, parts: np.ndarray, shares: np.ndarray) -> float:
-    """Highest weight of a part over its share of all: 1 if balanced.
+    """Largest ratio of a part's weight to its share; 1 if balanced.
 
     Args:
-      parts: int [V].
-      shares: float64 [k], positive, with sum 1.
+      parts: int [V], the part of each vertex.
+      shares: float64 [k], share of the weight that each part should get,
+        positive, with sum 1.
     """
     loads = np.bincount(parts, self.integer_weights, len(shares))
     return float((loads / np.maximum(shares * loads.sum(), 1e-30)).max())
 
   def reweighted(self, weights: np.ndarray) -> GroupGraph:
-    """The same edges between vertices of other weights [V]."""
+    """The same graph with other weights of vertices.
+
+    Args:
+      weights: float64 [V].
+    """
     result = dataclasses.replace(self, weights=weights)
     for name in ('adjacency', 'rows', 'integer_edges'):
-      # They take longer than many a cut, and are the same.
+      # These do not depend on weights, and take longer than many a cut.
       result.__dict__[name] = getattr(self, name)
     return result
 
   def with_pins(self, keep: np.ndarray) -> GroupGraph:
-    """The same vertices, with the nets of some of them alone, bool [V]."""
+    """The same vertices, but nets with only some of them.
+
+    Args:
+      keep: bool [V], vertices that stay in nets.
+    """
     net = np.repeat(np.arange(len(self.net_bytes)), np.diff(self.net_starts))
     kept = keep[self.net_pins]
     pins = np.bincount(net[kept], minlength=len(self.net_bytes))
@@ -113,10 +129,10 @@ class GroupGraph:
                       self.net_pins[kept & whole[net]], self.net_bytes[whole])
 
   def induced(self, vertices: np.ndarray) -> GroupGraph:
-    """The graph of some vertices alone, which get numbers from 0.
+    """The graph of some vertices alone, with new numbers from 0.
 
     Args:
-      vertices: int [W], none twice.
+      vertices: int [W], different vertices.
     """
     number = np.full(self.num_vertices, -1)
     number[vertices] = np.arange(len(vertices))
@@ -132,18 +148,22 @@ def build(problem: placer_lib.Problem, devices: np.ndarray,
   Args:
     problem: G groups become G vertices.
     devices: int [k], devices that share the work; see `work`.
-    message_bytes: What a transfer costs beside its size, so that many small
-      tensors are not free. Control edges cost just that.
+    message_bytes: Bytes added to each transfer for its latency, so that many
+      small tensors cost something. A control edge has only these bytes.
   """
   return GroupGraph(work(problem, devices), *_nets(problem.graph,
                                                    message_bytes))
 
 
 def work(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
-  """float64 [G], seconds that the ops of each group take on some devices.
+  """float64 [G], seconds of the ops of each group.
 
-  On devices of different speed: the mean of a group's shares of their totals,
-  times the total of the fastest.
+  If devices differ in speed, the result is the mean over the devices of the
+  group's share of all seconds, times all seconds on the fastest device.
+
+  Args:
+    problem: G groups.
+    devices: int [k], devices that share the work.
   """
   graph = problem.graph
   seconds = np.stack([
@@ -155,30 +175,43 @@ def work(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
 
 
 def memory_bytes(problem: placer_lib.Problem) -> np.ndarray:
-  """float64 [G], parameters and outputs of each group."""
+  """float64 [G], bytes of the parameters and outputs of each group.
+
+  Args:
+    problem: G groups.
+  """
   graph = problem.graph
   own = graph.param_bytes + graph.output_bytes * (graph.executions > 0)
   return np.bincount(graph.groups, own, graph.num_groups)
 
 
 def integers(weights: np.ndarray, total: int = TOTAL_WEIGHT) -> np.ndarray:
-  """int64, at least 1 and else in proportion; the sum is about `total`."""
+  """int64 [n], weights as integers of at least 1; the sum is about `total`.
+
+  Args:
+    weights: float64 [n], not negative.
+    total: Sum of the result, if no weight is rounded up to 1.
+  """
   scale = total / max(float(np.sum(weights)), 1e-30)
   return np.maximum(np.round(np.asarray(weights) * scale), 1).astype(np.int64)
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
-  """int64 [n + 1], where each of n runs of these lengths begins."""
+  """int64 [n + 1], start of each of n consecutive runs, and their end.
+
+  Args:
+    counts: int [n], length of each run.
+  """
   return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _nets(graph: op_graph.OpGraph,
           message_bytes: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Net starts, pins and bytes of the outputs that several groups have."""
+  """Starts, pins and bytes of the nets; see `GroupGraph`."""
   source, target = graph.groups[graph.edges].astype(np.int64).T
   crossing = source != target
   base, num_tensors = max(graph.num_groups, 1), len(graph.tensor_ops)
-  # All control edges of an op count as one more output of it.
+  # The control edges of an op count as one more output of that op.
   outputs = np.where(graph.edge_tensors >= 0, graph.edge_tensors,
                      num_tensors + graph.edges[:, 0].astype(np.int64))
   keys = np.unique(outputs[crossing] * base + target[crossing])

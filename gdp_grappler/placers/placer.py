@@ -1,4 +1,4 @@
-"""The question every placer answers."""
+"""The problem that every placer solves, and the interfaces of placers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-  """A graph, a cluster, a price and a seed.
+  """A graph to place on a cluster, with the prices of placements.
 
   Attributes:
-    graph: What to place.
-    cluster: Where.
-    evaluator: Prices placements on `cluster`: what is to be minimised, which
-      need not be what a step is said to take in the end (`robust_evaluator`).
+    graph: The graph to place.
+    cluster: The devices.
+    evaluator: Prices placements on `cluster`. Placers minimise this price. It
+      may differ from the step time that is reported (`robust_evaluator`).
     seed: Two runs with the same seed give the same placement.
-    expert_devices: int [N], where a human expert puts the ops; None if nobody
-      said. It need not keep the graph's rules.
-    time_budget_s: What a search may take, or who proposes many placements and
-      then begins no further one; None for their own default. Others ignore it.
-    simulator: Predicts what control edges bring, where they may be added; None
-      where they may not. With it, searches look for what is fast in a good
-      order as well, and propose it with priorities (see `Proposer`).
-    clock: Seconds since any moment, by which the time budget goes. If it stands
-      (`deadlines.still`), the budget says how many placements are priced.
-    repeatable: Whether to say the same again on a quick machine, although there
-      is a time budget, rather than to use all of it.
-    given_allowed: bool [G, D], where groups may be; None for what graph and
-      cluster say.
+    expert_devices: int [N], a human expert's device of each op; None if there
+      is none. The devices may break the graph's rules.
+    time_budget_s: Seconds that a search may take. A placer with many proposals
+      starts none after that time. None for the placer's default; other placers
+      ignore the budget.
+    simulator: Predicts the gain of control edges; None if control edges may not
+      be added. With a simulator, searches also look for placements that are
+      fast in the order of priorities, and propose them (see `Proposer`).
+    clock: Returns seconds since a fixed moment; measures the time budget. If it
+      stands still (`deadlines.still`), the budget stands for a number of
+      priced placements.
+    repeatable: Whether equal problems should get equal placements in spite of a
+      time budget, even if a placer then does not use all of the time.
+    given_allowed: bool [G, D], devices that each group may have; None for the
+      rules of the graph and the cluster.
   """
 
   graph: op_graph.OpGraph
@@ -67,41 +69,49 @@ class Problem:
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:
-    """bool [G, D], where groups may be."""
+    """bool [G, D], devices that each group may have."""
     if self.given_allowed is not None:
       return self.given_allowed
     return constraints.allowed_devices(self.graph, self.cluster)
 
   @functools.cached_property
   def op_seconds(self) -> np.ndarray:
-    """float64 [N, D], what the evaluator thinks that each op takes."""
+    """float64 [N, D], the evaluator's seconds of each op on each device."""
     return self.evaluator.op_seconds(self.graph)
 
   @functools.cached_property
   def busy_seconds(self) -> np.ndarray:
-    """float64 [N, D], by which to share work out: the host counts (`busy`)."""
+    """float64 [N, D], seconds for balancing work; host time counts (`busy`)."""
     return busy.seconds(self.graph, self.cluster,
                         self.evaluator.costs(self.graph), self.op_seconds)
 
   @functools.cached_property
   def group_seconds(self) -> np.ndarray:
-    """float64 [G, D], `op_seconds` of all ops of each group."""
+    """float64 [G, D], sum of `op_seconds` over the ops of each group."""
     return self.graph.group_sums(self.op_seconds)
 
   def deadline(self) -> deadlines.Deadline:
-    """When the time budget will be over, if it begins now."""
+    """The end of the time budget, if the budget starts now."""
     return deadlines.within(self.time_budget_s, self.clock)
 
   def until(self, deadline: deadlines.Deadline) -> Problem:
-    """The same with the time until then; what is known of it stays known."""
+    """The problem with the time until a deadline as its budget.
+
+    Args:
+      deadline: The end of the budget.
+    """
     return self._with(time_budget_s=deadline.left_s, clock=deadline.clock)
 
   def priced_by(self, evaluator: evaluator_lib.Evaluator) -> Problem:
-    """The same with other prices and the same seconds of ops."""
+    """The problem with the prices of another evaluator.
+
+    Args:
+      evaluator: Has the same seconds of ops.
+    """
     return self._with(evaluator=evaluator)
 
   def _with(self, **changes: Any) -> Problem:
-    """The same with other fields; what is known of it stays known."""
+    """The problem with other fields; computed properties are kept."""
     result = dataclasses.replace(self, **changes)
     for name in ('allowed', 'op_seconds', 'busy_seconds', 'group_seconds'):
       if name in self.__dict__:
@@ -110,9 +120,9 @@ class Problem:
 
 
 class Placer(Protocol):
-  """Finds a placement without violations of the graph's rules.
+  """Finds a placement that keeps the graph's rules.
 
-  It may exceed a memory; the evaluator tells.
+  The placement may overflow a memory; the evaluator finds out.
   """
 
   def place(self, problem: Problem) -> placement_lib.Placement:
@@ -125,23 +135,23 @@ class Placer(Protocol):
 
 @runtime_checkable
 class Chooser(Placer, Protocol):
-  """A placer that takes the placement of another one."""
+  """A placer that returns the best placement of other placers."""
 
   @property
   def winner(self) -> str | None:
-    """Whose placement `place` last returned; None before it ran."""
+    """The placer whose placement `place` returned last; None before a call."""
 
 
 @runtime_checkable
 class Proposer(Placer, Protocol):
-  """A placer that knows several good placements.
+  """A placer that proposes several good placements.
 
-  Which of them is the best may hang on what no price tells, such as the order
-  that can be enforced.
+  The best of them may depend on facts that the price does not contain, such as
+  the order that control edges can enforce.
   """
 
   def proposals(self, problem: Problem) -> tuple[placement_lib.Placement, ...]:
-    """Different placements, the first of which is what `place` returns.
+    """Different placements; the first one is the result of `place`.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.

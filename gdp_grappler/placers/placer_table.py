@@ -1,7 +1,7 @@
-"""What is known of every placer, without importing any.
+"""The tables of all placers, which can be read without importing a placer.
 
-Tables are data, not code: those of the trainer can be read where its package
-must not be imported.
+The tables are data files. So a program can read the trainer's table although it
+must not import the trainer's package.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from typing import Any, Mapping
 
 from gdp_grappler.placers.policy import shipped_policy
 
+# Table of the placers of this package.
 _OWN = pathlib.Path(__file__).parent / 'placers.toml'
-# Packages of the trainer that hold placers.
+# Folders of the trainer's package with tables of placers.
 _TRAINERS = 'hdp', 'training'
 
 
 class Kind(enum.StrEnum):
-  """How a placer comes to its placement."""
+  """How a placer finds its placement."""
 
-  CONSTRUCTS = 'constructs'  # By one rule.
-  PORTFOLIO = 'portfolio'  # Many proposals, the best by price.
-  SEARCHES = 'searches'  # By trying, as long as it may.
-  LEARNS = 'learns'
+  CONSTRUCTS = 'constructs'  # Applies one rule.
+  PORTFOLIO = 'portfolio'  # Makes many proposals, keeps the best by price.
+  SEARCHES = 'searches'  # Improves placements until its time is over.
+  LEARNS = 'learns'  # Uses trained weights.
 
 
 class Need(enum.StrEnum):
-  """What a placer cannot do without."""
+  """A condition without which a placer cannot work."""
 
-  EXPERT = 'expert'  # `Problem.expert_devices`.
+  EXPERT = 'expert'  # `Problem.expert_devices` is given.
   GPU = 'GPU'
-  HOSTS = 'several hosts'  # Without them, others say as much.
+  HOSTS = 'several hosts'  # With one host, other placers propose the same.
   POLICY = 'policy'
-  KERAS_2 = 'Keras 2'  # Its package is that of the trainer.
+  KERAS_2 = 'Keras 2'  # The placer is in the trainer's package.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,17 +45,18 @@ class Entry:
   """A placer of the tables `placers.toml`.
 
   Attributes:
-    name: Of the placer, everywhere.
-    factory: 'module:class', imported when it is asked for.
-    kind: How it works.
-    how: What it does, for tables.
-    color: '#rrggbb', its own in every picture.
-    arguments: For the factory, by name.
-    needs: What it cannot do without.
-    extra: Of setup.py, with the library it needs; '' for none.
-    paper: That it is from, for tables; '' for none.
-    same_as: Whose other name this is; '' for a placer of its own. Sets of
-      placers leave other names out.
+    name: Name of the placer.
+    factory: 'module:class'; the module is imported when it is needed.
+    kind: How the placer finds its placement.
+    how: Description of the placer, for tables.
+    color: '#rrggbb', the color of the placer in all pictures.
+    arguments: Arguments of the factory, by name.
+    needs: Conditions without which the placer cannot work.
+    extra: Extra of setup.py with the library that the placer needs; '' for
+      none.
+    paper: Paper of the method, for tables; '' for none.
+    same_as: The placer of which this is another name; '' for no other name.
+      Sets of placers leave out other names.
   """
 
   name: str
@@ -70,12 +72,12 @@ class Entry:
 
   @property
   def learns(self) -> bool:
-    """Whether weights have a part in what it proposes."""
+    """Whether trained weights influence the placement."""
     return self.kind == Kind.LEARNS or Need.POLICY in self.needs
 
   @property
   def module(self) -> str:
-    """Of the factory."""
+    """Module of the factory."""
     return self.factory.partition(':')[0]
 
 

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
   # Command lines ask for names alone, and should be there at once.
   from gdp_grappler.placers import placer as placer_lib
 
-# What places where nobody says who should, the policy alone, and what
-# everything is compared with.
-DEFAULT, LEARNED, EXPERT = 'gdp', 'gdp_policy', 'human_expert'
+# The placer that is used if the user names none.
+DEFAULT = 'gdp'
+# The placer that uses the policy alone.
+LEARNED = 'gdp_policy'
+# The placer with which tables compare all others.
+EXPERT = 'human_expert'
 
 
 def names() -> tuple[str, ...]:
@@ -26,10 +29,13 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str) -> placer_table.Entry:
-  """What is known of a placer.
+  """The entry of a placer in the tables.
+
+  Args:
+    name: One of `names()`.
 
   Raises:
-    GdpError: there is none of that name.
+    GdpError: there is no placer of that name.
   """
   table = placer_table.table()
   if name not in table:
@@ -40,17 +46,18 @@ def get(name: str) -> placer_table.Entry:
 
 def factory(name: str,
             policy: str | None = None) -> Callable[[], placer_lib.Placer]:
-  """What makes a placer; its module is imported now.
+  """A function that makes a placer.
 
-  Some modules have to be imported before TensorFlow.
+  The placer's module is imported now, not when the function is called: some
+  modules have to be imported before TensorFlow.
 
   Args:
     name: One of `names()`.
-    policy: Folder of the policy, for a placer that needs one; the shipped one
-      if None.
+    policy: Folder of the policy, for a placer that needs one; the shipped
+      policy if None.
 
   Raises:
-    GdpError: no such placer, or its module cannot be imported here.
+    GdpError: there is no such placer, or its module cannot be imported.
   """
   entry = get(name)
   if placer_table.Need.KERAS_2 in entry.needs:
@@ -68,9 +75,9 @@ def factory(name: str,
 
 
 def create(name: str, policy: str | None = None) -> placer_lib.Placer:
-  """Makes a placer; arguments as `factory`.
+  """Makes a placer; see `factory` for the arguments.
 
   Raises:
-    GdpError: no such placer, or what it needs is missing.
+    GdpError: there is no such placer, or something that it needs is missing.
   """
   return factory(name, policy)()

@@ -1,7 +1,7 @@
-"""A step that is to be placed: as it was read, and the problem that it poses.
+"""A step to place: its graph, its cluster, and the problem for a placer.
 
-The pass comes with a graph in memory (`of_source`), programs with whatever a
-user typed (`problems`); from here on both go the same way.
+The pass has a graph in memory (`of_source`). Programs have the user's input
+(`gdp_grappler.problems`). Both make a `Step` of it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 
 if TYPE_CHECKING:
-  # It needs TensorFlow, which a graph with costs of its own does not.
+  # The module needs TensorFlow; a graph with costs of its own does not.
   from gdp_grappler.graph import source_graph
 
-# graph, cluster, seconds float [N, D] -> devices int [N].
+# From a graph, a cluster and seconds float [N, D] to devices of ops, int [N].
 Expert = Callable[[op_graph.OpGraph, cluster_lib.Cluster, np.ndarray],
                   np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Step:
-  """One step of a program, and where it is to run.
+  """One step of a program, and the cluster to place it on.
 
   Attributes:
     graph: N ops.
     cluster: D devices.
-    source: What the ops were read from; None for a graph of costs alone.
-    cost_model: Prices of the ops; None for the roofline.
-    expert: Says where a human expert puts the ops; None if nobody does.
+    source: The TensorFlow graph of the ops; None for a graph of costs alone.
+    cost_model: Seconds of the ops; None for the roofline model.
+    expert: Returns a human expert's devices of the ops; None if there is none.
   """
 
   graph: op_graph.OpGraph
@@ -49,20 +49,20 @@ class Step:
   expert: Expert | None = None
 
   def that_may_round(self) -> Step:
-    """The step with ops that may go where they compute other numbers."""
+    """The step whose ops may be on devices that round differently."""
     return dataclasses.replace(self, graph=self.graph.replace(may_round=True))
 
   def simulator(self) -> simulator_lib.Simulator:
-    """Prices placements of the step."""
+    """A simulator of the step on the cluster."""
     return simulator_lib.Simulator(self.cluster, self.cost_model)
 
   def problem(self, evaluator: evaluator_lib.Evaluator | None = None,
               seed: int = 0) -> placer_lib.Problem:
-    """The question that a placer answers.
+    """The problem for a placer.
 
     Args:
-      evaluator: Says what a step takes on the cluster; by default a simulator.
-        What is minimised is its `robust_evaluator.objective`.
+      evaluator: Returns the time of a step on the cluster; by default a
+        simulator. Placers minimise its `robust_evaluator.objective`.
       seed: Two runs with the same seed give the same placement.
     """
     objective = robust_evaluator.objective(evaluator or self.simulator())
@@ -80,17 +80,17 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
               trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
               may_round: bool = False,
               tell: Callable[[str], None] | None = None) -> Step:
-  """The step of a graph in memory, priced by the roofline.
+  """The step of a graph in memory, with the costs of the roofline model.
 
   Args:
     source: The graph.
-    cluster: Where it is to run.
-    live: Whether it is about to run; see `graph_def_io.read`.
-    relocatable: Whether variables that it receives may move all the same.
-    batch_size: Stands for dimensions that the graph leaves open.
-    trip_count: Iterations of loops whose number it does not tell.
-    may_round: Whether ops may go where they compute other numbers.
-    tell: Hears one line for everything that was assumed.
+    cluster: The devices to place the graph on.
+    live: Whether the graph is about to run; see `graph_def_io.read`.
+    relocatable: Whether the variables of a live graph may move.
+    batch_size: Size of unknown dimensions.
+    trip_count: Iterations of loops with an unknown number of iterations.
+    may_round: Whether ops may be on devices that round differently.
+    tell: Called with one line for each assumption.
 
   Raises:
     InvalidGraphError: the graph cannot be used.

@@ -67,11 +67,11 @@ class Collector(move_model.MoveModel):
     self._features: list[np.ndarray] = []
     self._gains: list[np.ndarray] = []
 
-  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
-              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
+  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
     """As searches that a network helps place sets anew."""
-    return self._describer.repaired(incumbent, candidates, kinds,
-                                    repair.RepairConfig(), rng)
+    return self._describer.repair(incumbent, candidates, kinds,
+                                  repair.RepairConfig(), rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
@@ -80,11 +80,11 @@ class Collector(move_model.MoveModel):
                                                    kinds))
     return np.arange(count)
 
-  def ordered(self, priorities: np.ndarray | None) -> None:
+  def set_priorities(self, priorities: np.ndarray | None) -> None:
     """See `MoveModel`."""
-    self._describer.ordered(priorities)
+    self._describer.set_priorities(priorities)
 
-  def told(self, gains: np.ndarray) -> None:
+  def record_gains(self, gains: np.ndarray) -> None:
     """Writes them down."""
     self._gains.append(np.clip(gains, -_MOST_GAIN, _MOST_GAIN))
 

@@ -6,7 +6,7 @@ from gdp_grappler.placers.search import search_config
 
 
 def changed(**parts):
-  """The default config with other fields, such as `coarse={'told': 3}`."""
+  """The default config with other fields, such as `coarse={'passed_on': 3}`."""
   default = search_config.DEFAULT
   return dataclasses.replace(
       default, **{

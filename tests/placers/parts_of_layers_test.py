@@ -104,9 +104,9 @@ def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
 
 def _best_of_layers(coarse, starts):
   """int [G], the fastest in the small graph with each layer on one device."""
-  whole = multilevel._Searches(coarse.wholes(), starts,
-                               np.random.default_rng(0),
-                               search_budget.SearchBudget(4000),
-                               multilevel._WHOLES)
-  whole.search(1.)
-  return whole.told()[0][1]
+  whole = multilevel._RepeatedAnnealing(coarse.wholes(), starts,
+                                        np.random.default_rng(0),
+                                        search_budget.SearchBudget(4000),
+                                        multilevel._WHOLES)
+  whole.run(1.)
+  return whole.ranked()[0][1]

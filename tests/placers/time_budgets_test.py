@@ -123,7 +123,7 @@ class _Asked:
   def __init__(self, monkeypatch, takes=lambda count: 0.) -> None:
     """`takes` says what the first, second ... look for edges takes."""
     self.placements, self.begun_s, self.now = [], [], [0.]
-    stock = order_ranking.OrderRanking._asked
+    stock = order_ranking.OrderRanking._compute_edges
 
     def asked(edges, placement):
       self.placements.append(placement)
@@ -134,7 +134,7 @@ class _Asked:
       slower = 1 + (1 + len(self.placements)) % 2
       return (*key[:3], key[3] * slower), placement
 
-    monkeypatch.setattr(order_ranking.OrderRanking, '_asked', asked)
+    monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', asked)
 
   def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001,
              grace=0., seed=2):

@@ -1,9 +1,14 @@
-"""Placements made of coordinates alone.
+"""Placements that depend only on the coordinates of ops.
 
-Axes are coordinates of `structure.coordinates`, and the place of a variable
-among those of its layer. One axis is cut into blocks or dealt out in turn; two
-make a grid, or a skewed map in which devices take turns along both at once, as
-in pipelines and wavefronts: `(layer - segment) mod k`.
+The axes are the coordinates of `graph.structure.coordinates`, such as layer and
+time step (`segment`), and the number of a variable among those of its layer. A
+map assigns a device to each value of one axis or to each pair of values of two:
+
+* blocks: consecutive values of an axis share a device;
+* turns: values get the devices in turn;
+* grids: blocks or turns along two axes, on rows and columns of devices;
+* skewed maps, such as `(layer - segment) mod k`: the devices take turns along
+  both axes at once, as in pipelines and wavefronts.
 """
 
 from __future__ import annotations
@@ -19,26 +24,32 @@ from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import axes
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 
-# Dealt out one by one, in twos, ...
+# Consecutive values of an axis that get the same device before the next device
+# has its turn.
 _STRIDES = (1, 2, 4, 8, 16)
-# Axes that say when, and those that say what.
+# Axes of time. No map combines two of them.
 _WHEN = ('segment', 'repetition')
-# No map deals it out: what is in one step of one layer waits for each other.
+# The part of a recurrent layer. No map uses this axis: the parts of one layer
+# in one time step wait for each other.
 _STRAND = 'strand'
-# Rows and edges that are looked at in one go: what fits into a cache.
-_ROWS, _EDGES = 32, 4096
+# Rows for which cuts are computed at once; a block fits into a CPU cache.
+_ROWS = 32
+# Edges for which cuts are computed at once; a block fits into a CPU cache.
+_EDGES = 4096
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cells:
-  """U sets of groups with the same coordinates, which nothing here parts.
+  """U cells: sets of groups with equal coordinates, which share a device.
 
   Attributes:
     groups: int [G], the cell of each group.
-    axes: int [U] each by name, from 0; none is missing a value.
-    edges: int [M, 2], pairs of cells that send something.
-    edge_bytes: float64 [M], how much; a tensor counts once per cell.
-    edge_tensors: int [M], how many tensors.
+    axes: By name of the axis int [U], the coordinate of each cell, from 0.
+    edges: int [M, 2], pairs of cells, of which the first sends tensors to the
+      second.
+    edge_bytes: float64 [M], bytes sent; a tensor counts once per receiving
+      cell.
+    edge_tensors: int [M], number of tensors sent.
   """
 
   groups: np.ndarray
@@ -48,22 +59,26 @@ class Cells:
   edge_tensors: np.ndarray
 
   def totals(self, weights: np.ndarray) -> np.ndarray:
-    """float64 [U], sums of weights of groups [G]."""
+    """float64 [U], sums of weights over the groups of each cell.
+
+    Args:
+      weights: float64 [G].
+    """
     return np.bincount(self.groups, weights, self.num_cells)
 
   @property
   def num_cells(self) -> int:
-    """U."""
+    """U, the number of cells."""
     return int(self.groups.max()) + 1
 
   def loads(self, rows: np.ndarray, weights: np.ndarray,
             count: int) -> np.ndarray:
-    """float64 [K, count], the weights of cells [U] in each part.
+    """float64 [K, count], sums of weights over the cells of each part.
 
     Args:
-      rows: int [K, U], parts of cells.
+      rows: int [K, U], the part of each cell.
       weights: float64 [U].
-      count: Of parts.
+      count: Number of parts.
     """
     result = np.empty((len(rows), count))
     for load, row in zip(result, rows):
@@ -74,9 +89,9 @@ class Cells:
     """float64 [2, K], bytes and tensors that parts send to each other.
 
     Args:
-      rows: int [K, U], parts of cells.
+      rows: int [K, U], the part of each cell.
     """
-    # Sums of integers: the order of summing does not show.
+    # The sums are of integers, so the order of summation does not matter.
     amounts = np.stack([self.edge_bytes, self.edge_tensors])
     result = np.zeros((2, len(rows)))
     for own in _stretches(len(rows), _ROWS):
@@ -88,10 +103,10 @@ class Cells:
     return result
 
   def induced(self, own: np.ndarray) -> Cells:
-    """Some of the cells, which get numbers from 0, without groups.
+    """The cells `own` alone, with new numbers from 0 and without groups.
 
     Args:
-      own: int [W], which.
+      own: int [W], numbers of the cells to keep.
     """
     number = np.full(len(next(iter(self.axes.values()))), -1)
     number[own] = np.arange(len(own))
@@ -107,7 +122,15 @@ class Cells:
 
 def cells(graph: op_graph.OpGraph,
           coordinates: coordinates_lib.Coordinates) -> Cells | None:
-  """The cells of a graph's G groups; None if coordinates tell none apart."""
+  """The cells of a graph's G groups.
+
+  Args:
+    graph: G groups.
+    coordinates: Coordinates of the graph.
+
+  Returns:
+    None if all groups have the same coordinates.
+  """
   columns = axes.of(coordinates)
   columns.pop(_STRAND, None)
   if not columns:
@@ -117,29 +140,29 @@ def cells(graph: op_graph.OpGraph,
 
 
 class Maps:
-  """Ways to share cells out over devices."""
+  """Maps of cells to devices."""
 
   def __init__(self, of: Cells, work: np.ndarray) -> None:
-    """Prepares.
+    """Computes nothing yet.
 
     Args:
       of: U cells.
-      work: float64 [U], what is to be shared out evenly.
+      work: float64 [U], work of each cell, which the maps balance.
     """
     self._axes, self._work = of.axes, work
 
   def rows(self, shares: np.ndarray) -> np.ndarray:
-    """int [K, U], the part of each cell, no two rows alike.
+    """int [K, U], the part of each cell in K different maps.
 
     Args:
-      shares: float64 [k], work that each of the parts should get; sum 1.
+      shares: float64 [k], share of the work that each part should get; sum 1.
 
     Returns:
-      Of a type that is as narrow as can be: there are many.
+      An array of the narrowest integer type, because there are many rows.
     """
     kind = _kind(len(shares))
-    found = {row.tobytes(): row for row in self._all(shares)}
-    return np.array(list(found.values()), kind).reshape(-1, len(self._work))
+    rows = {row.tobytes(): row for row in self._all(shares)}
+    return np.array(list(rows.values()), kind).reshape(-1, len(self._work))
 
   def _all(self, shares: np.ndarray) -> Iterator[np.ndarray]:
     for axis in self._axes:
@@ -152,7 +175,7 @@ class Maps:
 
   def _along(self, axis: str, shares: np.ndarray,
              kind: np.dtype) -> Iterator[np.ndarray]:
-    """Blocks, and turns of one, two, ..."""
+    """Blocks and turns along one axis."""
     values, count = self._axes[axis], len(shares)
     scale = np.arange(int(values.max()) + 1)
     yield self._blocks(axis, shares, kind)
@@ -177,12 +200,12 @@ class Maps:
     for a, b in itertools.product(self._steps(first, count),
                                   self._steps(second, count)):
       total, rest = a + b, a - b
-      # Cheaper than a division of each.
+      # This takes less time than a division.
       yield np.where(total < count, total, total - count)
       yield np.where(rest < 0, rest + count, rest)
 
   def _steps(self, axis: str, count: int) -> Iterator[np.ndarray]:
-    """An axis on coarser and coarser scales, by turns of `count`."""
+    """Turns along an axis with growing strides, then blocks."""
     values, kind = self._axes[axis], _kind(count)
     scale = np.arange(int(values.max()) + 1)
     for stride in _STRIDES:
@@ -192,9 +215,9 @@ class Maps:
 
   def _blocks(self, axis: str, shares: np.ndarray,
               kind: np.dtype) -> np.ndarray:
-    """int [U], cut where the work so far reaches the shares so far.
+    """int [U], blocks of an axis with about the given shares of the work.
 
-    A value goes where the middle of its work falls.
+    The middle of the work of a value determines the block of the value.
     """
     values = self._axes[axis]
     work = np.bincount(values, self._work)
@@ -204,12 +227,12 @@ class Maps:
 
 
 def _kind(count: int) -> np.dtype:
-  """Holds parts below `count`, and sums and differences of two."""
+  """A type for numbers below `count`, and for their sums and differences."""
   return np.min_scalar_type(-2 * count)
 
 
 def _stretches(end: int, length: int) -> Iterator[slice]:
-  """Of 0 .. end - 1, in turn."""
+  """Slices of `length` that cover 0 .. end - 1."""
   for start in range(0, end, length):
     yield slice(start, start + length)
 
@@ -221,7 +244,7 @@ def _edges(graph: op_graph.OpGraph,
   source, target = of_group[graph.groups[graph.edges[data]]].T
   apart = source != target
   count = int(of_group.max()) + 1
-  # A tensor has one source: each of these keys is of one pair of cells.
+  # A tensor has one source, so each key belongs to one pair of cells.
   keys, first = np.unique(
       graph.edge_tensors[data][apart].astype(np.int64) * count + target[apart],
       return_index=True)

@@ -1,11 +1,12 @@
-"""Hosts first, then the devices within each: for clusters of several hosts.
+"""Places groups on hosts first, then on the devices of each host.
 
-What hosts send each other goes over the network, what devices of one host send
-each other does not. So groups are shared out over hosts, and then those of each
-host over its devices. Both is a much smaller question than that of all devices
-at once, and it is asked for all hosts, half of them, and so on: where the
-network is slow, fewer are better. Parts are blocks, turns and grids of
-coordinates (`coordinate_maps`) or cuts by METIS; the best by price is taken.
+For clusters of several hosts. Tensors between hosts travel over the network,
+which is slower than the links within a host. So the placer divides the groups
+among hosts, and then the groups of each host among its devices. Each of the two
+problems is much smaller than the problem of all devices. The placer tries all
+hosts, half of them, and so on: if the network is slow, fewer hosts are better.
+Parts are maps of coordinates (`coordinate_maps`) or cuts by METIS. The placer
+keeps the placement with the best price.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from gdp_grappler.placers.coordinates import coordinate_maps
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.partitioning import partitioning
 
-# Maps of coordinates to hosts, and of those of a host to its devices, the most
-# promising of all. So many products are priced for each number of hosts.
-_OVER_HOSTS, _WITHIN = 4, 3
+# Maps of coordinates to hosts that are combined with maps to devices, for each
+# number of hosts.
+_OVER_HOSTS = 4
+# Maps of coordinates to the devices of a host, for each map to hosts.
+_WITHIN = 3
 
 
 class HierarchicalPlacer:
-  """The best by price of placements that were made in two levels."""
+  """The best by price of many placements in two levels, hosts and devices."""
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
@@ -46,7 +49,7 @@ class HierarchicalPlacer:
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """As `partitioning.best` asks."""
+  """Makes the proposals of one round of `partitioning.best`."""
   hosts = _hosts(problem)
   everywhere = np.concatenate(hosts)
   graph = group_graph.build(
@@ -74,13 +77,13 @@ def _hosts(problem: placer_lib.Problem) -> list[np.ndarray]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Level:
-  """Parts to share something out to: hosts, or devices of one.
+  """The parts of one level: hosts, or the devices of one host.
 
   Attributes:
-    shares: float64 [k] of the work that each should get; sum 1.
-    seconds: What all of the work takes where it is shared out so.
-    latency_s: Of a message between parts, at the mean.
-    s_per_byte: Likewise.
+    shares: float64 [k], share of the work that each part should get; sum 1.
+    seconds: Seconds per second of work, if the work is divided by the shares.
+    latency_s: Mean latency of a message between two parts, in seconds.
+    s_per_byte: Mean seconds per byte between two parts.
   """
 
   shares: np.ndarray
@@ -90,18 +93,18 @@ class _Level:
 
 
 class _Split:
-  """Ways to share groups out over hosts and their devices."""
+  """Divides groups among hosts and their devices, in several ways."""
 
   def __init__(self, problem: placer_lib.Problem, target: partitioning.Target,
                hosts: list[np.ndarray],
                cells: coordinate_maps.Cells | None) -> None:
-    """Prepares.
+    """Prepares the shares of hosts and devices.
 
     Args:
       problem: G groups.
-      target: Of the devices of all hosts, one host after the other.
-      hosts: Accelerators of each.
-      cells: Of the graph; None where it shows no structure.
+      target: Target of the devices of all hosts, one host after the other.
+      hosts: int each, accelerators of each host.
+      cells: Cells of the graph; None if the graph has no coordinates.
     """
     self._links = problem.cluster.link_arrays
     self._graph, self._hosts, self._cells = target.graph, hosts, cells
@@ -109,7 +112,7 @@ class _Split:
     self._shares = np.split(target.worker_shares, ends)
 
   def rows(self) -> Iterator[np.ndarray]:
-    """int [G] each: devices of groups."""
+    """int [G] each, placements of the groups."""
     shares = np.array([own.sum() for own in self._shares])
     yield self._within_by_cuts(_cut(self._graph, shares))
     if self._cells is None:
@@ -124,7 +127,11 @@ class _Split:
         yield devices[self._cells.groups]
 
   def _within_by_cuts(self, hosts: np.ndarray) -> np.ndarray:
-    """int [G], from the host of each group."""
+    """int [G], devices of groups by cuts within each host.
+
+    Args:
+      hosts: int [G], the host of each group.
+    """
     result = np.zeros(len(hosts), int)
     for host, devices in enumerate(self._hosts):
       own = np.flatnonzero(hosts == host)
@@ -134,8 +141,13 @@ class _Split:
 
   def _within_by_maps(self, hosts: np.ndarray,
                       work: np.ndarray) -> Iterator[np.ndarray]:
-    """int [U] each, from the host of each cell."""
-    assert self._cells is not None  # Who asks has them.
+    """int [U] each, devices of cells by maps within each host.
+
+    Args:
+      hosts: int [U], the host of each cell.
+      work: float64 [U], work of each cell.
+    """
+    assert self._cells is not None  # The caller has checked this.
     result = np.zeros((_WITHIN, len(hosts)), int)
     for host, devices in enumerate(self._hosts):
       own = np.flatnonzero(hosts == host)
@@ -148,7 +160,12 @@ class _Split:
     yield from result
 
   def _level(self, devices: np.ndarray, shares: np.ndarray) -> _Level:
-    """Of parts that `devices` stand for, and what each should get."""
+    """The level whose parts have the links of `devices`.
+
+    Args:
+      devices: int [k], a device of each part.
+      shares: float64 [k], share of the work that each part should get.
+    """
     latency, bandwidth, _ = self._links
     apart = ~np.eye(len(devices), dtype=bool)
     pairs = np.ix_(devices, devices)
@@ -162,10 +179,7 @@ class _Split:
 
 def _best_maps(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
                most: int) -> list[np.ndarray]:
-  """int [U] each, the most promising maps of cells to parts, at least one.
-
-  By what the busiest part takes and what parts send each other.
-  """
+  """int [U] each, the most promising maps of cells to parts; at least one."""
   if len(level.shares) == 1:
     return [np.zeros(len(work), int)]
   rows = coordinate_maps.Maps(cells, work).rows(level.shares)
@@ -175,7 +189,11 @@ def _best_maps(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
 
 def _scores(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
             rows: np.ndarray) -> np.ndarray:
-  """float64 [K]."""
+  """float64 [K], scores of maps; the lowest is the most promising.
+
+  A score is the seconds of the busiest part, plus the seconds of the transfers
+  between parts over the number of parts.
+  """
   count = len(level.shares)
   busiest = (cells.loads(rows, work, count) / level.shares).max(axis=1)
   size, tensors = cells.cuts(rows)

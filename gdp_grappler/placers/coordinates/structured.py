@@ -1,4 +1,4 @@
-"""Placements by layer, time, variable and branch: the best of many by price."""
+"""The best by price of many maps of coordinates to devices."""
 
 from __future__ import annotations
 
@@ -20,30 +20,34 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search.memory import memory_repair
 from gdp_grappler.placers.simple import single_device
 
-# Those that are priced, the best balanced of all; of large graphs only so many
-# that this many ops are priced, and few if a stopwatch prices them.
-_PRICED, _PRICED_OPS, _FEWEST, _MEASURED = 200, 4_000_000, 32, 16
+# Maps that are priced, at the most.
+_PRICED = 200
+# Ops of all priced maps together, at the most, so that a large graph has fewer.
+_PRICED_OPS = 4_000_000
+# Maps that are priced of a large graph, at the least.
+_FEWEST = 32
+# Maps that are priced if a price is a real step.
+_MEASURED = 16
+# Maps that are priced together.
 _BATCH = 16
-# A device this much slower than the fastest is not counted on: a client's CPU
-# beside servers. Maps over all devices are tried, too.
+# A device that is slower than the fastest by this factor is used only by maps
+# over all devices. An example is the CPU of a client beside servers with GPUs.
 _FAR_SLOWER = 10.
-# How many are told of, the best by price.
-_TOLD = 4
+# Placements that the placer proposes, the best by price.
+_PROPOSED = 4
 
 
 class StructuredPlacer:
-  """Maps coordinates of repeated structure to devices, many ways.
+  """Maps the coordinates of repeated structure to devices, in many ways.
 
-  Blocks of layers or time steps, both dealt out in turn, grids of two
-  coordinates and skewed maps of them (see `coordinate_maps`), over all
-  accelerators, half of them, and so on. No op moves alone: whole layers, time
-  steps and branches do, which is what a search that moves ops never finds. The
-  best balanced are priced, for as long as there is time, and the best by price
-  is taken.
+  The maps are those of `coordinate_maps`, over all accelerators, half of them,
+  and so on. A map places whole layers, time steps, variables or branches. A
+  search that moves single ops rarely finds such placements. The placer prices
+  the most promising maps until its time is over, and keeps the best by price.
 
-  Coordinates are read from names and from the order in which variables are used
-  (`structure.coordinates`). Of a graph that tells none of them nothing is
-  proposed; everything is on the best device then.
+  Coordinates come from the names of ops and from the order in which a step uses
+  variables (`graph.structure.coordinates`). For a graph without coordinates the
+  placer proposes only the best single device.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -52,7 +56,7 @@ class StructuredPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best by price, everything on one device among them.
+    """See `Proposer`. All ops on one device is among the candidates.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -73,31 +77,30 @@ class StructuredPlacer:
         break
     if not judge.fits:
       judge.see(
-          memory_repair.MemoryRepair(problem).fitted(np.stack(
-              judge.best(_TOLD))))
-    # Where few placements fit, not every start leads to one.
-    for row in judge.best(_TOLD):
+          memory_repair.MemoryRepair(problem).fitted(
+              np.stack(judge.best(_PROPOSED))))
+    # If few placements fit, a search does not find one from every start.
+    for row in judge.best(_PROPOSED):
       if judge.fits or deadline.passed:
         break
       judge.see(annealing.relieved(problem, row, deadline=deadline)[None])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
-        for row in judge.best(_TOLD))
+        for row in judge.best(_PROPOSED))
 
 
 def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
   """int32 [K, G], legal placements by coordinates, the most promising first.
 
-  Those that are best balanced, and those with the least sum of the busiest
-  device's work and of what is sent.
+  There are two criteria: the work of the busiest device, and that work plus the
+  seconds of the transfers. The best by each criterion alternate.
 
   Args:
     problem: G groups.
-    weights: float64 [G], what is to be balanced.
+    weights: float64 [G], work of each group, which the maps balance.
 
   Returns:
-    None of them (K = 0) where the graph shows no structure, or there is one
-    accelerator.
+    K is 0 if the graph has no coordinates, or if there is one accelerator.
   """
   devices = partitioning.accelerators(problem)
   cells = coordinate_maps.cells(problem.graph,
@@ -107,7 +110,7 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
     return np.zeros((0, problem.graph.num_groups), np.int32)
   work = cells.totals(weights)
   maps = coordinate_maps.Maps(cells, work)
-  # Half of them on all devices, a quarter on half of them, ...
+  # Half of the maps use all devices, a quarter use half of the devices, ...
   left, result = _affordable(problem), []
   for count in counts:
     workers = devices[:count]
@@ -123,7 +126,7 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
 def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
             work: np.ndarray, rows: np.ndarray,
             workers: np.ndarray) -> np.ndarray:
-  """float64 [2, K]: the busiest part, without and with what parts send."""
+  """float64 [2, K], work of the busiest part, without and with transfers."""
   shares = _shares(problem, workers) * len(workers)
   busiest = (cells.loads(rows, work, len(workers)) / shares).max(axis=1)
   _, bandwidth, _ = problem.cluster.link_arrays
@@ -136,30 +139,33 @@ def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
 
 
 def _promising(scores: np.ndarray, most: int) -> np.ndarray:
-  """int [at most `most`], the best by either score in turns."""
+  """int [`most` or fewer], rows with the best scores, of both in turn."""
   ranked = np.argsort(scores, axis=1, kind='stable').T.reshape(-1)
   first = np.sort(np.unique(ranked, return_index=True)[1])
   return ranked[first[:most]]
 
 
 class _Judge:
-  """Prices placements of groups and remembers all."""
+  """Prices placements of groups and keeps all prices."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
     self._deadline = problem.deadline()
-    # By the bytes of the placements, in the order in which they were seen.
+    # By the bytes of the placement: its key and the placement.
     self._seen: dict[bytes, tuple[evaluator_lib.Key, np.ndarray]] = {}
 
   @property
   def fits(self) -> bool:
-    """Whether any of them runs."""
+    """Whether a placement fits into the memories and runs."""
     return not min(key for key, _ in self._seen.values())[0]
 
   def see(self, rows: np.ndarray) -> None:
-    """Prices int [K, G]; of what is not told of no more is asked.
+    """Prices placements int [K, G] until the time is over.
 
-    The first few are, however late it is: most time went into finding them.
+    The first batch is priced in any case: the time went into making the maps.
+
+    Args:
+      rows: int [K, G], the most promising first.
     """
     rows = np.asarray(rows, np.int32)
     new = {
@@ -175,7 +181,7 @@ class _Judge:
         self._seen[row.tobytes()] = key, row
 
   def best(self, most: int) -> list[np.ndarray]:
-    """Placements int [G], the best first, no two alike."""
+    """Different placements int [G], the best first."""
     return [row for _, row in self._ranked[:most]]
 
   @property
@@ -184,11 +190,11 @@ class _Judge:
 
   @property
   def _ceiling_s(self) -> float:
-    """The step of the last one that would be told of."""
-    told = self._ranked[:_TOLD]
-    if len(told) < _TOLD or told[-1][0][0]:
+    """Step time above which a placement would not be proposed, in seconds."""
+    best = self._ranked[:_PROPOSED]
+    if len(best) < _PROPOSED or best[-1][0][0]:
       return np.inf
-    return told[-1][0][-1]
+    return best[-1][0][-1]
 
 
 def _batches(rows: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
@@ -197,7 +203,7 @@ def _batches(rows: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
 
 
 def _affordable(problem: placer_lib.Problem) -> int:
-  """How many are priced."""
+  """Number of maps to price."""
   if not problem.evaluator.simulated:
     return _MEASURED
   affordable = _PRICED_OPS // max(problem.graph.num_ops, 1)
@@ -205,10 +211,10 @@ def _affordable(problem: placer_lib.Problem) -> int:
 
 
 def _counts(shares: np.ndarray) -> list[int]:
-  """All k devices, then those that are fast, half of them, ..., two.
+  """Numbers of devices to try: all k, all fast ones, half of them, ..., 2.
 
   Args:
-    shares: float64 [k], speeds, the fastest first.
+    shares: float64 [k], relative speeds of devices, the fastest first.
   """
   fast = int((shares * _FAR_SLOWER >= shares[0]).sum())
   result = [len(shares)] if fast < len(shares) else []
@@ -219,6 +225,6 @@ def _counts(shares: np.ndarray) -> list[int]:
 
 
 def _shares(problem: placer_lib.Problem, workers: np.ndarray) -> np.ndarray:
-  """float64 [k], in proportion to speed."""
+  """float64 [k], shares of the work in proportion to speed; sum 1."""
   speeds = 1 / np.maximum(problem.op_seconds[:, workers].sum(axis=0), 1e-30)
   return speeds / speeds.sum()

@@ -1,11 +1,11 @@
-"""Which ops are scheduled as one task, and which tasks share a device.
+"""Joins ops to tasks, which run as one, and tasks to bundles, on one device.
 
-Fusion makes tasks: sending between ops that are joined would cost more than
-running them side by side gains. Co-placement makes bundles: ops that are far
-apart in time but share large tensors, such as an op and its gradient. Both are
-optimisations of Baechi (Jeon et al. 2020, section 3.1); grain packing is older
-(Gerasoulis and Yang, "On the granularity and clustering of directed acyclic
-task graphs", IEEE TPDS 4(6), 1993).
+Fusion makes tasks. It joins ops if a transfer between them would take longer
+than what two devices could save. Co-placement makes bundles. It joins ops that
+share large tensors but run at different times, such as an op and its gradient.
+Both are optimisations of Baechi (Jeon et al. 2020, section 3.1). The criterion
+of fusion is older: the grain of Gerasoulis and Yang, "On the granularity and
+clustering of directed acyclic task graphs", IEEE TPDS 4(6), 1993.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from gdp_grappler.graph import choices
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
+# Rounds of fusion; each joins tasks forward and backward.
 _ROUNDS = 2
 
 
 def mean_link(cluster: cluster_lib.Cluster,
               devices: np.ndarray) -> tuple[float, float]:
-  """Seconds of latency and per byte, over the links between some devices.
+  """Mean seconds of latency, and mean seconds per byte, of some links.
 
   Args:
     cluster: D devices.
-    devices: int, those that count; zeros for fewer than two.
+    devices: int [t], the devices whose links count. Both results are 0 for
+      fewer than two devices.
   """
   latency_s, bytes_per_s = cluster.link_arrays[:2]
   if len(devices) < 2:
@@ -43,9 +45,9 @@ def fuse(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
   Args:
     tasks: M tasks.
-    link: Seconds of latency and per byte.
-    grain: How many times longer than sending its results may a task run that
-      is joined although it could run beside others.
+    link: Seconds of latency, and seconds per byte.
+    grain: Limit for tasks that could run beside others: such a task is joined
+      if it takes at most `grain` times as long as the transfer of its results.
   """
   for _ in range(_ROUNDS):
     for backward in (False, True):
@@ -76,12 +78,12 @@ def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
 def co_place(tasks: task_graph.TaskGraph, link: tuple[float, float],
              parts: int) -> task_graph.TaskGraph:
-  """Bundles that send each other most share a device, up to a fair part.
+  """Joins bundles that exchange the most, up to a fair share of the work.
 
   Args:
     tasks: B bundles.
-    link: Seconds of latency and per byte.
-    parts: A bundle may have that part of all work, unless it had more before.
+    link: Seconds of latency, and seconds per byte.
+    parts: A joined bundle has at most the work of all tasks over `parts`.
   """
   pairs, sent_s = tasks.pairs(*link)
   return co_place_pairs(tasks, pairs[np.argsort(-sent_s, kind='stable')], parts)
@@ -89,12 +91,12 @@ def co_place(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
 def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
                    parts: int) -> task_graph.TaskGraph:
-  """Bundles of tasks share a device, up to a fair part.
+  """Joins the bundles of pairs of tasks, up to a fair share of the work.
 
   Args:
     tasks: B bundles.
-    pairs: int [E, 2], tasks to bring together, in this order.
-    parts: A bundle may have that part of all work, unless it had more before.
+    pairs: int [E, 2], tasks whose bundles are joined, in this order.
+    parts: A joined bundle has at most the work of all tasks over `parts`.
   """
   ends = tasks.bundles[pairs]
   ends = ends[ends[:, 0] != ends[:, 1]]
@@ -107,14 +109,16 @@ def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
 
 def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
                   grain: float) -> task_graph.TaskGraph:
-  """Bundles share a device where it takes longer to send than it can save.
+  """Joins bundles if a transfer takes longer than two devices could save.
 
-  Running two bundles side by side saves at most what the smaller one takes.
+  Two devices that run two bundles at the same time save at most the time of the
+  smaller bundle.
 
   Args:
     tasks: B bundles.
-    link: Seconds of latency and per byte.
-    grain: How many times longer than sending may the smaller one take.
+    link: Seconds of latency, and seconds per byte.
+    grain: Two bundles are joined if the smaller one takes at most `grain` times
+      as long as the transfer.
   """
   pairs, sent_s = tasks.pairs(*link)
   dearest = np.argsort(-sent_s, kind='stable')
@@ -126,6 +130,6 @@ def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
 
 def work_s(tasks: task_graph.TaskGraph) -> np.ndarray:
-  """float64 [M], on the fastest device that may be used."""
+  """float64 [M], seconds of each task on its fastest allowed device."""
   return np.where(tasks.allowed[tasks.bundles], tasks.seconds,
                   np.inf).min(axis=1)

@@ -15,10 +15,13 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.simple import single_device
 
-# How often a proposer is asked, each time with less of what it exceeded.
+# Calls of a proposer, at the most. Each call gets less capacity of the memories
+# that the proposal before overflowed.
 _ROUNDS = 4
+# Share of the reduced capacity that the next call gets.
 _MARGIN = 0.95
 
+# From capacities of memories [P] in bytes to devices of groups, int [G].
 Proposer = Callable[[np.ndarray], np.ndarray]
 _Question = tuple[Proposer, np.ndarray]
 
@@ -27,50 +30,51 @@ def best(
     problem: placer_lib.Problem, proposers: Sequence[Proposer],
     beyond: bool = True,
     tight: Sequence[Proposer] = ()) -> placement_lib.Placement:
-  """Asks every proposer and keeps what is cheapest.
+  """Calls every proposer and returns the best placement by price.
 
-  What fits into memory beats what does not, and of what does not, the least
-  overflow wins. Whose proposal would be faster than all that fit, but does not
-  fit itself, is asked again with the capacities that it exceeded made smaller.
-  When `Problem.time_budget_s` is over, no further one is asked but the first,
-  and whoever has proposed nothing that fits.
+  A placement that fits into the memories is better than one that does not. Of
+  placements that do not fit, the one with the least overflow is better. A
+  proposal may overflow a memory and still be faster than all placements that
+  fit. Then its proposer is called again, with less capacity of that memory.
+  After `Problem.time_budget_s` no further proposer is called, except the first
+  one, and except while no placement fits.
 
   Args:
-    problem: Has the price.
-    proposers: From capacities [P] in bytes to devices of groups, int [G].
-    beyond: Whether to look beyond them: at each device alone and, where not
-      every accelerator can hold all, at what would be faster if it did not
-      exceed a memory, made to fit (`memory_repair`), and at what a short local
-      search makes of the best.
-    tight: Further proposers for where not every accelerator can hold all.
+    problem: Prices the placements.
+    proposers: At least one.
+    beyond: Whether to price further placements: all ops on each device. If not
+      every accelerator can hold all ops, also the repair of placements that
+      overflow but are faster (`memory_repair`), and a short local search from
+      the best placement.
+    tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()
-  found = priced_placements.PricedPlacements(problem)
-  _ask(problem, proposers, found, deadline)
+  priced = priced_placements.PricedPlacements(problem)
+  _ask(problem, proposers, priced, deadline)
   if beyond:
-    alone = found.see(single_device.on_each(problem))
+    alone = priced.see(single_device.on_each(problem))
     if not alone.valid[list(problem.cluster.accelerators)].all():
       if tight:
-        _ask(problem, tight, found, deadline)
-      found.mend()
-      found.see([
-          annealing.relieved(problem, found.best, refined=True,
+        _ask(problem, tight, priced, deadline)
+      priced.mend()
+      priced.see([
+          annealing.relieved(problem, priced.best, refined=True,
                              deadline=deadline)
       ])
-  return placement_lib.from_groups(problem.graph, found.best, problem.cluster)
+  return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
 
 def _ask(problem: placer_lib.Problem, proposers: Sequence[Proposer],
-         found: priced_placements.PricedPlacements,
+         priced: priced_placements.PricedPlacements,
          deadline: deadlines.Deadline) -> None:
-  """Shows what all propose, some of them several times."""
+  """Prices the proposals of all proposers; calls some of them repeatedly."""
   room = problem.cluster.pool_bytes
   asked = [(propose, room.astype(float)) for propose in proposers]
   for _ in range(_ROUNDS):
     answers = _answers(asked, deadline)
     asked = [question for question, _ in answers]
-    prices = found.see([row for _, row in answers])
-    fastest_s = found.prices.valid_seconds.min()
+    prices = priced.see([row for _, row in answers])
+    fastest_s = priced.prices.valid_seconds.min()
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     if not again.size or (deadline.passed and np.isfinite(fastest_s)):
       break
@@ -81,7 +85,12 @@ def _ask(problem: placer_lib.Problem, proposers: Sequence[Proposer],
 def _answers(
     asked: Sequence[_Question],
     deadline: deadlines.Deadline) -> list[tuple[_Question, np.ndarray]]:
-  """Of the first, and of those that begin before the deadline."""
+  """Proposals, int [G] each, of the first call and of calls before a deadline.
+
+  Args:
+    asked: Proposers with the capacities to call them with.
+    deadline: A call that has not begun by then is left out.
+  """
 
   def answer(index: int) -> np.ndarray | None:
     if index and deadline.passed:
@@ -97,5 +106,10 @@ def _answers(
 
 
 def _reduced(pool_bytes: np.ndarray, filled: np.ndarray) -> np.ndarray:
-  """float64 [P], capacities [P], less where they were filled [P] too much."""
+  """float64 [P], capacities for the next call, in bytes.
+
+  Args:
+    pool_bytes: [P], capacities of this call, in bytes.
+    filled: [P], peak of each memory, as a share of its size.
+  """
   return pool_bytes / np.maximum(filled, 1) * np.where(filled > 1, _MARGIN, 1)

@@ -1,4 +1,4 @@
-// The task that can start first, on the device where it can.
+// Earliest task first: the task that can start first is next.
 
 #ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_EARLIEST_TASK_FIRST_H_
 #define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_EARLIEST_TASK_FIRST_H_
@@ -17,28 +17,32 @@
 
 namespace gdp {
 
-// Looking again at what starts later than was thought, because others sent
-// first, grows with the square of the tasks: all that wait for one link are
-// looked at for each one that is placed. Beyond so many tasks each placement
-// may look again only so often that all do so about that many times, and then
-// takes what it has.
+// A task may start later than its estimate, because other tasks have used the
+// link since then. So the scheduler estimates the start of such tasks again. If
+// it did so for all tasks that wait for a link, after each task that is placed,
+// the time would grow with the square of the number of tasks.
+//
+// Tasks above which the number of second estimates is limited.
 constexpr int32_t kManyTasks = 40000;
+// Second estimates in all, if they are limited. Each task that is placed may
+// use an equal share of them; after that, old estimates count.
 constexpr int32_t kSecondLooks = 4000000;
 
-// How ETF chooses; see native_scheduler.py.
+// The rules of ETF; see native_scheduler.py.
 struct EtfOptions {
-  bool earliest_finish;  // Device by the end of the bundle, not the start.
-  bool local_first;      // Among tasks that can start: least data to fetch.
+  bool earliest_finish;  // The end of the bundle determines the device.
+  bool local_first;      // Of ready tasks, that with the least data to fetch.
   bool favourites;       // Devices wait for favourite children.
-  bool thorough;         // Looks again however many tasks there are.
+  bool thorough;         // The number of second estimates is not limited.
 };
 
 // ETF (Hwang et al. 1989) with memory limits as in m-ETF, and the reserved
 // devices of SCT (Hanen and Munier 1995) as in m-SCT (Jeon et al. 2020).
 //
-// Each device has two heaps of ready tasks: those whose data is there when the
-// device gets free, by urgency, and those whose data comes later, by arrival.
-// Entries are thrown out when they come up, not when they become wrong.
+// Each device has two heaps of ready tasks. The heap `now_` has the tasks whose
+// data is there when the device becomes free, by urgency. The heap `later_` has
+// the tasks whose data arrives later, by arrival. An entry may become invalid;
+// it is removed when it reaches the top of its heap.
 class EarliestTaskFirst {
  public:
   EarliestTaskFirst(ScheduleState* state, const std::vector<double>& ranks,
@@ -80,7 +84,7 @@ class EarliestTaskFirst {
   void Run() {
     for (int32_t left = s_.t.num_tasks; left > 0;) {
       Choice choice = Next();
-      // Looking for it may have forced a bundle onto a device.
+      // `Next` may have forced the bundle onto another device.
       if (choice.task == kNone || !s_.Allowed(choice.task, choice.device) ||
           !s_.Fits(choice.task, choice.device)) {
         continue;
@@ -95,7 +99,7 @@ class EarliestTaskFirst {
 
  private:
   struct Entry {
-    double key;  // When data arrives, or seconds of data to fetch, or 0.
+    double key;  // Arrival of the data, or seconds of data to fetch, or 0.
     int32_t urgency, task;
     bool operator>(const Entry& other) const {
       return key != other.key ? key > other.key : urgency > other.urgency;
@@ -122,7 +126,7 @@ class EarliestTaskFirst {
 
   bool Placed(int32_t task) const { return s_.device[task] != kNone; }
 
-  // All tasks before it are placed.
+  // Adds a task to the heaps; all its producers are placed.
   void Ready(int32_t task) {
     choices_[task] = 0;
     for (int32_t d = 0; d < s_.D; ++d) {
@@ -139,7 +143,7 @@ class EarliestTaskFirst {
     later_[d].push({Arrival(task, d), urgency_[task], task});
   }
 
-  // A bundle that fits nowhere.
+  // Chooses a device for the bundle of a task; the bundle fits nowhere.
   void Force(int32_t task) {
     const int32_t bundle = s_.t.bundle[task];
     const int32_t d = s_.LeastOverflow(bundle);
@@ -149,7 +153,8 @@ class EarliestTaskFirst {
     }
   }
 
-  // Whether an entry still means something; drops a choice that lost its room.
+  // Whether an entry is valid. If the device has no room left for the task, the
+  // task has one choice less.
   bool Live(const Entry& entry, int32_t d) {
     if (Placed(entry.task) || !s_.Allowed(entry.task, d)) return false;
     if (s_.Fits(entry.task, d)) return true;
@@ -157,7 +162,7 @@ class EarliestTaskFirst {
     return false;
   }
 
-  // Moves what has arrived by the time the device is free to `now_`.
+  // Moves the tasks whose data is there when the device becomes free to `now_`.
   void Settle(int32_t d) {
     const double free_s = Free(d);
     Heap& later = later_[d];
@@ -182,7 +187,7 @@ class EarliestTaskFirst {
     while (!now_[d].empty() && !Live(now_[d].top(), d)) now_[d].pop();
   }
 
-  // `Live` may have added entries: the top need not be the one looked at.
+  // Removes an entry, unless `Live` has added another entry above it.
   static void PopStale(Heap* heap, const Entry& entry) {
     if (heap->top().task == entry.task && heap->top().key == entry.key) {
       heap->pop();
@@ -199,7 +204,7 @@ class EarliestTaskFirst {
       best.start_s = free_s;
     } else if (!later_[d].empty()) {
       best.task = later_[d].top().task;
-      // Earlier if nobody has looked again.
+      // The estimate may be too early, if there was no second estimate.
       best.start_s = std::max(free_s, later_[d].top().key);
     } else {
       return best;
@@ -210,8 +215,8 @@ class EarliestTaskFirst {
     return best;
   }
 
-  // A reserved device takes its favourite child or what is urgent: a task that
-  // could start on any device (Hanen and Munier 1995).
+  // A reserved device takes the favourite child or an urgent task, which could
+  // start on any device (Hanen and Munier 1995).
   void Favour(int32_t d, double free_s, Choice* best) {
     const int32_t child = reserved_for_[d];
     if (child == kNone || Placed(child) || child == best->task) return;
@@ -239,7 +244,7 @@ class EarliestTaskFirst {
       Choice choice = BestOn(d);
       if (choice.task == kNone || choice.start_s > best.start_s) continue;
       if (choice.task == best.task && choice.start_s == best.start_s) {
-        // The same task on two devices: where less has to be fetched.
+        // The same task on two devices: the one with less data to fetch wins.
         choice.remote_s = s_.Estimate(choice.task, d).remote_s;
         best.remote_s = s_.Estimate(best.task, best.device).remote_s;
       }
@@ -248,7 +253,8 @@ class EarliestTaskFirst {
     return best;
   }
 
-  // Where the bundle of the chosen task ends first, were it alone.
+  // The device on which the bundle of the chosen task would end first, if the
+  // bundle ran alone.
   int32_t EarliestFinish(const Choice& choice) {
     const int32_t bundle = s_.t.bundle[choice.task];
     if (s_.bundle_device[bundle] != kNone) return choice.device;
@@ -269,7 +275,8 @@ class EarliestTaskFirst {
     return best;
   }
 
-  // False if the data turns out to arrive later than thought.
+  // Places a task. Returns false if a second estimate says that the data of the
+  // task arrives later.
   bool Place(const Choice& choice) {
     const int32_t task = choice.task, d = choice.device;
     const double known_s = std::max(Free(d), Arrival(task, d));
@@ -298,10 +305,11 @@ class EarliestTaskFirst {
     return true;
   }
 
-  // A tensor is on its way to a device: others there need not wait for theirs.
+  // A tensor is being sent to a device, so other tasks that need the tensor
+  // there may start sooner.
   void ArrivesSooner(int32_t tensor, int32_t d) {
     for (const int32_t task : Row{s_.flow.consumers, tensor}) {
-      // Never: it may not be there, or not all before it are placed.
+      // kNever: the task may not be on the device, or is not ready.
       const double known_s = Arrival(task, d);
       if (known_s == kNever || known_s <= Free(d) || Placed(task)) continue;
       const double time_s = s_.Estimate(task, d).time_s;
@@ -312,7 +320,7 @@ class EarliestTaskFirst {
     }
   }
 
-  // Until the favourite child could as well start elsewhere.
+  // Reserves a device until the favourite child could start elsewhere.
   void Reserve(int32_t task, int32_t d) {
     reserved_for_[d] = s_.t.favourite[task];
     if (reserved_for_[d] == kNone) return;
@@ -332,17 +340,17 @@ class EarliestTaskFirst {
 
   ScheduleState& s_;
   const EtfOptions options_;
-  const int32_t patience_;              // Second looks before each placement.
-  int32_t left_;                        // Of these.
+  const int32_t patience_;              // Second estimates per placed task.
+  int32_t left_;                        // Second estimates that are left.
   Rows bundle_tasks_;                   // [B]
   std::vector<int32_t> urgency_;        // [M] 0 has the highest rank.
-  std::vector<int32_t> waiting_;        // [M] inputs whose maker is not placed.
+  std::vector<int32_t> waiting_;        // [M] inputs with unplaced producers.
   std::vector<int32_t> choices_;        // [M] devices with room.
   std::vector<double> arrival_;         // [M, D]
   std::vector<Heap> later_, now_;       // [D]
   std::vector<int32_t> reserved_for_;   // [D] a favourite child.
   std::vector<double> reserved_until_;  // [D]
-  std::vector<double> free_;            // [units] its first free slot.
+  std::vector<double> free_;            // [units] when the first slot is free.
   std::vector<std::vector<double>> slot_free_;  // [units, slots]
 };
 

@@ -1,30 +1,35 @@
 """Favourite children of tasks, by linear programming and by matching.
 
 Hanen and Munier, "An approximation algorithm for scheduling dependent tasks on
-m processors with small communication delays", ETFA 1995: a schedule on as many
-devices as one likes gives each task at most one favourite child, which runs on
-the same device right after it and needs no transfer, and at most one parent
-whose favourite it is. With y_ij = 1 for a favourite child j of i, task times p,
-transfer times c, starts s and a makespan C the program is
+m processors with small communication delays", ETFA 1995. In a schedule on any
+number of devices, each task has at most one favourite child. The favourite
+child runs right after the task on the same device, so no transfer is needed. A
+task is the favourite child of at most one parent. The program has y_ij = 1 if
+task j is the favourite child of task i, seconds p of tasks, seconds c of
+transfers, starts s and the makespan C:
 
     minimise C
     s_i + p_i <= C
     s_i + p_i + c_ij (1 - y_ij) <= s_j     for each pair i, j
     sum_j y_ij <= 1 for each i             sum_i y_ij <= 1 for each j
 
-with 0 <= y <= 1 relaxed; their x is 1 - y. Baechi (Jeon et al. 2020, section
-3.2) rounds: x below 0.1 is a favourite child.
+The program is relaxed to 0 <= y <= 1. The paper's x is 1 - y. Baechi (Jeon et
+al. 2020, section 3.2) rounds the solution: j is the favourite child if x is
+small.
 
-`solve` does so, with two changes. The makespan leaves most of y open; a second,
-small term of the objective prefers to spare long transfers. And large graphs
-are cut into windows of consecutive tasks in topological order, each a program
-of its own that knows how much has to follow each task; no favourites cross a
-cut.
+`solve` solves this program, with two changes. First, the makespan alone leaves
+most of y undetermined. So a second, small term of the objective prefers to save
+long transfers. Second, `solve` cuts a large graph into windows of consecutive
+tasks in topological order. Each window is a program of its own, which knows the
+work that has to follow each task. No favourite child is in another window than
+its parent.
 
-`matched` looks for whole numbers y at once: pairs on the longest paths are
-matched first, and once more with the paths that are left, a few times. What is
-rounded away from the program's fractions is not lost, so that the makespan with
-its favourites is shorter than with those of `solve`, and it takes milliseconds.
+`matched` finds whole numbers y directly, by a matching of parents and children.
+It matches pairs on the longest paths first. It repeats the matching a few
+times, each time with the paths that the matching before left. Rounding the
+fractions of the program loses some of their gain. The matching does not round,
+so that its makespan is shorter than that of `solve`, and the matching takes far
+less time.
 """
 
 from __future__ import annotations
@@ -41,10 +46,13 @@ from gdp_grappler import extras
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
-_FAVOURITE = 0.9  # Baechi's 0.1, of x = 1 - y.
-# The second term of the objective, of the makespan that it may cost.
+# A child with a larger y is the favourite child; Baechi's bound of x is 1 less
+# this number.
+_FAVOURITE = 0.9
+# Largest value of the second term of the objective, as a share of the longest
+# path.
 _SPARED = 0.05
-# Of the rounds of `matched`.
+# Limits of the rounds of `matched`; see `native_scheduler.favourites`.
 _LIMITS = 0., .5, .75, .9, .95, 1.
 
 
@@ -52,33 +60,34 @@ def matched(tasks: task_graph.TaskGraph, work_s: np.ndarray,
             link: tuple[float, float]) -> np.ndarray:
   """int32 [2, M], the favourite child of each task or -1, by matching.
 
-  The second row has only those that every round matched.
+  The second row has only the favourite children that every round matched.
 
   Args:
     tasks: M tasks.
-    work_s: [M] how long tasks take.
-    link: Seconds of latency and per byte.
+    work_s: [M], seconds of each task.
+    link: Seconds of latency, and seconds per byte.
   """
   pairs, sent_s = tasks.pairs(*link)
   order = native_scheduler.topological_order(tasks)
   position = np.empty(tasks.num_tasks, np.int64)
   position[order] = np.arange(tasks.num_tasks)
   by_parent = np.argsort(position[pairs[:, 0]], kind='stable')
-  found = native_scheduler.favourites(position[pairs[by_parent]],
-                                      sent_s[by_parent], work_s[order], _LIMITS)
-  result = np.full(found.shape, -1, np.int32)
-  result[:, order] = np.where(found >= 0, order[found], -1)
+  children = native_scheduler.favourites(position[pairs[by_parent]],
+                                         sent_s[by_parent], work_s[order],
+                                         _LIMITS)
+  result = np.full(children.shape, -1, np.int32)
+  result[:, order] = np.where(children >= 0, order[children], -1)
   return result
 
 
 def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
           link: tuple[float, float], window: int) -> np.ndarray:
-  """int32 [M], the favourite child of each task or -1.
+  """int32 [M], the favourite child of each task or -1, by linear programs.
 
   Args:
     tasks: M tasks.
-    work_s: [M] how long tasks take.
-    link: Seconds of latency and per byte.
+    work_s: [M], seconds of each task.
+    link: Seconds of latency, and seconds per byte.
     window: Tasks of one linear program.
 
   Raises:
@@ -89,7 +98,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   position = np.empty(tasks.num_tasks, np.int64)
   position[native_scheduler.topological_order(tasks)] = np.arange(
       tasks.num_tasks)
-  # Tasks by position from here on.
+  # From here on, tasks are numbered by their position.
   ends = position[pairs]
   work_s = work_s[np.argsort(position)]
   left_s = _work_to_come(ends, work_s)
@@ -101,7 +110,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
                           work_s[first:last], left_s[first:last]) > _FAVOURITE]
 
   result = np.full(tasks.num_tasks, -1, np.int32)
-  # The solver lets other threads run.
+  # The solver releases Python's lock, so threads run in parallel.
   with futures.ThreadPoolExecutor(cores.own()) as pool:
     for chosen in pool.map(favourites, range(0, tasks.num_tasks, window)):
       result[pairs[chosen, 0]] = pairs[chosen, 1]
@@ -115,9 +124,9 @@ def _highspy() -> types.ModuleType:
 
 
 def _work_to_come(ends: np.ndarray, work_s: np.ndarray) -> np.ndarray:
-  """float64 [M], seconds from the start of a task to the end of the step.
+  """float64 [M], seconds of the longest path from each task to the end.
 
-  On its longest path, without transfers.
+  The task counts, transfers do not.
   """
   left_s = work_s.tolist()
   own_s = work_s.tolist()
@@ -132,15 +141,16 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
             work_s: np.ndarray, left_s: np.ndarray) -> np.ndarray:
   """float64 [E], y of the pairs of M tasks.
 
-  Columns are s [M], y [E] and C; rows are those of the module's text. Times
-  are in units of the longest way, so that tolerances fit.
+  The columns are s [M], y [E] and C. The rows are the inequalities in the
+  docstring of this module. Times are divided by the longest path, because the
+  solver has absolute tolerances.
   """
   m, e = len(work_s), len(ends)
   if not e:
     return np.zeros(0)
   unit = max(left_s.max(), sent_s.max())
   if not unit:
-    return np.zeros(e)  # Nothing takes any time, so nothing is spared.
+    return np.zeros(e)  # No transfer takes time, so no favourite child helps.
   work, left, sent = work_s / unit, left_s / unit, sent_s / unit
   tasks, pairs = np.arange(m), np.arange(e)
   ones_m, ones_e = np.ones(m), np.ones(e)
@@ -179,7 +189,10 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
 
 
 def _dearest(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
-  """float64 [E], 1 for pairs that send longest, each task in two at most."""
+  """float64 [E], y of a greedy matching, the longest transfer first.
+
+  Each task is once a parent and once a child at the most.
+  """
   result = np.zeros(len(ends))
   parents: set[int] = set()
   children: set[int] = set()
@@ -193,7 +206,7 @@ def _dearest(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
 
 
 def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray | None:
-  """Values of the columns; None, and a warning, if there are none."""
+  """Values of the columns; None, and a warning, if the solver fails."""
   solver = highs.Highs()
   for option, value in (('output_flag', False), ('threads', 1), ('solver',
                                                                  'simplex')):

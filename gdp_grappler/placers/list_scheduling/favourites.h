@@ -10,15 +10,16 @@
 
 namespace gdp {
 
-// Matches parents and children such that the longest path gets short, where a
-// pair that is matched sends nothing; see favourite_children.py.
+// Matches parents and children to shorten the longest path: a matched pair
+// needs no transfer. See favourite_children.py.
 //
-// Each round looks at how long the longest path through each pair is, given
-// what the last round matched: pairs above a limit come first, the longest path
-// first; of the others the dearest. The shortest schedule of all rounds stays.
+// Each round computes the longest path through each pair, with the matching of
+// the round before. It matches pairs on paths above a limit first, the longest
+// path first. Then it matches the other pairs, the longest transfer first. The
+// matching with the shortest longest path is the result.
 class Favourites {
  public:
-  // Tasks are in topological order, `pairs` [E, 2] in that of their parents.
+  // Tasks are in topological order; `pairs` [E, 2] are sorted by parent.
   Favourites(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
              const double* sent_s, const double* work_s)
       : M(num_tasks),
@@ -34,14 +35,14 @@ class Favourites {
         through_s_(num_pairs),
         order_(num_pairs) {}
 
-  // `child` [M] receives the favourite of each task or -1, `certain` [M] only
-  // those of all rounds.
+  // Writes the favourite child of each task or -1 to `child` [M]. Writes only
+  // those that every round matched to `certain` [M].
   void Run(const double* limits, int32_t num_limits, int32_t* child,
            int32_t* certain) {
     std::fill(spared_.begin(), spared_.end(), 1);
     const double least_s = Length();
     std::fill(spared_.begin(), spared_.end(), 0);
-    double shortest_s = Length();  // Its paths are what `Match` begins with.
+    double shortest_s = Length();  // Computes the paths of the first `Match`.
     for (int32_t round = 0; round < num_limits; ++round) {
       Match(least_s + limits[round] * (shortest_s - least_s));
       const double length_s = Length();
@@ -63,7 +64,7 @@ class Favourites {
   int32_t Parent(int32_t e) const { return pairs_[2 * e]; }
   int32_t Child(int32_t e) const { return pairs_[2 * e + 1]; }
 
-  // Of the longest path, where what is spared takes no time.
+  // Seconds of the longest path; a matched pair has no transfer.
   double Length() {
     std::fill(start_s_.begin(), start_s_.end(), 0.0);
     std::copy(work_s_, work_s_ + M, left_s_.begin());
@@ -109,7 +110,7 @@ class Favourites {
   const int32_t* pairs_;
   const double *sent_s_, *work_s_;
   std::vector<uint8_t> spared_, best_;    // [E]
-  std::vector<int32_t> rounds_;           // [E] how many matched it.
+  std::vector<int32_t> rounds_;           // [E] rounds that matched the pair.
   std::vector<double> start_s_, left_s_;  // [M]
   std::vector<double> through_s_;         // [E]
   std::vector<int32_t> order_;            // [E]

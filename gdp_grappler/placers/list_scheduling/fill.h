@@ -1,4 +1,4 @@
-// One device after the other is filled, as in m-TOPO; see native_scheduler.py.
+// Fills one device after the other, as in m-TOPO; see native_scheduler.py.
 
 #ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_FILL_H_
 #define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_FILL_H_
@@ -14,7 +14,7 @@ namespace gdp {
 
 class Fill {
  public:
-  // `left_bytes` [P] is what memories hold; `allowed` is [B, D].
+  // `left_bytes` [P] is the capacity of the memories; `allowed` is [B, D].
   Fill(int32_t num_devices, const uint8_t* allowed, const int32_t* pools,
        std::vector<int32_t> targets, std::vector<double> left_bytes)
       : D_(num_devices),
@@ -49,7 +49,8 @@ class Fill {
     return left_[pools_[d]] - bytes;
   }
 
-  // A device is full if its share would be exceeded by more than it now lacks.
+  // Goes to the next target if the current one is full. A target is full if the
+  // bundle would exceed its share by more than the target lacks without it.
   void Advance(double bytes, double share_bytes) {
     while (current_ + 1 < targets_.size()) {
       const int32_t d = targets_[current_];
@@ -61,7 +62,7 @@ class Fill {
     }
   }
 
-  // The current target, or another where a bundle may be and has room.
+  // The current target, or another allowed device with room.
   int32_t Nearest(int32_t bundle, double bytes) const {
     int32_t roomiest = kNone;
     for (size_t i = 0; i < targets_.size(); ++i) {

@@ -27,24 +27,26 @@ _WAYS = (
     proposals.Way(_Bundles(grain=1., halvings=2), _QUEUES),
     proposals.Way(_Bundles(grain=16., parts=4), _QUEUES),
 )
-# For large graphs.
+# Ways that a large graph tries (`Proposals.large`).
 _FEW = 5
 
 
 class HeftPlacer:
-  """Ops by upward rank, each in the gap of a device where it ends first.
+  """Schedules ops by upward rank, each where it ends first (HEFT).
 
-  Topcuoglu, Hariri and Wu, "Performance-effective and low-complexity task
-  scheduling for heterogeneous computing", IEEE TPDS 13(3), 2002: ranks are
-  those of equation 4 with mean costs, gaps are filled as in section 4. A
-  device without room for an op is no choice for it; HEFT itself knows no
-  memory.
+  The algorithm is HEFT of Topcuoglu, Hariri and Wu, "Performance-effective and
+  low-complexity task scheduling for heterogeneous computing", IEEE TPDS 13(3),
+  2002. Ranks are those of equation 4 with mean costs. An op goes into the gap
+  of a device's schedule in which it ends first (section 4). HEFT has no memory
+  limits; here a device without room for an op cannot get the op.
 
-  Proposes several placements and keeps the cheapest by the evaluator: HEFT as
-  published on all devices, and with transfers queueing for their link, ops
-  joined whose communication outweighs them, large tensors kept at home, and
-  only what has to be there on CPUs. Where ops share a device by the graph's
-  rules, the first of them to be placed decides by the time they all take.
+  The placer makes several proposals and keeps the one with the best price. One
+  proposal is HEFT as published, on all devices. In the others, transfers may
+  queue for their link, ops whose transfers take longer than the ops form one
+  task, ops that share large tensors share a device, or a CPU gets only ops that
+  no accelerator can have. If the graph puts several ops on one device, the
+  first of them to be scheduled determines the device, by the time that all of
+  them take.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

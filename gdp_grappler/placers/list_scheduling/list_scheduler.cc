@@ -1,8 +1,8 @@
-// List scheduling and what prepares it, over arrays.
+// List scheduling, and the preparation of its tasks, over arrays.
 //
-// Plain C interface; no TensorFlow, no Python. native_scheduler.py says what
-// the functions do, tests/helpers/reference_list_scheduler.py is earliest task
-// first written for the reader.
+// A plain C interface, without TensorFlow and Python. native_scheduler.py
+// describes the functions. tests/helpers/reference_list_scheduler.py is a
+// readable version of earliest task first.
 
 #include <algorithm>
 #include <cstdint>
@@ -36,8 +36,8 @@ gdp::Waiting WaitingOf(int32_t options) {
   return options & kQueues ? gdp::Waiting::kChannels : gdp::Waiting::kNothing;
 }
 
-// HEFT (Topcuoglu et al. 2002): the task of the highest rank next, in the
-// earliest gap in which it finishes first.
+// HEFT (Topcuoglu et al. 2002): the task with the highest rank is next, in the
+// gap in which it ends first.
 class Heft {
  public:
   explicit Heft(gdp::ScheduleState* state)
@@ -171,10 +171,9 @@ int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
   return kOk;
 }
 
-// Joins a task with its only consumer where sending costs more than what could
-// run beside it. `pairs` [E, 2] are producers and consumers without doubles,
-// ordered such that all pairs into a task precede those out of it; `labels`
-// [M] receives a member of each task's set.
+// Joins tasks with their only consumers; see `fuse` in native_scheduler.py.
+// `pairs` [E, 2] are different pairs of producer and consumer. All pairs into a
+// task precede the pairs out of the task. Writes labels [M].
 int32_t gdp_fuse(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
                  const double* sent_s, const double* work_s,
                  const int32_t* kinds, double grain, int32_t* labels) {
@@ -205,9 +204,10 @@ int32_t gdp_fuse(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
   return kOk;
 }
 
-// Joins bundles along pairs, in the order given, where they are of one kind and
-// either stay below a limit together, or one of them takes no longer than
-// `worth_s` of the pair; `labels` [B] receives the lowest member.
+// Joins the bundles of pairs, in the order of `pairs` [E, 2]; see `join` in
+// native_scheduler.py. Two bundles of one kind are joined if their work stays
+// below a limit, or if one of them has at most the work `worth_s` of the pair.
+// Writes labels [B].
 int32_t gdp_join(int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
                  const double* worth_s, const double* work_s,
                  const int32_t* kinds, double limit_s, int32_t* labels) {
@@ -233,7 +233,7 @@ int32_t gdp_join(int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
   return kOk;
 }
 
-// Fills `targets` with bundles in an order [B]; `devices` is [B].
+// Fills `targets` with bundles in an order [B]; writes devices [B].
 int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
                  int32_t num_targets, const int32_t* order, const double* bytes,
                  const uint8_t* allowed, const int32_t* targets,
@@ -252,8 +252,8 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
   return kOk;
 }
 
-// Writes the favourite child of each task or -1, and those of them that are
-// certain; `pairs` [E, 2] are positions in topological order, in that of their
+// Writes the favourite child of each task or -1, and those that every round
+// matched. `pairs` [E, 2] are positions in topological order, sorted by the
 // first.
 int32_t gdp_favourites(int32_t num_tasks, int32_t num_pairs,
                        const int32_t* pairs, const double* sent_s,

@@ -17,10 +17,12 @@ _ORDER = _Rules(in_order=True)
 _PORTS = _Rules(ports=True)
 _PORTS_LOCAL = _Rules(ports=True, local_first=True)
 _PORTS_LOCAL_ORDER = _Rules(ports=True, local_first=True, in_order=True)
-# As Baechi has it, and as Hwang et al.
+# The method of Baechi.
 _PUBLISHED = proposals.Way(_Bundles(), _Rules(ports=True, in_order=True))
+# The method of Hwang et al.
 _NO_CONTENTION = proposals.Way(_Bundles(), _Rules(queues=False))
-# In order of what they are worth on training graphs and random layered ones.
+# Ways to propose, the most useful first, judged on training graphs and on
+# random layered graphs.
 _WAYS = (
     proposals.Way(_Bundles(grain=1.), _LOCAL),
     proposals.Way(_Bundles(grain=1., dear=1.), _ORDER),
@@ -54,38 +56,45 @@ _WAYS = (
     proposals.Way(_Bundles(parts=2, halvings=1), _Rules()),
     proposals.Way(_Bundles(grain=16., parts=4), _Rules()),
 )
-# For large graphs.
+# Ways that a large graph tries (`Proposals.large`).
 _FEW = 6
 
 
 class MEtfPlacer:
-  """Among all ready ops the one that can start first, where it can.
+  """Earliest task first: the ready op that can start first is next (m-ETF).
 
-  Hwang, Chow, Anger and Lee, "Scheduling precedence graphs in systems with
-  interprocessor communication times", SIAM J. Comput. 18(2), 1989, with the
-  memory limits of Jeon et al., "Baechi: fast device placement of machine
-  learning graphs", SoCC 2020, section 3.2: a device that has no room left for
-  an op is no choice for it.
+  The algorithm is ETF of Hwang, Chow, Anger and Lee, "Scheduling precedence
+  graphs in systems with interprocessor communication times", SIAM J. Comput.
+  18(2), 1989, with the memory limits of Jeon et al., "Baechi: fast device
+  placement of machine learning graphs", SoCC 2020, section 3.2. The op goes to
+  the device on which it can start first. A device without room for an op cannot
+  get the op.
 
-  Proposes several placements and keeps the cheapest by the evaluator: ETF as
-  in Baechi, where each op stands for itself and a device sends or receives one
-  tensor at a time, and as in Hwang et al., where transfers do not disturb each
-  other; with transfers queueing for their link as in the simulator; with ops
-  joined whose communication outweighs them, and large tensors kept at home
-  (Baechi's co-placement and fusion, section 3.1); with half, a quarter or one
-  of the accelerators. Among ops that can start at once the first in topological
-  order is next, the one of the highest upward rank, or the one with the least
-  data to fetch. Where accelerators differ, the op that can start first goes
-  where it ends first. CPUs get only what accelerators cannot have, except in a
-  proposal with all devices, which small graphs may gain from.
+  The placer makes several proposals and keeps the one with the best price. The
+  proposals differ in:
 
-  Large graphs get fewer proposals: time grows with ops x devices. Above 40,000
-  tasks what waits for a link is not looked at again for every op that is placed
-  (earliest_task_first.h), which would take time by the square of the tasks;
-  placements may become others by it.
+  * transfers: one at a time per device (Baechi), all at once (Hwang et al.), or
+    queues per link, as in the simulator;
+  * fusion and co-placement (Baechi, section 3.1): ops whose transfers take
+    longer than the ops form one task; ops that share large tensors share a
+    device;
+  * the choice among ops that can start at the same time: the first in
+    topological order, the op with the highest upward rank, or the op with the
+    least data to fetch;
+  * devices: all accelerators, half, a quarter or one of them. A CPU gets only
+    ops that no accelerator can have, except in one proposal.
+
+  If accelerators differ, the op that can start first gets the device on which
+  it ends first.
+
+  Large graphs get fewer proposals, because time grows with ops times devices.
+  In very large graphs, the scheduler limits how often it updates the start of
+  tasks that wait for a link (`kManyTasks` in earliest_task_first.h). The update
+  takes time in the square of the number of tasks, and the limit may change
+  placements.
 
   Attributes:
-    published: Whether to make the one proposal of Baechi and no other.
+    published: Whether to make only Baechi's proposal.
   """
 
   def __init__(self, published: bool = False) -> None:
@@ -105,7 +114,7 @@ class MEtfPlacer:
 
 
 def _ways(shared: proposals.Proposals) -> list[proposals.Way]:
-  """Those that suit a problem."""
+  """The ways to try on a problem."""
   result = list(_WAYS[:_FEW] if shared.large else _WAYS)
   if not shared.equal_devices:
     result = [

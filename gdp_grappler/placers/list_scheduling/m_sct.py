@@ -24,21 +24,24 @@ _PORTS = _Rules(favourites=True, ports=True)
 _PORTS_LOCAL = dataclasses.replace(_PORTS, local_first=True)
 _PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
 _PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
-_DEAR, _DEAREST = _Bundles(grain=1., dear=.1), _Bundles(grain=1., dear=1.)
-# As Baechi has it, and as Hanen and Munier.
+_DEAR = _Bundles(grain=1., dear=.1)
+_DEAREST = _Bundles(grain=1., dear=1.)
+# The method of Baechi.
 _PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)
+# The method of Hanen and Munier.
 _NO_CONTENTION = proposals.Way(_Bundles(), _Rules(favourites=True,
                                                   queues=False))
-# With the parts of `bundling.co_place_pairs`, in devices, that favourite
-# children and their parents may be; None if devices only wait for them. In
-# order of what they are worth.
+# Ways to propose, the most useful first. The number of a way is None if devices
+# only wait for favourite children. Else favourite children share the device of
+# their parents. The work of such a bundle is at most the work per device over
+# the number (`bundling.co_place_pairs`).
 _WAYS = (
     (proposals.Way(_FUSED, _LOCAL), None),
     (proposals.Way(_DEAREST, _PORTS_ORDER), None),
     (proposals.Way(_FUSED, _LOCAL), 16),
     (proposals.Way(_DEAREST, _LOCAL), None),
     (proposals.Way(_FUSED, _PORTS_LOCAL_ORDER), None),
-    # No favourites: where nothing is worth waiting for.
+    # Without favourite children: for graphs in which no wait pays.
     (proposals.Way(_Bundles(parts=4), _Rules(ports=True, in_order=True)), None),
     (_PUBLISHED, None),
     (proposals.Way(_Bundles(parts=4), _PORTS_ORDER), None),
@@ -67,43 +70,51 @@ _WAYS = (
     (proposals.Way(_FUSED, _Rules(local_first=True)), None),
     (proposals.Way(_Bundles(), _Rules(ports=True, in_order=True)), None),
 )
-# For large graphs.
+# Ways that a large graph tries (`Proposals.large`).
 _FEW = 6
-# Tasks of a linear program, and of those of a graph of more ops: HiGHS takes
-# 0.3 to 3 s for 4000, a third of that for half of them, which is hardly worse.
-_WINDOW, _SMALL_WINDOW = 4000, 2000
+# Tasks of one linear program. HiGHS solves such a program in a few seconds.
+_WINDOW = 4000
+# Tasks of one linear program of a graph with more than `_MOST_OPS` ops. Smaller
+# programs take less time per task, and the result is hardly worse.
+_SMALL_WINDOW = 2000
+# Ops of a graph up to which a linear program has `_WINDOW` tasks.
 _MOST_OPS = 10_000
 
 
 class MSctPlacer:
-  """ETF in which a device waits for the favourite child of its last op.
+  """List scheduling in which devices wait for favourite children (m-SCT).
 
-  Hanen and Munier, "An approximation algorithm for scheduling dependent tasks
-  on m processors with small communication delays", ETFA 1995, with the memory
-  limits of Jeon et al., "Baechi: fast device placement of machine learning
-  graphs", SoCC 2020, section 3.2. After an op, its device is reserved: until
-  the favourite child could as well start elsewhere, it takes only that child or
-  what could start on any device. In the papers favourite children come from a
-  linear program; a matching, which takes a hundredth of the time, makes paths
-  as short (`favourite_children`).
+  The algorithm is SCT of Hanen and Munier, "An approximation algorithm for
+  scheduling dependent tasks on m processors with small communication delays",
+  ETFA 1995, with the memory limits of Jeon et al., "Baechi: fast device
+  placement of machine learning graphs", SoCC 2020, section 3.2. It extends ETF
+  (`m_etf`). After an op, its device is reserved for the favourite child of the
+  op, until the child could as well start on another device. Meanwhile the
+  device takes only the child, or a task that could start on any device. The
+  papers find favourite children by a linear program. This placer finds them by
+  a matching, which makes paths as short in much less time
+  (`favourite_children`).
 
-  Proposes several placements and keeps the cheapest by the evaluator: as in
-  Baechi, where a device sends or receives one tensor at a time, and as in Hanen
-  and Munier, where transfers do not disturb each other; with transfers queueing
-  for their link as in the simulator; in topological or rank order; with ops
-  joined whose communication outweighs them (before favourites are sought); with
-  all favourite children or only those that are so in any case; with those that
-  share the device of their parent for good, up to a fair share of the work, or
-  for which nothing waits; with large tensors kept at
-  home; with half, a quarter or one of the accelerators. Where accelerators
-  differ, the op that can start first goes where it ends first. CPUs get only
-  what accelerators cannot have, except in a proposal with all devices.
+  The placer makes several proposals and keeps the one with the best price. The
+  proposals differ in:
 
-  Large graphs get fewer proposals.
+  * transfers: one at a time per device (Baechi), all at once (Hanen and
+    Munier), or queues per link, as in the simulator;
+  * the order of tasks that are equally good: topological or by upward rank;
+  * fusion: ops whose transfers take longer than the ops form one task, before
+    favourite children are chosen;
+  * favourite children: all, those of every round of the matching, or none;
+  * co-placement: a favourite child may share the device of its parent, up to a
+    fair share of the work, and ops that share large tensors may share a device;
+  * devices: all accelerators, half, a quarter or one of them. A CPU gets only
+    ops that no accelerator can have, except in one proposal.
+
+  If accelerators differ, the op that can start first gets the device on which
+  it ends first. Large graphs get fewer proposals.
 
   Attributes:
-    published: Whether to make the one proposal of Baechi and no other, with
-      the linear program solved by HiGHS.
+    published: Whether to make only Baechi's proposal, with the linear program
+      solved by HiGHS.
   """
 
   def __init__(self, published: bool = False) -> None:
@@ -113,7 +124,7 @@ class MSctPlacer:
     """See `Placer`.
 
     Raises:
-      GdpError: as published, and highspy is not installed.
+      GdpError: `published` is set, and highspy is not installed.
     """
     shared = proposals.Proposals(problem)
     ways = _WAYS[:_FEW] if shared.large else _WAYS
@@ -140,22 +151,26 @@ class MSctPlacer:
   def _favourites(self, problem: placer_lib.Problem,
                   tasks: task_graph.TaskGraph,
                   link: tuple[float, float]) -> np.ndarray:
-    """int32 [K, M], the favourite child of each task or -1, K answers."""
+    """int32 [K, M], K choices of the favourite child of each task, or -1."""
     work_s = bundling.work_s(tasks)
     if not self.published:
-      found = favourite_children.matched(tasks, work_s, link)
-      return found[:1] if (found[0] == found[1]).all() else found
+      rows = favourite_children.matched(tasks, work_s, link)
+      return rows[:1] if (rows[0] == rows[1]).all() else rows
     small = problem.graph.num_ops <= _MOST_OPS
     return favourite_children.solve(tasks, work_s, link,
                                     _WINDOW if small else _SMALL_WINDOW)[None]
 
 
 def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
-  """Co-placement changes bundles, not tasks: their favourites are the same."""
+  """Bundles without co-placement, which does not change tasks.
+
+  Equal results mean equal tasks, which have the same favourite children.
+  """
   return dataclasses.replace(bundles, parts=None, dear=None)
 
 
 def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
+  """A way with the rule of the earliest finish if accelerators differ."""
   if (shared.equal_devices or way.rules.thorough or
       way in (_PUBLISHED, _NO_CONTENTION)):
     return way
@@ -166,9 +181,10 @@ def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
 def _proposer(shared: proposals.Proposals, way: proposals.Way,
               at_home: int | None,
               favourites: np.ndarray | None) -> candidates.Proposer:
+  """A proposer of one way; `at_home` is the number of the way in `_WAYS`."""
   if at_home is None:
     return shared.proposer(way, favourites)
-  assert favourites is not None  # The rules of every such way ask for them.
+  assert favourites is not None  # The rules of every such way need them.
   parents = np.flatnonzero(favourites >= 0)
   pairs = np.stack([parents, favourites[parents]], axis=1)
   parts = at_home * len(shared.targets(way.bundles.halvings))

@@ -19,33 +19,39 @@ _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
             proposals.Bundles(grain=1., parts=2,
                               halvings=1), proposals.Bundles(grain=1., dear=1.),
             proposals.Bundles(grain=1., halvings=2))
-# For large graphs.
+# Choices of bundles that a large graph tries (`Proposals.large`).
 _FEW = 3
-# Where memory is scarce, a device filled with neighbours in the order leaves
-# others waiting and nothing to choose from; these go where they end first.
+# Ways for problems in which one accelerator cannot hold all ops. A device with
+# ops that are neighbours in the order leaves other devices waiting. These ways
+# put each op on the device on which it ends first.
 _TIGHT = tuple(
     proposals.Way(bundles, native_scheduler.Rules(insert=True))
     for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
 
 
 class MTopoPlacer:
-  """Fills one accelerator after the other with ops in topological order.
+  """Fills one accelerator after the other, in topological order (m-TOPO).
 
-  Jeon et al., "Baechi: fast device placement of machine learning graphs", SoCC
-  2020, section 3.2: a device is full when it has an equal share of the memory
-  that all ops need, or no room left.
+  The algorithm is m-TOPO of Jeon et al., "Baechi: fast device placement of
+  machine learning graphs", SoCC 2020, section 3.2. A device is full when it has
+  an equal share of the memory that all ops need, or no room left.
 
-  Proposes several placements and keeps the cheapest by the evaluator: the
-  order is breadth first or depth first; what shares the device with an op is
-  what the graph puts there (as published), or also what joins it by Baechi's
-  co-placement and fusion (section 3.1), such as its gradient; memory counts
-  all outputs (as published) or the share of them that is alive at a time; all
-  accelerators are used, half, a quarter or one of them. Large graphs get fewer
-  proposals. Where one accelerator cannot hold all, schedules by earliest finish
-  within the memories are looked at as well.
+  The placer makes several proposals and keeps the one with the best price. The
+  proposals differ in:
+
+  * the topological order: breadth first or depth first;
+  * bundles: the ops that the graph puts on one device (as published), or also
+    the ops that Baechi's co-placement and fusion put there (section 3.1), such
+    as an op and its gradient;
+  * memory: all outputs count (as published), or the share of them that is alive
+    at the worst moment;
+  * devices: all accelerators, half, a quarter or one of them.
+
+  Large graphs get fewer proposals. If one accelerator cannot hold all ops, the
+  placer also proposes schedules by earliest finish within the memories.
 
   Attributes:
-    published: Whether to make the one proposal of the paper and no other.
+    published: Whether to make only the proposal of the paper.
   """
 
   def __init__(self, published: bool = False) -> None:

@@ -13,33 +13,37 @@ from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.placers.list_scheduling import task_graph
 
-_OUT_OF_MEMORY, _CYCLE = 1, 2
+# Results of the C functions, beside 0 for success.
+_OUT_OF_MEMORY = 1
+_CYCLE = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-  """How a list scheduler decides.
+  """The rules of a list scheduler.
 
-  The order of tasks that are equally good is that of their upward ranks, then
-  the topological one, first in first out.
+  Of tasks that are equally good, the scheduler takes the task with the highest
+  upward rank, then the first one in topological order.
 
   Attributes:
-    queues: Transfers wait for the channels of their link, in the gaps that
-      those planned before leave, as in the simulator. Otherwise all run at
-      once.
-    ports: In place of `queues`: every device sends or receives one tensor or
-      message at a time, in the order in which they are planned, whatever the
-      links are. A sender need not wait for the receiver's turn.
-    in_order: Ranks count for nothing.
-    earliest_finish: A task starts where its bundle, run in one go, would end
-      first; otherwise where it starts first. The same on equal devices.
-    local_first: Of the tasks that can start at once, the one with least to
-      fetch from elsewhere.
-    insert: HEFT: tasks by rank, each in the gap where it ends first. Otherwise
-      ETF: the task that can start first.
-    favourites: ETF: after a task its device waits for its favourite child.
-    thorough: ETF: all that waits for a link is looked at again for each task,
-      however many there are. Otherwise not so where there are very many.
+    queues: Transfers queue for the channels of their link, as in the simulator.
+      A transfer may use a gap between transfers that were planned before.
+      Otherwise all transfers run at the same time.
+    ports: In place of `queues`: every device sends or receives one tensor at a
+      time, in the order in which transfers are planned. Links do not matter. A
+      sender does not wait until the receiver is free.
+    in_order: Upward ranks do not count.
+    earliest_finish: A task gets the device on which its bundle would end first,
+      if the bundle ran without interruption. Otherwise a task gets the device
+      on which it starts first. On equal devices both rules are the same.
+    local_first: Of the tasks that can start at the same time, the task with the
+      least data to fetch from other devices is next.
+    insert: HEFT: tasks are taken by rank, and each gets the gap in which it
+      ends first. Otherwise ETF: the task that can start first is next.
+    favourites: ETF: after a task, its device waits for the favourite child.
+    thorough: ETF: after each task, the scheduler updates the start of all tasks
+      that wait for a link. Otherwise the updates are limited if there are very
+      many tasks (`kManyTasks` in earliest_task_first.h).
   """
 
   queues: bool = True
@@ -52,7 +56,7 @@ class Rules:
   thorough: bool = False
 
   def bits(self) -> int:
-    """The options of list_scheduler.cc."""
+    """The rules as a bit mask, `Option` of list_scheduler.cc."""
     return sum(bit for bit, on in ((1, self.queues), (2, self.earliest_finish),
                                    (4, self.local_first), (8, self.favourites),
                                    (16, self.insert), (32, self.ports),
@@ -62,12 +66,12 @@ class Rules:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ListSchedule:
-  """What a list scheduler planned.
+  """The result of a list scheduler.
 
   Attributes:
-    devices: int32 [M]
-    start_s: float64 [M]
-    end_s: float64 [M]
+    devices: int32 [M], the device of each task.
+    start_s: float64 [M], start of each task, in seconds.
+    end_s: float64 [M], end of each task, in seconds.
   """
 
   devices: np.ndarray
@@ -80,21 +84,20 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
         favourites: np.ndarray | None = None) -> ListSchedule:
   """Schedules all tasks.
 
-  A bundle goes where its first task goes, and takes its memory there at once.
-  One that fits nowhere goes where it exceeds the memory by least.
+  A bundle gets the device of its first task, and takes its memory at once. A
+  bundle that fits into no memory gets the device with the least overflow.
 
   Args:
     tasks: M tasks.
     cluster: D devices.
-    bundle_bytes: [B] memory each bundle takes.
-    pool_bytes: [P] memory there is.
-    rules: How to decide.
-    favourites: int32 [M], the favourite child of each task or -1; needed if
-      the rules have them.
+    bundle_bytes: [B], bytes of each bundle.
+    pool_bytes: [P], capacity of each memory, in bytes.
+    rules: The rules of the scheduler.
+    favourites: int32 [M], favourite children or -1, for `Rules.favourites`.
 
   Raises:
     ValueError: the tasks form a cycle.
-    MemoryError: there is not enough for the computation.
+    MemoryError: there is not enough memory for the computation.
   """
   slots = np.ones(cluster.compute_units.max() + 1, np.int32)
   np.maximum.at(slots, cluster.compute_units,
@@ -106,7 +109,7 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   latency_s, bytes_per_s, channels = cluster.link_arrays
   if favourites is None:
     favourites = np.full(tasks.num_tasks, -1)
-  # Kept until the call returns: the structures hold bare addresses.
+  # The structures hold addresses: the arrays must outlive the call.
   keep = [
       np.ascontiguousarray(array, dtype)
       for array, dtype in ((tasks.tensor_tasks, np.int32), (tasks.tensor_bytes,
@@ -143,11 +146,12 @@ def topological_order(tasks: task_graph.TaskGraph,
 
   Args:
     tasks: M tasks.
-    depth_first: What became ready last is next; otherwise first in first out.
+    depth_first: The task that became ready last is next. Otherwise the task
+      that became ready first is next.
 
   Raises:
     ValueError: the tasks form a cycle.
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   keep = [
       np.ascontiguousarray(array, np.int32)
@@ -165,21 +169,22 @@ def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
          pool_bytes: np.ndarray) -> np.ndarray:
   """int32 [B], devices of bundles that fill one target after the other.
 
-  A target is full when it has an equal share of what may be on any of them, or
-  no room left. What may not be there, or has no room, goes to the next target
-  where it may and has, else to another device; if nothing has room, where it
-  exceeds the memory by least.
+  A target is full when it has an equal share of the bytes that may be on any
+  target, or no room left. A bundle that may not be on the current target, or
+  finds no room there, goes to the next target that may have the bundle and has
+  room, else to another device. If no device has room, the bundle gets the
+  device with the least overflow.
 
   Args:
-    order: int [B], bundles in the order in which they come.
-    size: [B], their bytes.
-    allowed: bool [B, D].
+    order: int [B], the order of the bundles.
+    size: [B], bytes of each bundle.
+    allowed: bool [B, D], devices that each bundle may have.
     targets: int [t], the devices to fill, in this order.
-    pools: int [D], their memories.
-    pool_bytes: [P], what these hold.
+    pools: int [D], the memory of each device.
+    pool_bytes: [P], capacity of each memory, in bytes.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   share = size[allowed[:, targets].any(axis=1)].sum() / len(targets)
   keep = [
@@ -198,65 +203,70 @@ def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
 
 def fuse(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
          kinds: np.ndarray, grain: float) -> np.ndarray:
-  """int32 [M], a member of the set that each task is joined into.
+  """int32 [M], labels: tasks with equal labels are joined to one task.
 
-  A task with one consumer joins it if it is that one's only producer, or if
-  what has been joined into the task so far takes at most `grain` times as long
-  as sending its results. Both must be of one kind. No cycle arises: all that
-  leaves a joined task leaves its last member.
+  The label is a member of the joined task. A task with one consumer is joined
+  with the consumer in two cases: the task is the consumer's only producer, or
+  the task with all tasks that it was joined with takes at most `grain` times as
+  long as the transfer of its results. Both must be of one kind. No cycle
+  arises, because all results of a joined task come from its last member.
 
   Args:
-    pairs: int [E, 2], producer and consumer without doubles; all pairs into a
-      task precede those out of it.
-    sent_s: [E]
-    work_s: [M]
-    kinds: int [M]
-    grain: See above.
+    pairs: int [E, 2], different pairs of producer and consumer. All pairs into
+      a task precede the pairs out of the task.
+    sent_s: [E], seconds of the transfer of each pair.
+    work_s: [M], seconds of each task.
+    kinds: int [M], kind of each task. Tasks of one kind may have the same
+      devices.
+    grain: Limit of the seconds of a task, in seconds of its transfer.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   return _labels('gdp_fuse', pairs, sent_s, work_s, kinds, grain)
 
 
 def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
          kinds: np.ndarray, limit_s: float) -> np.ndarray:
-  """int32 [B], the lowest member of the set that each bundle is joined into.
+  """int32 [B], labels: bundles with equal labels are joined to one bundle.
+
+  The label is the member with the lowest number.
 
   Args:
-    pairs: int [E, 2], bundles to join in this order.
-    worth_s: [E], two sets are joined in spite of the limit if one of them has
-      no more work than this.
-    work_s: [B]
-    kinds: int [B], only bundles of one kind are joined.
-    limit_s: Work of a set at most.
+    pairs: int [E, 2], bundles to join, in this order.
+    worth_s: [E], seconds of work; the bundles of a pair are joined in spite of
+      the limit if one of them has no more work.
+    work_s: [B], seconds of each bundle.
+    kinds: int [B], kind of each bundle; only bundles of one kind are joined.
+    limit_s: Seconds of work of a joined bundle, at the most.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   return _labels('gdp_join', pairs, worth_s, work_s, kinds, limit_s)
 
 
 def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
                limits: Sequence[float]) -> np.ndarray:
-  """int32 [2, M], favourite children that make the longest path short, or -1.
+  """int32 [2, M], favourite children that shorten the longest path, or -1.
 
-  Nobody has two favourites, and nobody is the favourite of two. Pairs are
-  matched once for each limit, given the paths of the match before; the best of
-  all matches counts. Pairs on paths longer than the limit come first, the
-  longest path first; of the others those that send longest. The second row has
-  only those of all matches.
+  A task has at most one favourite child, and is the favourite child of at most
+  one parent. Each limit gives one matching, which uses the paths that the
+  matching before left. A matching takes pairs on paths longer than the limit
+  first, the longest path first. Then it takes the other pairs, the longest
+  transfer first. The first row is the matching with the shortest longest path.
+  The second row has only pairs that are in all matchings.
 
   Args:
-    pairs: int [E, 2], parent and child without doubles, as positions in
-      topological order; ordered by the parent.
-    sent_s: [E], what is spared if the child is the favourite.
-    work_s: [M], by position.
-    limits: From 0, the longest path without any transfer, to 1, the shortest
-      that was found yet.
+    pairs: int [E, 2], different pairs of parent and child, as positions in
+      topological order; sorted by the parent.
+    sent_s: [E], seconds of the transfer that a favourite child saves.
+    work_s: [M], seconds of each task, by position.
+    limits: Limit of each matching, from 0 to 1. 0 is the longest path without
+      any transfer; 1 is the shortest longest path so far.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   keep = [
       np.ascontiguousarray(array, dtype)

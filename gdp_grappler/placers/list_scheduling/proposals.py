@@ -1,4 +1,4 @@
-"""What the placers of this package have in common: ways to propose."""
+"""Ways to make proposals, which all list schedulers share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Ops, and ops times devices, above which a problem is large: placers try fewer
-# ways.
+# Ops above which a problem is large, so that placers try fewer ways.
 LARGE_OPS = 40_000
+# Ops times devices above which a problem is large.
 LARGE = 200_000
-# More than any number of accelerators can be halved.
+# Halvings that leave one accelerator of any number.
 _ALL = 63
 
 
@@ -27,16 +27,19 @@ _ALL = 63
 class Bundles:
   """How ops become tasks and bundles.
 
+  A task is ops that run as one. A bundle is tasks that share a device.
+
   Attributes:
-    grain: Of `bundling.fuse`; None for a task per op.
-    parts: `bundling.co_place` makes parts of one over so many times the number
-      of devices; None for only what the graph itself puts together.
-    dear: Of `bundling.co_place_dear`; None as above. Not with `parts`.
-    every_device: Choose from all devices; otherwise a CPU is only for what may
-      not be on an accelerator, if there is one.
-    halvings: How often to halve the number of accelerators to choose from, as
-      long as one is left: where communication is dear, fewer are better. The
-      fastest stay, of equals the first.
+    grain: Grain of `bundling.fuse`; None for one task per op.
+    parts: Bundles per device that `bundling.co_place` makes at the least; None
+      for only the bundles that the graph itself demands.
+    dear: Grain of `bundling.co_place_dear`; None for only the bundles that the
+      graph itself demands. Not together with `parts`.
+    every_device: Whether every op may be on every device. Otherwise a CPU gets
+      only ops that no accelerator can have.
+    halvings: How often to halve the number of accelerators in use; at least one
+      is left. If transfers take long, fewer accelerators are better. The
+      fastest accelerators stay in use.
   """
 
   grain: float | None = None
@@ -48,14 +51,19 @@ class Bundles:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-  """One way to propose: what is scheduled, by which rules."""
+  """One way to make a proposal.
+
+  Attributes:
+    bundles: The tasks and bundles that are scheduled.
+    rules: The rules of the scheduler.
+  """
 
   bundles: Bundles
   rules: native_scheduler.Rules
 
 
 class Proposals:
-  """Ways to propose for one problem; what they share is computed once."""
+  """Makes proposals for one problem, and keeps results that they share."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self.problem = problem
@@ -64,18 +72,18 @@ class Proposals:
 
   @property
   def large(self) -> bool:
-    """Whether only few ways can be tried in the time there is."""
+    """Whether placers should try fewer ways, to save time."""
     num_ops = self.problem.graph.num_ops
     return (num_ops > LARGE_OPS or
             num_ops * self.problem.cluster.num_devices > LARGE)
 
   @functools.cached_property
   def accelerators(self) -> np.ndarray:
-    """int, those of the cluster."""
+    """int [A], the accelerators of the cluster."""
     return np.array(self.problem.cluster.accelerators)
 
   def targets(self, halvings: int) -> np.ndarray:
-    """int, the accelerators in use; see `Bundles.halvings`."""
+    """int [t], the accelerators in use; see `Bundles.halvings`."""
     count = len(self.accelerators)
     left = max(1, count >> halvings)
     work_s = self.problem.busy_seconds[:, self.accelerators].sum(axis=0)
@@ -83,7 +91,10 @@ class Proposals:
 
   @functools.cached_property
   def link(self) -> tuple[float, float]:
-    """Seconds of latency and per byte between accelerators."""
+    """Mean seconds of latency, and mean seconds per byte, of links.
+
+    The links are those between accelerators.
+    """
     return bundling.mean_link(self.problem.cluster, self.accelerators)
 
   @functools.cached_property
@@ -94,13 +105,13 @@ class Proposals:
 
   @functools.cached_property
   def group_bytes(self) -> np.ndarray:
-    """float64 [G], memory to set aside; see `memory_estimate`."""
+    """float64 [G], estimated bytes of each group; see `memory_estimate`."""
     graph = self.problem.graph
     return memory_estimate.group_bytes(graph,
                                        memory_estimate.alive_share(graph))
 
   def tasks(self, bundles: Bundles) -> task_graph.TaskGraph:
-    """Tasks and bundles; from several threads at once."""
+    """The tasks and bundles; several threads may call this at once."""
     with self._lock:
       if bundles not in self._tasks:
         self._tasks[bundles] = self._make_tasks(bundles)
@@ -108,24 +119,31 @@ class Proposals:
 
   def proposer(self, way: Way,
                favourites: np.ndarray | None = None) -> candidates.Proposer:
-    """What `candidates.best` asks.
+    """A proposer for `candidates.best`.
 
     Args:
       way: Tasks and rules.
-      favourites: int [M], favourite children, if the rules have them.
+      favourites: int [M], favourite child of each task; needed by the rule
+        `Rules.favourites`.
     """
     return lambda pool_bytes: self.schedule(self.tasks(way.bundles), way.rules,
                                             pool_bytes, favourites)
 
   def alone(self, pool_bytes: np.ndarray) -> np.ndarray:
-    """int [G], everything on the fastest accelerator that may be there."""
+    """int [G], a proposal with all groups on the fastest accelerator.
+
+    A group that may not be there gets another device.
+
+    Args:
+      pool_bytes: [P], not used: the proposal ignores memories.
+    """
     del pool_bytes
     return self._choices(Bundles(halvings=_ALL)).argmax(axis=1)
 
   def schedule(self, tasks: task_graph.TaskGraph, rules: native_scheduler.Rules,
                pool_bytes: np.ndarray,
                favourites: np.ndarray | None = None) -> np.ndarray:
-    """int32 [G], devices of groups; arguments as `native_scheduler.run`."""
+    """int32 [G], devices of groups; see `native_scheduler.run`."""
     planned = native_scheduler.run(tasks, self.problem.cluster,
                                    tasks.bundle_sums(self.group_bytes),
                                    pool_bytes, rules, favourites)
@@ -147,7 +165,7 @@ class Proposals:
     return task_graph.from_problem(self.problem, self._choices(bundles))
 
   def _choices(self, bundles: Bundles) -> np.ndarray:
-    """bool [G, D], the devices to choose from."""
+    """bool [G, D], the devices that each group may have in a proposal."""
     allowed = self.problem.allowed
     if bundles.every_device:
       return allowed

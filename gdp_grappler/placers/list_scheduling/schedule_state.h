@@ -1,4 +1,4 @@
-// What every list scheduler keeps: tasks, memory, and when data is where.
+// The state of a list scheduler: placed tasks, used memory, planned transfers.
 
 #ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_SCHEDULE_STATE_H_
 #define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_SCHEDULE_STATE_H_
@@ -10,11 +10,11 @@
 
 #include "gdp_grappler/placers/list_scheduling/timeline.h"
 
-// M tasks, T tensors, U uses, B bundles, D devices. A message is a tensor of 0
-// bytes.
+// M tasks, T tensors, U uses, B bundles, D devices. A tensor of 0 bytes stands
+// for control edges.
 struct GdpTasks {
   int32_t num_tasks, num_tensors, num_uses, num_bundles;
-  const int32_t* tensor_task;   // [T] who makes it.
+  const int32_t* tensor_task;   // [T] the task that computes the tensor.
   const int64_t* tensor_bytes;  // [T]
   const int32_t* uses;          // [U, 2] tensor and another task, by tensor.
   const int32_t* bundle;        // [M] tasks of one bundle share a device.
@@ -34,13 +34,14 @@ struct GdpMachines {
   const double* latency_s;         // [D, D]
   const double* bytes_per_s;       // [D, D]
   const int32_t* channels;         // [D, D, channels_per_link]
-  const int64_t* pool_bytes;       // [P] what may be planned.
+  const int64_t* pool_bytes;       // [P] capacity of each memory.
 };
 
 namespace gdp {
 
 constexpr int32_t kNone = -1;
-// Of a channel; more make hardly better plans, but deep queues slow.
+// Gaps of a channel into which transfers are planned, the latest ones. More
+// gaps make plans hardly better, but take time if a queue is long.
 constexpr size_t kMostGaps = 64;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -72,7 +73,7 @@ struct Row {
   const int32_t* end() const { return rows.end(row); }
 };
 
-// Who makes and who needs what.
+// The producers and consumers of tensors.
 struct Dataflow {
   Dataflow(int32_t num_tasks, int32_t num_tensors, int32_t num_uses,
            const int32_t* tensor_task, const int32_t* uses) {
@@ -91,8 +92,8 @@ struct Dataflow {
     return inputs.starts[task + 1] - inputs.starts[task];
   }
 
-  // Producers before consumers, first in first out. Shorter than M if the
-  // tasks form a cycle.
+  // Producers before consumers; the task that became ready first is next. The
+  // result is shorter than M if the tasks form a cycle.
   std::vector<int32_t> TopologicalOrder() const {
     const int32_t num_tasks = static_cast<int32_t>(inputs.starts.size()) - 1;
     std::vector<int32_t> waiting(num_tasks), order;
@@ -111,7 +112,7 @@ struct Dataflow {
     return order;
   }
 
-  // The same, but what became ready last is next.
+  // The same, but the task that became ready last is next.
   std::vector<int32_t> DepthFirstOrder() const {
     const int32_t num_tasks = static_cast<int32_t>(inputs.starts.size()) - 1;
     std::vector<int32_t> waiting(num_tasks), ready, order;
@@ -138,7 +139,7 @@ struct Dataflow {
   Rows consumers;  // [T] tasks.
 };
 
-// What transfers wait for; see native_scheduler.py.
+// The resource for which transfers wait; see native_scheduler.py.
 enum class Waiting { kNothing, kChannels, kPorts };
 
 class ScheduleState {
@@ -219,13 +220,13 @@ class ScheduleState {
                : bundle_device[bundle] == d;
   }
 
-  // Whether a bundle's memory is planned on `d` or can be.
+  // Whether the bundle of a task is on `d` or has room there.
   bool Fits(int32_t task, int32_t d) const {
     const int32_t bundle = t.bundle[task];
     return bundle_device[bundle] == d || Overflow(bundle, d) <= 0;
   }
 
-  // Where a bundle that fits nowhere exceeds a memory by least.
+  // The allowed device with the least overflow for a bundle.
   int32_t LeastOverflow(int32_t bundle) const {
     int32_t best = kNone;
     for (int32_t d = 0; d < D; ++d) {
@@ -243,8 +244,8 @@ class ScheduleState {
     planned_[m.pools[d]] += t.bundle_bytes[bundle];
   }
 
-  // When all inputs of a task are on a device, and how many seconds of
-  // transfers that still takes.
+  // The time at which all inputs of a task are on a device, and the seconds of
+  // the transfers that are not planned yet.
   struct Arrival {
     double time_s, remote_s;
   };
@@ -319,8 +320,8 @@ class ScheduleState {
     return result;
   }
 
-  // Sends a tensor once its maker has ended. Without a plan, channels are only
-  // claimed against the other inputs of the same task.
+  // Sends a tensor after its producer has ended. If `plan` is false, the
+  // transfer only delays other inputs of the same task.
   void Transfer(const Wanted& wanted, int32_t d, bool plan, Arrival* result) {
     const int64_t bytes = t.tensor_bytes[wanted.tensor];
     const int32_t source = device[t.tensor_task[wanted.tensor]];
@@ -357,7 +358,7 @@ class ScheduleState {
     }
   }
 
-  // When the receiver starts; the sender need not wait for it.
+  // The time at which the receiver starts; the sender does not wait for it.
   double PassPorts(int32_t source, int32_t d, double start, double length,
                    bool plan) {
     std::vector<double>& ports = plan ? ports_ : claimed_ports_;
@@ -369,13 +370,13 @@ class ScheduleState {
   }
 
   const Waiting waiting_;
-  std::vector<double> there_s_;   // [T, D] when a copy arrives.
+  std::vector<double> there_s_;   // [T, D] arrival of a copy.
   std::vector<int64_t> planned_;  // [P] bytes.
   std::vector<Timeline> channels_;
-  std::vector<double> claimed_;  // [channels] by inputs of the same task.
+  std::vector<double> claimed_;  // [channels] end of the same task's inputs.
   std::vector<int32_t> touched_;
-  std::vector<double> ports_;          // [D] when the last transfer is over.
-  std::vector<double> claimed_ports_;  // [D] by inputs of the same task, too.
+  std::vector<double> ports_;          // [D] end of the last transfer.
+  std::vector<double> claimed_ports_;  // [D] the same task's inputs included.
   std::vector<Wanted> wanted_;
 };
 

@@ -1,4 +1,4 @@
-"""What list schedulers schedule: tasks that share devices in bundles."""
+"""The input of list schedulers: tasks, in bundles that get one device each."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from gdp_grappler.placers import placer as placer_lib
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TaskGraph:
-  """M tasks, each some ops that run one after the other on one device.
+  """M tasks; the ops of a task run one after the other on one device.
 
-  Tasks exchange T tensors; a message, of 0 bytes, stands for control edges.
-  Tasks form no cycle. B bundles of tasks get one device each; they may well
-  form cycles, such as a variable that is read first and assigned last.
+  Tasks exchange T tensors. A tensor of 0 bytes stands for control edges. Tasks
+  form no cycle. Each of B bundles of tasks gets one device. Bundles may form
+  cycles: a step reads a variable first and assigns the variable last.
 
   Attributes:
     op_tasks: int32 [N], the task of each op.
-    seconds: float64 [M, D].
-    tensor_tasks: int32 [T], which task makes a tensor.
-    tensor_bytes: int64 [T].
-    uses: int32 [U, 2], tensor and another task that needs it; by tensor.
+    seconds: float64 [M, D], seconds of each task on each device.
+    tensor_tasks: int32 [T], the task that computes each tensor.
+    tensor_bytes: int64 [T], bytes of each tensor.
+    uses: int32 [U, 2], pairs of a tensor and another task that needs the
+      tensor, sorted by tensor.
     group_bundles: int32 [G], the bundle of each group of ops.
     bundles: int32 [M], the bundle of each task.
-    allowed: bool [B, D].
+    allowed: bool [B, D], devices that a bundle may have.
   """
 
   op_tasks: np.ndarray
@@ -40,27 +41,33 @@ class TaskGraph:
 
   @property
   def num_tasks(self) -> int:
-    """Number of tasks."""
+    """M, the number of tasks."""
     return len(self.seconds)
 
   @property
   def num_bundles(self) -> int:
-    """Number of bundles."""
+    """B, the number of bundles."""
     return len(self.allowed)
 
   def bundle_sums(self, by_group: np.ndarray) -> np.ndarray:
-    """[B] sums of what groups have, [G]."""
+    """[B], sums over the groups of each bundle.
+
+    Args:
+      by_group: [G], numbers of groups, such as bytes.
+    """
     return np.bincount(self.group_bundles, by_group, self.num_bundles)
 
   def pairs(self, latency_s: float,
             s_per_byte: float) -> tuple[np.ndarray, np.ndarray]:
-    """Tasks that send to each other, [E, 2], and the seconds it takes [E].
-
-    Ordered by producer, then consumer.
+    """Pairs of tasks that exchange tensors, and the seconds of the transfers.
 
     Args:
-      latency_s: Of each tensor.
-      s_per_byte: Of each tensor.
+      latency_s: Seconds per tensor.
+      s_per_byte: Seconds per byte.
+
+    Returns:
+      int32 [E, 2], producers and consumers, sorted by producer, then consumer.
+      float64 [E], seconds of all transfers of each pair.
     """
     producers = self.tensor_tasks[self.uses[:, 0]].astype(np.int64)
     keys, where = np.unique(producers * self.num_tasks + self.uses[:, 1],
@@ -74,13 +81,13 @@ def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
   """One task per op and one bundle per group.
 
   Args:
-    problem: Graph and costs.
-    allowed: bool [G, D], the devices to choose from.
+    problem: Has the graph and its costs.
+    allowed: bool [G, D], devices that each group may have.
   """
   graph = problem.graph
   n = graph.num_ops
   alive = graph.executions > 0
-  # One message per op stands for its control edges.
+  # One tensor of 0 bytes per op stands for the control edges of the op.
   tensors = np.where(graph.edge_tensors < 0,
                      len(graph.tensor_ops) + graph.edges[:, 0],
                      graph.edge_tensors)
@@ -97,17 +104,17 @@ def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
 
 def contract(tasks: TaskGraph, labels: np.ndarray,
              group_labels: np.ndarray) -> TaskGraph:
-  """Joins tasks, and bundles.
+  """Joins tasks to larger tasks, and bundles to larger bundles.
 
   Args:
     tasks: M tasks, B bundles.
-    labels: int [M], tasks with the same number become one. They must leave no
-      cycle.
-    group_labels: int [B], bundles with the same number become one; tasks that
-      become one must be in bundles that do.
+    labels: int [M], tasks with the same number become one task. The new tasks
+      must form no cycle.
+    group_labels: int [B], bundles with the same number become one bundle. If
+      tasks become one task, their bundles must become one bundle.
   """
   _, joined = np.unique(labels, return_inverse=True)
-  found, joined_bundles = np.unique(group_labels, return_inverse=True)
+  labels, joined_bundles = np.unique(group_labels, return_inverse=True)
   seconds = np.stack(
       [np.bincount(joined, column) for column in tasks.seconds.T], axis=1)
   makers, size, uses = _compact(joined[tasks.tensor_tasks], tasks.tensor_bytes,
@@ -118,16 +125,21 @@ def contract(tasks: TaskGraph, labels: np.ndarray,
                    size, uses,
                    joined_bundles[tasks.group_bundles].astype(np.int32),
                    bundles,
-                   choices.of_all(tasks.allowed, joined_bundles, len(found)))
+                   choices.of_all(tasks.allowed, joined_bundles, len(labels)))
 
 
 def _compact(
     makers: np.ndarray, size: np.ndarray, tensors: np.ndarray,
     consumers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Makers and sizes of the tensors that leave their task, and the uses."""
+  """Keeps the tensors that other tasks use, and removes double uses.
+
+  Returns:
+    int32 [T], the task that computes each tensor that is kept; int64 [T], its
+    bytes; int32 [U, 2], uses, as in `TaskGraph`.
+  """
   leaves = makers[tensors] != consumers
   span = int(consumers.max(initial=0)) + 1
-  # np.unique hashes, which takes ten times longer than sorting on such keys.
+  # np.unique hashes, which takes longer than sorting for such keys.
   keys = np.sort(tensors[leaves].astype(np.int64) * span + consumers[leaves])
   keys = keys[np.diff(keys, prepend=-1) > 0]
   tensors, consumers = np.divmod(keys, span)

@@ -1,4 +1,4 @@
-// When something that does one thing at a time is busy.
+// The busy times of a resource that does one thing at a time.
 
 #ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_TIMELINE_H_
 #define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_TIMELINE_H_
@@ -12,13 +12,13 @@ namespace gdp {
 // Busy spans in order of time.
 class Timeline {
  public:
-  // Spans with less than `shortest` between them are one: nothing fits there.
+  // Joins spans with a gap shorter than `shortest`, because nothing fits there.
   void set_shortest(double shortest) { shortest_ = shortest; }
 
-  // Only so many gaps, the latest ones, are filled.
+  // `Earliest` only looks at the latest `most` gaps.
   void set_most_gaps(size_t most) { most_gaps_ = most; }
 
-  // The earliest start, not before `ready`, of a free span of that length.
+  // The earliest start of a free span of a length, at `ready` or later.
   double Earliest(double ready, double length) const {
     if (busy_.empty() || busy_.back().end <= ready) return ready;
     const size_t skipped =
@@ -35,7 +35,7 @@ class Timeline {
     return start;
   }
 
-  // Takes a span that `Earliest` said is free.
+  // Marks a span as busy; it must be a free span from `Earliest`.
   void Take(double start, double end) {
     if (busy_.empty() || busy_.back().end + shortest_ < start) {
       busy_.push_back({start, end});

@@ -1,6 +1,7 @@
-"""Which part goes to which device, and how far bytes travel then.
+"""Assigns parts to devices, and measures how far bytes travel.
 
-A partitioner that knows no distances numbers its parts at will.
+A partitioner without distances numbers its parts in any order. The numbers are
+the devices, so the order matters if distances between devices differ.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ import numpy as np
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partitioning
 
-# Devices whose shares differ less may be exchanged.
+# Difference of two shares, as a share of the largest one, up to which two parts
+# may change places.
 _EQUAL_SHARES = 0.01
 
 
 def arrange(parts: np.ndarray, target: partitioning.Target,
             allowed: np.ndarray) -> np.ndarray:
-  """int [V], the same parts with numbers that suit the target.
+  """int [V], the same parts with numbers that suit the target's devices.
 
-  Parts of equal share change places while that brings those that send much
-  to each other closer, or more vertices to devices they may have.
+  Parts of equal share change places as long as this shortens the way of the
+  bytes between parts, or puts more vertices on devices they may have.
 
   Args:
-    parts: int [V].
-    target: What the numbers stand for.
-    allowed: bool [V, D].
+    parts: int [V], the part of each vertex, an index into `target.devices`.
+    target: The devices.
+    allowed: bool [V, D], devices that each vertex may have.
   """
   graph, count = target.graph, len(target.devices)
   degree = np.bincount(graph.rows, graph.adjacency[2], graph.num_vertices) + 1
@@ -38,12 +40,12 @@ def arrange(parts: np.ndarray, target: partitioning.Target,
 
 def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
             distances: np.ndarray | None = None) -> float:
-  """Bytes of cut edges, each times the distance between its parts.
+  """Sum over the cut edges of bytes times distance.
 
   Args:
     graph: V vertices.
-    parts: int [V].
-    distances: float64 [k, k]; 1 if None.
+    parts: int [V], the part of each vertex.
+    distances: float64 [k, k], distances between parts; 1 if None.
   """
   count = int(parts.max(initial=0)) + 1
   sent = _exchanged_bytes(graph, parts, count)
@@ -53,7 +55,10 @@ def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
 
 def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
                      count: int) -> np.ndarray:
-  """float64 [k, k], symmetric; the sum counts every cut edge once."""
+  """float64 [k, k], half of the bytes between two parts; symmetric.
+
+  The sum of all entries counts every cut edge once.
+  """
   _, neighbours, size = graph.adjacency
   result = np.bincount(parts[graph.rows] * count + parts[neighbours], size / 2,
                        count * count).reshape(count, count)
@@ -63,7 +68,7 @@ def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
 
 def _exchange(sent: np.ndarray, apart: np.ndarray, misfits: np.ndarray,
               shares: np.ndarray, num_workers: int) -> np.ndarray:
-  """int [k], the number that each part should have; by pairwise exchange."""
+  """int [k], the new number of each part, by pairwise exchange."""
   order = np.arange(len(shares))
 
   def cost() -> float:

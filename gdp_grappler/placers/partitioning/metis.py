@@ -21,22 +21,29 @@ from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-_IMBALANCE = 0.03  # As the library has it.
+# Allowed excess of a part, as a share of its weight; the library's default.
+_IMBALANCE = 0.03
+# The library's default `ufactor` of k-way partitioning (False) and of recursive
+# bisection (True), in thousandths.
 _DEFAULT_UFACTORS = {False: 30, True: 1}
+# Further shares of excess that are tried.
 _IMBALANCES = (0.005, 0.1, 0.3, 1.)
+# Seeds that are tried.
 _NUM_SEEDS = 3
 
 
 class MetisPlacer:
   """The best by price of many cuts, one part per device in use.
 
-  Vertices are groups weighted by seconds, edges are weighted by bytes. Parts
-  get work in proportion to the speed of their device. Tried are all numbers of
-  accelerators (or of CPUs where there is none) and all devices together, edges
-  with and without the latency of a message; then, on the devices that did
-  best, recursive bisection, looser and tighter balance and other seeds. Groups
-  that may be on none of the devices do not take part in the cut. Of the order
-  of execution METIS knows nothing; the price does.
+  Vertices are groups, weighted by seconds. Edges are weighted by bytes. Parts
+  get work in proportion to the speed of their device. Groups that may be on
+  none of the devices take no part in the cut.
+
+  The placer first tries several numbers of accelerators (or of CPUs if there is
+  none) and all devices together, with and without the latency of a message.
+  Then it tries recursive bisection, looser and tighter balance and other seeds
+  on the devices of the best proposal. METIS does not know in which order ops
+  run; the price does.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -50,33 +57,35 @@ def partition(
     shares: np.ndarray | None = None, imbalance: float = _IMBALANCE,
     seeds: Iterable[int] = range(-1, 15)
 ) -> np.ndarray:
-  """int [V], the part of each vertex in the lightest of several cuts.
+  """int [V], the part of each vertex in the best of several cuts.
 
-  Cuts that keep the balance come first; if none does, the most balanced wins.
+  A cut within the allowed imbalance is better than one beyond it, and a smaller
+  excess is better. Of equals, the cut with the fewest bytes wins.
 
   Args:
     graph: V vertices.
     num_parts: k.
-    shares: float64 [k], weight that each part should get; equal by default.
-    imbalance: How much more a part may get.
-    seeds: Of k-way partitioning and of recursive bisection; -1 is the
-      library's own.
+    shares: float64 [k], share of the weight that each part should get; equal by
+      default.
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seeds: Seeds of k-way partitioning and of recursive bisection; -1 is the
+      library's default seed.
 
   Raises:
     GdpError: pymetis is not installed.
   """
   shares, _ = partitioning.completed(graph, num_parts, shares, None)
-  # As asked for, and as the library does it by itself.
+  # The imbalance of the caller, and the library's defaults.
   limits = {
       *_ufactors(imbalance, num_parts), (False, _DEFAULT_UFACTORS[False]),
       (True, _DEFAULT_UFACTORS[True])
   }
-  found = [
+  cuts = [
       _cut(graph, shares, recursive, ufactor, seed) for seed in seeds
       for recursive, ufactor in sorted(limits)
   ]
   return min(
-      found, key=lambda parts:
+      cuts, key=lambda parts:
       (partitioning.excess(graph, parts, shares, imbalance), graph.cut(parts)))
 
 
@@ -85,7 +94,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
 
   Args:
     graph: V vertices.
-    shares: float64 [k], weight that each part should get; sum 1.
+    shares: float64 [k], share of the weight that each part should get; sum 1.
 
   Raises:
     GdpError: pymetis is not installed.
@@ -95,7 +104,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Rounds of proposals: how many devices, then which cut."""
+  """Tries several numbers of devices, then cuts for the best of them."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   winner = see(
       _proposal(problem, target, _IMBALANCE, problem.seed, False)
@@ -122,16 +131,17 @@ def _proposal(problem: placer_lib.Problem, target: partitioning.Target,
 
 
 def _without_fixed(target: partitioning.Target) -> group_graph.GroupGraph:
-  """The graph without the nets of what can be on no worker."""
+  """The graph without the nets of groups that may be on no worker."""
   graph = target.graph
   outside = target.fixed >= target.num_workers
   return graph.with_pins(~outside) if outside.any() else graph
 
 
 def _ufactors(imbalance: float, num_parts: int) -> list[tuple[bool, int]]:
-  """How METIS is told an imbalance, k-way and by recursive bisection.
+  """The `ufactor` of METIS for an imbalance, in thousandths.
 
-  In thousandths; what all bisections may lose is divided among their levels.
+  One for k-way partitioning (False), one for recursive bisection (True). The
+  levels of recursive bisection divide the allowed imbalance.
   """
   levels = max(int(np.ceil(np.log2(num_parts))), 1)
   return [
@@ -153,7 +163,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
     return np.zeros(graph.num_vertices, int)
   pymetis = _pymetis()
   starts, neighbours, _ = graph.adjacency
-  # It complains of parts that stay empty.
+  # METIS prints a warning if a part is empty.
   with partition_process.stdout_dropped():
     _, parts = pymetis.part_graph(
         count, pymetis.CSRAdjacency(starts, neighbours),
@@ -165,7 +175,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
 
 
 def _exact(shares: np.ndarray) -> list[float]:
-  """Positive, with a sum of 1 to the last bit that METIS looks at."""
+  """Positive shares whose sum is 1 within the tolerance of METIS."""
   shares = np.maximum(shares, 1e-6)
   return (shares / shares.sum()).tolist()
 

@@ -13,22 +13,25 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.partitioning import scotch
 
+# Allowed excess of a part, as a share of its weight; each is tried.
 _IMBALANCES = (0.01, 0.05, 0.2, 0.5)
+# Seeds that are tried.
 _NUM_SEEDS = 3
-# Of all cuts together, so that large graphs take seconds.
+# Vertices of all cuts together, at the most, so that a large graph takes only
+# seconds.
 _MOST_VERTICES = 1_000_000
 
 
 class MinCutPlacer:
   """The best by price of many cuts into one part for each GPU.
 
-  As the paper has it: the optimizer is Scotch, only GPUs are considered, and
-  the computation is balanced across all of them while little is communicated.
-  So all GPUs are in use (or all CPUs where there is no GPU), each in
-  proportion to its speed, and all bytes that cross cost the same; the parts
-  are then arranged to suit the links. Groups that no GPU may hold are fixed to
-  the CPU. Tried are several balances, numberings of the vertices, and edges
-  with and without the latency of a message; in the end, each device alone.
+  As in the paper, Scotch minimises the bytes between parts that have equal
+  work, one part for each GPU. Each GPU gets work in proportion to its speed.
+  All cut bytes cost the same; afterwards the parts are assigned to devices by
+  the links between devices. If there is no GPU, all CPUs take part. Groups that
+  no GPU may have are fixed to the CPU. The placer tries several balances,
+  several orders of the vertices, and edges with and without the latency of a
+  message. It also prices each device alone.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -20,26 +20,35 @@ from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
+# Seconds that a process of Mt-KaHyPar may take.
 _TIMEOUT_S = 600.
-_IMBALANCE = 0.03  # As the library's documentation has it.
+# Allowed excess of a part, as a share of its weight; from the library's
+# documentation.
+_IMBALANCE = 0.03
+# Further such shares that are tried.
 _IMBALANCES = (0.1, 0.3)
-# Of all mappings of one round together, so that large graphs take seconds; and
-# of each second that there is: the library cannot be told to stop.
-_MOST_VERTICES, _VERTICES_PER_S = 150_000, 6_000
+# Vertices of all mappings of one round together, at the most, so that a large
+# graph takes only seconds.
+_MOST_VERTICES = 150_000
+# Vertices of all mappings of one round together, per second of the time budget.
+# The library cannot be stopped.
+_VERTICES_PER_S = 6_000
 
 
 class MtKahyparPlacer:
   """The best by price of many mappings of the hypergraph of tensors.
 
-  A net is a tensor with all groups that have it, so that a tensor sent to a
-  device counts once however many groups use it there. Where devices are not
-  equally far from each other the objective is the Steiner tree that joins a
-  net's devices, else the number of devices beside the first. Parts get work in
-  proportion to the speed of their device; groups that may be on one device
-  only are fixed vertices. Tried are all numbers of accelerators (or of CPUs
-  where there is none) and all devices together, nets with and without the
-  latency of a message; then, on the devices that did best, looser balance and
-  another seed. The preset is the deterministic one.
+  A net is a tensor with the group that computes it and all groups that use it.
+  So a tensor that is sent to a device counts once, even if several groups use
+  it there. If all distances between devices are equal, the library minimises
+  the number of devices of each net; otherwise it minimises the Steiner tree
+  that joins the devices of each net. Parts get work in proportion to the speed
+  of their device. Groups that may be on only one device are fixed vertices.
+
+  The placer first tries several numbers of accelerators (or of CPUs if there is
+  none) and all devices together, with and without the latency of a message.
+  Then it tries looser balance and another seed on the devices of the best
+  proposal. It uses the library's deterministic preset.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -55,47 +64,49 @@ def partition(
     seeds: Iterable[int] = range(4)) -> np.ndarray:
   """int [V], the part of each vertex in the best of several mappings.
 
-  Mappings that keep the balance come first; if none does, the most balanced
-  wins. The best sends the fewest bytes, a tensor once to each part that needs
-  it.
+  A mapping within the allowed imbalance is better than one beyond it, and a
+  smaller excess is better. Of equals, the mapping that sends the fewest bytes
+  wins; a tensor counts once for each part that needs it.
 
   Args:
     graph: V vertices.
     num_parts: k.
-    shares: float64 [k], weight that each part should get; equal by default.
-    distances: float64 [k, k], what a byte costs between parts; the same for
-      all pairs by default.
-    fixed: int [V], part of a vertex that has one, else -1; none by default.
-    imbalance: How much more a part may get.
-    seeds: Of the mappings.
+    shares: float64 [k], share of the weight that each part should get; equal by
+      default.
+    distances: float64 [k, k], cost of a byte between two parts; equal by
+      default.
+    fixed: int [V], part that a vertex must be in, -1 for any; any by default.
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seeds: Seeds of the mappings.
 
   Raises:
-    GdpError: mtkahypar is not installed, or it failed.
+    GdpError: mtkahypar is not installed, or the library failed.
   """
   extras.require('The placer "mt_kahypar"', 'mtkahypar')
   shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
   if num_parts == 1 or not graph.num_vertices:
     return np.zeros(graph.num_vertices, int)
-  found = [
+  mappings = [
       parts for parts in _run([
           dict(graph=graph, shares=shares, distances=distances, fixed=fixed,
                imbalance=imbalance, seed=seed) for seed in seeds
       ]) if parts is not None
   ]
   return min(
-      found, key=lambda parts:
+      mappings, key=lambda parts:
       (partitioning.excess(graph, parts, shares, imbalance),
        sent_bytes(graph, parts, distances)))
 
 
 def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
                distances: np.ndarray | None = None) -> float:
-  """Bytes of all nets, once for each part beside the producer's.
+  """Bytes of all nets, once for each part other than the producer's.
 
   Args:
     graph: H nets.
-    parts: int [V].
-    distances: float64 [k, k] from producers to receivers; 1 if None.
+    parts: int [V], the part of each vertex.
+    distances: float64 [k, k], factors of bytes from the part of the producer to
+      the part of the receiver; 1 if None.
   """
   net = np.repeat(np.arange(len(graph.net_bytes)), np.diff(graph.net_starts))
   home = parts[graph.net_pins[graph.net_starts[:-1]]]
@@ -108,7 +119,7 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Rounds of proposals: how many devices, then which mapping."""
+  """Tries several numbers of devices, then mappings onto the best of them."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_most_vertices(problem) // max(problem.graph.num_groups, 1), 2)
   winner = see(
@@ -124,7 +135,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
 
 
 def _most_vertices(problem: placer_lib.Problem) -> int:
-  """Of one round."""
+  """Vertices of all mappings of one round."""
   if problem.time_budget_s is None:
     return _MOST_VERTICES
   return int(min(_MOST_VERTICES, problem.time_budget_s * _VERTICES_PER_S))
@@ -134,13 +145,13 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
                  allowed: np.ndarray) -> list[partitioning.Proposal]:
   """Maps graphs onto targets, with imbalances and seeds."""
   several = [job for job in jobs if len(job[0].devices) > 1]
-  found = _run([
+  mappings = _run([
       dict(graph=target.graph, shares=target.shares,
            distances=None if target.uniform else target.distances,
            fixed=target.fixed, imbalance=imbalance, seed=seed)
       for target, imbalance, seed in several
   ]) if several else []
-  mapped = [(target, parts) for (target, _, _), parts in zip(several, found)
+  mapped = [(target, parts) for (target, _, _), parts in zip(several, mappings)
             if parts is not None]
   mapped += [(target, np.zeros(target.graph.num_vertices, int))
              for target, _, _ in jobs if len(target.devices) == 1]
@@ -152,5 +163,5 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
 
 
 def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
-  """Of each job; None where the library gave up on one of several."""
+  """The parts of each job; None for a job that the library refuses."""
   return partition_process.call_each('mt_kahypar', jobs, _TIMEOUT_S)

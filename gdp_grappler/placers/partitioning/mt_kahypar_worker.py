@@ -1,7 +1,7 @@
-"""The process in which Mt-KaHyPar runs: maps hypergraphs, ends.
+"""The process in which Mt-KaHyPar runs: it maps hypergraphs and ends.
 
-The library sets up its threads once for the whole process, and ends it where a
-mapping with given block weights has no solution.
+The library creates its threads once per process. It ends the process if a
+mapping with given weights of parts has no solution.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from gdp_grappler import cores
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 
-# Distances are multiples of the shortest one, in steps of a quarter.
+# Integer distance that stands for the shortest distance.
 _DISTANCE_STEPS = 4
+# Seeds of the library are smaller.
 _SEED_RANGE = 1 << 31
 
 
@@ -38,20 +39,20 @@ def _map(library: Any, job: partition_process.Job) -> np.ndarray:
   else:
     context.set_mapping_parameters(count, job.imbalance)
     lengths = partition_process.lengths(job.distances, _DISTANCE_STEPS)
-  # The limits of all parts together may not overflow.
+  # The sum of the limits of all parts must not overflow.
   weights = group_graph.integers(job.graph.weights,
                                  group_graph.TOTAL_WEIGHT // count)
   context.set_individual_target_block_weights(_limits(job, weights).tolist())
   graph = _hypergraph(library, context, job, weights, int(lengths.max()))
   if job.distances is None:
-    found = graph.partition(context)
+    parts = graph.partition(context)
   else:
     pairs = [(a, b) for a in range(count) for b in range(a)]
-    found = graph.map_onto_graph(
+    parts = graph.map_onto_graph(
         library.create_target_graph(context, count, len(pairs), pairs,
                                     [int(lengths[pair]) for pair in pairs]),
         context)
-  return np.array(found.get_partition(), int)
+  return np.array(parts.get_partition(), int)
 
 
 def _hypergraph(library: Any, context: Any, job: partition_process.Job,
@@ -69,10 +70,10 @@ def _hypergraph(library: Any, context: Any, job: partition_process.Job,
 
 
 def _limits(job: partition_process.Job, weights: np.ndarray) -> np.ndarray:
-  """int64 [k], most weight of each part, so that there is a solution.
+  """int64 [k], largest weight of each part, so that there is a solution.
 
-  Any part that gets a fair share has room for the heaviest vertex, and every
-  part for the vertices fixed to it.
+  A part with a fair share has room for the heaviest vertex. Every part has room
+  for the vertices that are fixed to it.
   """
   fixed, has_part = job.fixed, job.fixed >= 0
   limits = job.shares * weights.sum() * (1 + job.imbalance)

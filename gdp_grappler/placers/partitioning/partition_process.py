@@ -1,4 +1,4 @@
-"""How placers run libraries that print, crash or keep global state."""
+"""Runs partitioning libraries that print, crash or keep global state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from gdp_grappler import errors
 from gdp_grappler.placers import group_graph
 from gdp_grappler.processes import calls
 
+# Package of the worker modules.
 _HERE = __name__.rpartition('.')[0]
+# Largest integer distance; sums of such distances do not overflow a library.
 _FARTHEST = 1 << 16
 
 
@@ -25,11 +27,11 @@ class Job:
 
   Attributes:
     graph: V vertices and H nets.
-    shares: float64 [k], weight that each part should get.
-    distances: float64 [k, k], symmetric; None if all are alike.
-    fixed: int64 [V], part of a vertex that has one, else -1.
-    imbalance: How much more a part may get.
-    seed: Of the library's random generator, or what stands for it.
+    shares: float64 [k], share of the weight that each part should get.
+    distances: float64 [k, k], symmetric; None if all are equal.
+    fixed: int64 [V], part that a vertex must be in; -1 for any part.
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seed: Seed of the library's random generator, or of the order of vertices.
   """
 
   graph: group_graph.GroupGraph
@@ -41,10 +43,14 @@ class Job:
 
 
 def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
-  """int64 [k, k], distances [k, k] in whole numbers, for libraries.
+  """int64 [k, k], integer distances for libraries.
 
-  Multiples of the shortest that is not 0, each in so many steps. From one part
-  to another it is at least one, and never so far that a sum overflows.
+  Between two parts the distance is at least 1, and small enough that a library
+  can add distances without overflow.
+
+  Args:
+    distances: float64 [k, k], seconds.
+    steps: Integer distance of the shortest distance that is not 0.
   """
   apart = ~np.eye(len(distances), dtype=bool)
   shortest = distances[apart & (distances > 0)].min(initial=np.inf)
@@ -54,7 +60,7 @@ def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def stdout_dropped() -> Iterator[None]:
-  """Drops what native code prints to standard output."""
+  """Discards the standard output of native code."""
   native = ctypes.CDLL(None)
   sys.stdout.flush()
   native.fflush(None)
@@ -73,51 +79,53 @@ def stdout_dropped() -> Iterator[None]:
 def call_each(
     placer: str, jobs: Sequence[Any], timeout_s: float,
     environment: Mapping[str, str] | None = None) -> list[np.ndarray | None]:
-  """The parts that a library makes, of each job; None where it gave up on one.
+  """Runs jobs; the parts of each, or None for a job that the library refuses.
 
-  A job without a solution, or on which the library crashes, ends the process
-  for all: they run in halves then, until it is alone.
+  A job without a solution, and a job on which the library crashes, end the
+  process of all jobs. Then the two halves of the jobs run in new processes, and
+  so on, until such a job is alone.
 
   Args:
-    placer: As of `call_worker`, like all else.
-    jobs: At least one.
-    timeout_s: How long a process may take.
-    environment: Variables beside those of this process.
+    placer: See `call_worker`.
+    jobs: At least one job.
+    timeout_s: Seconds that a process may take.
+    environment: Environment variables beside those of this process.
 
   Raises:
     GdpError: no job has a solution.
   """
   try:
-    found: list[np.ndarray | None] = call_worker(placer, jobs, timeout_s,
+    parts: list[np.ndarray | None] = call_worker(placer, jobs, timeout_s,
                                                  environment)
-    return found
+    return parts
   except errors.GdpError:
     if len(jobs) == 1:
       raise
-  middle, found = len(jobs) // 2, []
+  middle, parts = len(jobs) // 2, []
   for half in (jobs[:middle], jobs[middle:]):
     try:
-      found += call_each(placer, half, timeout_s, environment)
+      parts += call_each(placer, half, timeout_s, environment)
     except errors.GdpError as error:
       problem = error
-      found += [None] * len(half)
-  if all(parts is None for parts in found):
+      parts += [None] * len(half)
+  if all(row is None for row in parts):
     raise problem
-  return found
+  return parts
 
 
 def call_worker(placer: str, jobs: Sequence[Any], timeout_s: float,
                 environment: Mapping[str, str] | None = None) -> Any:
-  """What a library makes of some jobs, in a process of its own.
+  """Runs jobs by a library in a process of its own, and returns the result.
 
   Args:
-    placer: Name; the module `<placer>_worker` here has the function `run`.
-    jobs: Its argument.
-    timeout_s: How long it may take.
-    environment: Variables beside those of this process.
+    placer: Name of the placer. The module `<placer>_worker` in this folder has
+      the function `run`.
+    jobs: Argument of `run`.
+    timeout_s: Seconds that the process may take.
+    environment: Environment variables beside those of this process.
 
   Raises:
-    GdpError: the process died or took too long, or the library refused.
+    GdpError: the process died or took too long, or the library refused a job.
   """
   try:
     return calls.call(f'{_HERE}.{placer}_worker:run', jobs, timeout_s=timeout_s,

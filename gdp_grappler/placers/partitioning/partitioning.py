@@ -1,7 +1,8 @@
-"""What all placers by graph partitioning share.
+"""Targets, proposals and their prices, which all partitioners share.
 
-A partitioner knows balance and cut bytes, not time. So each of them proposes
-many placements, on fewer devices too, and the best by price is taken.
+A partitioner minimises the cut bytes of balanced parts. It does not know the
+step time. So each partitioner proposes many placements, also on fewer devices,
+and the placer keeps the placement with the best price.
 """
 
 from __future__ import annotations
@@ -19,25 +20,28 @@ from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import priced_placements
 
+# Part of a vertex that may be in any part.
 FREE = -1
-# Share of a device that takes part for its fixed vertices alone.
+# Share of a device that only gets vertices which are fixed to it.
 _TINY_SHARE = 1e-4
+# Numbers of devices to try, at the most, beside repeated halves.
 _MOST_COUNTS = 8
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Target:
-  """Devices to map a graph onto.
+  """A graph and the devices to map it onto.
 
   Attributes:
-    graph: V vertices; those fixed outside the workers weigh nothing.
-    devices: int [k], the workers, then those that only hold fixed vertices.
-    num_workers: How many of the devices are workers.
-    shares: float64 [k] of the weight each device should get; sum 1.
-    fixed: int64 [V], the part (an index into `devices`) that a vertex has to
-      be in, else `FREE`.
-    distances: float64 [k, k], seconds of a message of usual size; symmetric,
-      never longer than by way of a third device.
+    graph: V vertices. A vertex that is fixed to no worker but to another device
+      has weight 0.
+    devices: int [k], the workers, then devices that only have fixed vertices.
+    num_workers: Number of workers.
+    shares: float64 [k], share of the weight that each device should get; sum 1.
+    fixed: int64 [V], the part (an index into `devices`) that a vertex must be
+      in, else `FREE`.
+    distances: float64 [k, k], seconds of a message of mean size; symmetric, and
+      never longer than the way over a third device.
   """
 
   graph: group_graph.GroupGraph
@@ -49,13 +53,13 @@ class Target:
 
   @property
   def worker_shares(self) -> np.ndarray:
-    """float64 [num_workers], with sum 1."""
+    """float64 [num_workers], shares of the workers alone; sum 1."""
     shares = self.shares[:self.num_workers]
     return shares / shares.sum()
 
   @property
   def uniform(self) -> bool:
-    """Whether all workers are equally far from each other."""
+    """Whether the distances between all workers are nearly equal."""
     workers = self.distances[:self.num_workers, :self.num_workers]
     pairs = workers[~np.eye(self.num_workers, dtype=bool)]
     return not pairs.size or pairs.max() <= 1.05 * pairs.min()
@@ -63,25 +67,35 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:
-  """A placement of the groups, int [G], and the target it was made for."""
+  """A placement and the target for which a partitioner made it.
+
+  Attributes:
+    devices: int [G], devices of groups.
+    target: The target.
+  """
 
   devices: np.ndarray
   target: Target
 
 
-# Is shown proposals and tells the best of all so far. When the time is over it
-# looks at the first one only: who makes them when asked for saves the others.
+# Prices proposals, and returns the best proposal so far. After the time is
+# over, the function takes only the first proposal from the iterator.
 See = Callable[[Iterable[Proposal]], Proposal]
 
 
 def accelerators(problem: placer_lib.Problem) -> np.ndarray:
-  """int [A], the GPUs, or the CPUs where there is none; the fastest first."""
+  """int [A], the GPUs, or the CPUs if there is no GPU; the fastest first."""
   devices = np.array(problem.cluster.accelerators)
   return devices[np.argsort(-_speeds(problem, devices), kind='stable')]
 
 
 def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
-  """Bytes that take as long as the latency of a link, at the mean."""
+  """Bytes whose transfer takes as long as the latency; mean over the links.
+
+  Args:
+    cluster: Has the links.
+    devices: int [k], the devices whose links count.
+  """
   latency, bandwidth, _ = cluster.link_arrays
   if len(devices) < 2:
     return 0.
@@ -92,16 +106,16 @@ def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
 
 def make_target(problem: placer_lib.Problem, workers: np.ndarray,
                 graph: group_graph.GroupGraph, memory: float = 0.) -> Target:
-  """Maps a problem onto some of its devices.
+  """The target of some of a problem's devices.
 
-  Groups that may be on no worker are fixed to their cheapest device.
+  A group that may be on no worker is fixed to its fastest device.
 
   Args:
-    problem: What to place.
+    problem: The problem to place.
     workers: int [w], devices that share the work.
-    graph: Of the problem; gets other weights.
-    memory: From 0, where parts share out seconds, to 1, where they share out
-      memory.
+    graph: Graph of the problem; the target's graph has other weights.
+    memory: Weight of memory, from 0 to 1. At 0 the parts balance seconds, at 1
+      they balance bytes.
   """
   at_work = problem.allowed[:, workers]
   outside = ~at_work.any(axis=1)
@@ -127,14 +141,16 @@ def make_target(problem: placer_lib.Problem, workers: np.ndarray,
 
 def make_targets(problem: placer_lib.Problem, memory: float,
                  with_all: bool = False) -> list[Target]:
-  """All numbers of accelerators, edges with and without latency.
+  """Targets of several numbers of accelerators, with and without latency.
 
-  Those that most often win come first, for who cannot afford all.
+  With latency, the latency of a message counts as bytes of an edge. The targets
+  that give the best placement most often come first, because the time may not
+  be enough for all.
 
   Args:
-    problem: What to place.
+    problem: The problem to place.
     memory: See `make_target`.
-    with_all: Whether to add all devices of the cluster.
+    with_all: Whether to add a target of all devices of the cluster.
   """
   fast = accelerators(problem)
   graphs = [
@@ -152,9 +168,15 @@ def make_targets(problem: placer_lib.Problem, memory: float,
 
 def like(winner: Proposal, targets: Sequence[Target],
          problem: placer_lib.Problem) -> list[Target]:
-  """Targets of as many devices as the winner's, if they are several.
+  """Targets with as many devices as the best proposal, if more than one.
 
-  Where all devices of the cluster won, all accelerators get their turn too.
+  If the best proposal is for all devices of the cluster, the targets of all
+  accelerators are in the result as well.
+
+  Args:
+    winner: The best proposal.
+    targets: Targets to choose from.
+    problem: The problem to place.
   """
   count = winner.target.num_workers
   wanted = {count, min(count, len(accelerators(problem)))}
@@ -166,14 +188,15 @@ def like(winner: Proposal, targets: Sequence[Target],
 
 def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
            devices: np.ndarray) -> np.ndarray:
-  """int [G], with each group that is where it may not on its cheapest device.
+  """int [G], a legal placement: groups on a forbidden device move.
 
-  That is where its ops and what it sends and receives take least time.
+  Such a group moves to the allowed device on which its ops and its transfers
+  take the least time.
 
   Args:
     problem: G groups.
-    graph: Of the problem.
-    devices: int [G].
+    graph: Graph of the problem.
+    devices: int [G], a placement.
   """
   allowed = problem.allowed
   wrong = np.flatnonzero(~allowed[np.arange(len(devices)), devices])
@@ -201,7 +224,14 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
 def completed(graph: group_graph.GroupGraph, num_parts: int,
               shares: np.ndarray | None,
               fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-  """Shares [k] and fixed parts [V], equal and free where none are given."""
+  """Shares [k] and fixed parts [V], with defaults.
+
+  Args:
+    graph: V vertices.
+    num_parts: k.
+    shares: float64 [k]; equal shares if None.
+    fixed: int [V]; all vertices are `FREE` if None.
+  """
   if shares is None:
     shares = np.full(num_parts, 1 / num_parts)
   if fixed is None:
@@ -211,7 +241,14 @@ def completed(graph: group_graph.GroupGraph, num_parts: int,
 
 def excess(graph: group_graph.GroupGraph, parts: np.ndarray, shares: np.ndarray,
            imbalance: float) -> float:
-  """How much more than `imbalance` the heaviest part has, rounded."""
+  """Excess of the heaviest part beyond the allowed imbalance, rounded.
+
+  Args:
+    graph: V vertices.
+    parts: int [V], the part of each vertex.
+    shares: float64 [k], share of the weight that each part should get.
+    imbalance: Allowed excess of a part, as a share of its weight.
+  """
   return round(max(graph.imbalance(parts, shares) - 1 - imbalance, 0.), 4)
 
 
@@ -221,37 +258,38 @@ def best(
 ) -> placement_lib.Placement:
   """The best of many proposals by price.
 
-  One that fits into memory beats one that does not. Where the fastest does not
-  fit, memory is shared out as well, then memory alone; and parts of what would
-  be faster move until it fits (`memory_repair`), which takes least from
-  devices that are almost large enough. Each device alone is looked at, too, and
-  if nothing fits even so, what a local search makes of the best. When
-  `Problem.time_budget_s` is over, no further round begins.
+  A placement that fits into the memories is better than one that does not. The
+  first round of proposals balances seconds. If a faster placement does not fit,
+  a second round balances seconds and bytes, and a third one bytes alone. Then
+  placements that are faster but overflow are repaired, each device alone is
+  priced, and if no placement fits even so, a local search starts with the best
+  (`PricedPlacements.settled`). No round begins after `Problem.time_budget_s`.
 
   Args:
-    problem: What to place.
-    propose: Makes proposals for a problem and a weight of memory (see
-      `make_target`) and shows them, some at a time.
+    problem: The problem to place.
+    propose: Makes the proposals of one round. Its arguments are the problem,
+      the weight of memory (see `make_target`) and the function that prices
+      proposals.
   """
   if not problem.graph.num_ops:
     return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
-  found = judge.found
+  priced = judge.priced
   for memory in (0., 0.5, 1.):
     propose(problem, memory, judge.see)
-    if found.enough or deadline.passed:
+    if priced.enough or deadline.passed:
       break
-  return found.settled()
+  return priced.settled()
 
 
 class _Judge:
-  """Prices proposals and remembers whose is the best."""
+  """Prices proposals and keeps the best one."""
 
   def __init__(self, problem: placer_lib.Problem,
                deadline: deadlines.Deadline) -> None:
     self._problem, self._deadline = problem, deadline
-    self.found = priced_placements.PricedPlacements(problem)
+    self.priced = priced_placements.PricedPlacements(problem)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
   def see(self, proposals: Iterable[Proposal]) -> Proposal:
@@ -265,7 +303,7 @@ class _Judge:
         repair(self._problem, proposal.target.graph, proposal.devices)
         for proposal in seen
     ]
-    for key, proposal in zip(self.found.see(devices).keys(), seen):
+    for key, proposal in zip(self.priced.see(devices).keys(), seen):
       if self._leader is None or key < self._leader[0]:
         self._leader = key, proposal
     assert self._leader is not None  # The first round has proposals.
@@ -273,12 +311,12 @@ class _Judge:
 
 
 def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
-  """float64 [G, D]."""
+  """float64 [G, D], seconds by which groups share out work."""
   return problem.graph.group_sums(problem.busy_seconds)
 
 
 def _counts(most: int) -> list[int]:
-  """How many devices to try: 1, all, halves, then what is between."""
+  """Numbers of devices to try: 1, all, halves, then numbers in between."""
   halves = [most]
   while halves[-1] > 1:
     halves.append(-(-halves[-1] // 2))
@@ -288,7 +326,10 @@ def _counts(most: int) -> list[int]:
 
 
 def _speeds(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
-  """float64 [k], of the whole graph; devices cut from one take turns."""
+  """float64 [k], speeds of devices over the whole graph.
+
+  Devices that were cut from one processor take turns, so they divide its speed.
+  """
   seconds = problem.busy_seconds[:, devices].sum(axis=0)
   units = problem.cluster.compute_units[devices]
   slots = np.array([problem.cluster.devices[d].slots for d in devices])
@@ -296,13 +337,13 @@ def _speeds(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
 
 
 def _room(cluster: cluster_lib.Cluster, devices: np.ndarray) -> np.ndarray:
-  """float64 [k], bytes of memory; devices that share one divide it."""
+  """float64 [k], bytes of memory; devices that share a memory divide it."""
   pools = cluster.memory_pools[devices]
   return cluster.pool_bytes[pools] / np.bincount(pools)[pools]
 
 
 def _mix(first: np.ndarray, second: np.ndarray, weight: float) -> np.ndarray:
-  """Weighted mean of the shares of two amounts; `first` itself at weight 0."""
+  """Weighted mean of two amounts; the second is scaled to the first's sum."""
   if not weight:
     return first
   total = float(first.sum())

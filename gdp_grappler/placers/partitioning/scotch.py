@@ -20,12 +20,18 @@ from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
+# Seconds that a process of Scotch may take.
 _TIMEOUT_S = 600.
-_IMBALANCE = 0.01  # As the library has it.
+# Allowed excess of a part, as a share of its weight; the library's default.
+_IMBALANCE = 0.01
+# Further such shares that are tried.
 _IMBALANCES = (0.05, 0.2, 0.5)
+# Seeds that are tried.
 _NUM_SEEDS = 3
+# Seeds of `partition`, at the least and at the most.
 _SEEDS_OF_PARTITION = 6, 64
-# Of all mappings of one round together, so that large graphs take seconds.
+# Vertices of all mappings of one round together, at the most, so that a large
+# graph takes only seconds.
 _MOST_VERTICES = 500_000
 
 
@@ -33,11 +39,11 @@ class ScotchPlacer:
   """The best by price of many mappings onto the topology.
 
   As in the baseline of the hierarchical planner (Mirhoseini et al. 2018,
-  section 3.2) Scotch is told what each op costs, how many bytes flow along
-  each edge, how fast the devices are and how fast they communicate. Groups
-  that may be on one device only are fixed vertices. Tried are all devices,
-  CPUs included, and all numbers of accelerators; then, on the devices that did
-  best, other balances and other numberings of the vertices.
+  section 3.2), Scotch gets the cost of each op, the bytes of each edge, the
+  speeds of the devices and the speeds of the links. Groups that may be on only
+  one device are fixed vertices. The placer first tries all devices, CPUs
+  included, and several numbers of accelerators. Then it tries other balances
+  and other orders of the vertices on the devices of the best proposal.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -51,20 +57,21 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
               distances: np.ndarray | None = None,
               fixed: np.ndarray | None = None, imbalance: float = _IMBALANCE,
               seeds: Iterable[int] | None = None) -> np.ndarray:
-  """int [V], the part of each vertex in the lightest of several mappings.
+  """int [V], the part of each vertex in the best of several mappings.
 
-  Mappings that keep the balance come first; if none does, the most balanced
-  wins.
+  A mapping within the allowed imbalance is better than one beyond it, and a
+  smaller excess is better. Of equals, the mapping with the least traffic wins.
 
   Args:
     graph: V vertices.
     num_parts: k.
-    shares: float64 [k], weight that each part should get; equal by default.
-    distances: float64 [k, k], what a byte costs between parts; the same for
-      all pairs by default.
-    fixed: int [V], part of a vertex that has one, else -1; none by default.
-    imbalance: How much more a part may get.
-    seeds: Of the mappings; by default the more, the smaller the graph.
+    shares: float64 [k], share of the weight that each part should get; equal by
+      default.
+    distances: float64 [k, k], cost of a byte between two parts; equal by
+      default.
+    fixed: int [V], part that a vertex must be in, -1 for any; any by default.
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seeds: Seeds of the mappings; by default, small graphs get more seeds.
 
   Raises:
     GdpError: scotchpy is not installed, or Scotch failed.
@@ -77,15 +84,16 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
     fewest, most = _SEEDS_OF_PARTITION
     seeds = range(
         min(max(_MOST_VERTICES // graph.num_vertices // 4, fewest), most))
-  # Two descriptions of one architecture: Scotch treats them differently.
+  # Two descriptions of the same architecture, which Scotch treats differently.
   uniform = np.ones((num_parts, num_parts)) - np.eye(num_parts)
-  found = _run([
+  mappings = _run([
       dict(graph=graph, shares=shares, distances=form, fixed=fixed,
            imbalance=imbalance * factor, seed=seed, balanced=balanced)
       for form in ((distances,) if distances is not None else (None, uniform))
       for factor in (1., 0.3) for balanced in (False, True) for seed in seeds
   ])
-  return min((parts for parts in found if parts is not None), key=lambda parts:
+  return min((parts for parts in mappings if parts is not None),
+             key=lambda parts:
              (partitioning.excess(graph, parts, shares, imbalance),
               arrangement.traffic(graph, parts, distances)))
 
@@ -96,10 +104,11 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
   """Maps graphs onto their targets.
 
   Args:
-    jobs: Targets, imbalances, seeds, and whether to prefer balance.
-    allowed: bool [V, D].
-    topology: Whether distances between devices count; if not, all bytes that
-      cross cost the same, and parts are only arranged afterwards.
+    jobs: Target, imbalance, seed, and whether to prefer balance, of each job.
+    allowed: bool [V, D], devices that each vertex may have.
+    topology: Whether distances between devices count in the mapping. If not,
+      all cut bytes cost the same. In both cases parts are assigned to devices
+      by distance afterwards.
   """
   several = [job for job in jobs if len(job[0].devices) > 1]
   parts = iter(
@@ -111,17 +120,17 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
       ]) if several else ())
   result = []
   for target, *_ in jobs:
-    found = (next(parts) if len(target.devices) > 1 else np.zeros(
+    mapping = (next(parts) if len(target.devices) > 1 else np.zeros(
         target.graph.num_vertices, int))
-    if found is not None:
-      found = arrangement.arrange(found, target, allowed)
-      result.append(partitioning.Proposal(target.devices[found], target))
+    if mapping is not None:
+      mapping = arrangement.arrange(mapping, target, allowed)
+      result.append(partitioning.Proposal(target.devices[mapping], target))
   return result
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Rounds of proposals: which devices, then which mapping."""
+  """Tries several numbers of devices, then mappings onto the best of them."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
   winner = see(
@@ -143,7 +152,10 @@ def _propose(problem: placer_lib.Problem, memory: float,
 
 def _distances(target: partitioning.Target,
                topology: bool) -> np.ndarray | None:
-  """None for equal devices at equal distances, which Scotch does best."""
+  """Distances for Scotch; None for equal devices at equal distances.
+
+  Scotch maps best onto an architecture without distances.
+  """
   count = len(target.devices)
   if topology and not target.uniform:
     return target.distances
@@ -153,6 +165,6 @@ def _distances(target: partitioning.Target,
 
 
 def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
-  # On some small graphs 7.0.16 writes where it may not, and dies.
+  # Scotch 7.0.16 crashes on some small graphs by an invalid write.
   return partition_process.call_each('scotch', jobs, _TIMEOUT_S,
                                      {'SCOTCH_PTHREAD_NUMBER': '1'})

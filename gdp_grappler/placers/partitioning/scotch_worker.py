@@ -1,8 +1,9 @@
-"""The process in which Scotch runs: maps one graph several times, ends.
+"""The process in which Scotch runs: it runs some jobs and ends.
 
-Scotch keeps one random generator and as many threads as there are cores for
-the whole process; a mapping depends on all that ran before and on which thread
-was faster. Here there is one thread, and the generator starts anew each time.
+Scotch has one random generator and one pool of threads per process. So a
+mapping depends on the mappings before it, and on the speed of the threads. This
+process uses one thread and resets the generator before each mapping, so that
+results repeat.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-# To draw graphs scotchpy imports these where it finds them, and takes four
-# times as long.
+# scotchpy imports these packages if they are installed, to draw graphs. The
+# imports take longer than all others.
 for _name in ('matplotlib', 'networkx'):
   sys.modules[_name] = None  # type: ignore[assignment]  # Cannot be found.
 
@@ -24,9 +25,9 @@ from scotchpy import common  # noqa: E402
 from gdp_grappler.placers import group_graph  # noqa: E402
 from gdp_grappler.placers.partitioning import partition_process  # noqa: E402
 
-# Of processors in an architecture; Scotch takes integers.
+# Speed of the fastest processor of an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
-# Distances are multiples of the shortest one, in steps of a quarter.
+# Integer distance that stands for the shortest distance.
 _DISTANCE_STEPS = 4
 
 
@@ -34,12 +35,12 @@ _DISTANCE_STEPS = 4
 class Job(partition_process.Job):
   """One mapping.
 
-  Its seed 0 maps the graph as it is; others number its vertices anew, because
-  Scotch ignores its own seed where it is built to be reproducible.
+  Scotch ignores its own seed if it is built to be reproducible. So the seed 0
+  maps the graph as it is, and other seeds permute the vertices.
 
   Attributes:
-    balanced: Asks for balance first (STRATBALANCE), which often cuts less as
-      well, instead of for quality.
+    balanced: Whether Scotch prefers balance (STRATBALANCE) to quality
+      (STRATQUALITY). Balance often cuts fewer bytes as well.
   """
 
   balanced: bool
@@ -72,7 +73,7 @@ def _map(job: Job) -> np.ndarray:
 
 
 def _graph(graph: group_graph.GroupGraph, order: np.ndarray) -> scotchpy.Graph:
-  """Vertex i is vertex `order[i]` of ours."""
+  """The graph for Scotch; its vertex i is vertex `order[i]` of `graph`."""
   starts, neighbours, _ = graph.adjacency
   number = np.empty_like(order)
   number[order] = np.arange(len(order))

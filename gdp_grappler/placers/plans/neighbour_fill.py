@@ -1,4 +1,4 @@
-"""Ops that nobody spoke of go where their neighbours are."""
+"""Devices of ops that a plan does not name, from the devices of neighbours."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# The largest type that a learning rate or a step count has.
+# Bytes of the largest type of a learning rate or of a step count.
 _NUMBER_BYTES = 8
 
 
 class _Neighbour(NamedTuple):
-  """An op beside another one, and what passes between them."""
+  """A neighbour of an op.
+
+  Attributes:
+    op: Index of the neighbour.
+    size: Bytes between the two ops, plus 1.
+    is_state: Whether the neighbour holds a variable of more than one number.
+  """
 
   op: int
   size: int
@@ -22,22 +28,22 @@ class _Neighbour(NamedTuple):
 
 def follow(graph: op_graph.OpGraph, devices: np.ndarray,
            allowed: np.ndarray) -> np.ndarray:
-  """Devices for groups that have none, from those that have one.
+  """Gives devices to groups without one, from groups with one.
 
-  In topological order, an op goes where most bytes of its inputs are made;
-  then, against that order, what is left goes where most of its outputs are
-  read; and so on until nothing changes. Of several inputs, variables alone
-  count: what works on a variable is beside it, and with it the heavy ops of a
-  layer. One number, such as a learning rate, which the updates of all variables
-  read, draws nothing.
+  In topological order, an op gets the device from which it gets the most bytes.
+  Then, in reverse order, each remaining op gets the device to which it sends
+  the most bytes. This repeats until no group changes. If an op reads a
+  variable, only its variables count. So an op that uses a variable is on the
+  device of the variable, and so are the heavy ops of a layer. Variables of one
+  number do not count: the updates of all variables read the learning rate.
 
   Args:
     graph: G groups.
-    devices: int [G], -1 for none.
-    allowed: bool [G, D].
+    devices: int [G], -1 for a group without a device.
+    allowed: bool [G, D], devices that each group may have.
 
   Returns:
-    int [G]; -1 for groups that have nothing to do with one that has a device.
+    int [G]; -1 for groups that no path connects with a group with a device.
   """
   result, groups = devices.tolist(), graph.groups.tolist()
   order = graph.topological_order.tolist()
@@ -56,7 +62,7 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
 
 def _heaviest(neighbours: list[_Neighbour], groups: list[int],
               devices: list[int], allowed: np.ndarray) -> int:
-  """The allowed device of most bytes; -1 for none."""
+  """The allowed device with the most bytes of neighbours; -1 for none."""
   votes: dict[tuple[bool, int], int] = {}
   for op, size, is_state in neighbours:
     device = devices[groups[op]]
@@ -71,12 +77,12 @@ def _heaviest(neighbours: list[_Neighbour], groups: list[int],
 def _neighbours(
     graph: op_graph.OpGraph
 ) -> tuple[list[list[_Neighbour]], list[list[_Neighbour]]]:
-  """Of each op: those it reads, and those that read it."""
+  """Of each op, the ops that it reads and the ops that read its outputs."""
   holds = graph.holds_variables
   is_state = holds[graph.groups].tolist()
   inputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]
   outputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]
-  # More than nothing, for a control edge is a neighbour, too.
+  # The 1 makes the source of a control edge count as a neighbour.
   for (source, target), size in zip(graph.edges.tolist(),
                                     (graph.edge_bytes + 1).tolist()):
     inputs[target].append(

@@ -1,19 +1,20 @@
-"""The placement that a user's plan asks for: a file, or a map of layers.
+"""Applies a user's plan to a graph: a plan file, or a map of layers.
 
-A plan is applied by the names of ops. Grappler gives ops new names, and the
-same model traced again has other numbers in them; so an op is first looked up
-by its name, then by its name without the last number of each scope, at last
-without any, where all such ops of the plan are on one device. At least half of
-the ops and half of the FLOPs have to be known to the plan, or it is one for
-another graph.
+A plan file names the device of each op. Grappler renames ops, and a second
+trace of a model has other numbers in names. So an op is looked up by its full
+name, then by its name without the last number of each scope, then without any
+numbers. A shortened name counts only if the plan puts all ops of that name on
+one device. The plan has to know at least a given share of the ops and of the
+FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
 
-Groups go where most bytes of their ops are wanted, of the devices they may
-have. Variables that a plan says nothing of stay where they are, and with them
-what works on them; other ops are where their neighbours are.
+A group gets the allowed device on which the plan wants most bytes of its ops. A
+variable that the plan does not name stays on its device, and so do the ops that
+use the variable. All other ops get the device of their neighbours.
 
-A map of layers says where layers are. What is in no layer of the map is where
-TensorFlow would put it, which is the first GPU if there is one. Updates and
-slots follow their variable, whatever a pattern says of the optimizer's scope.
+A map of layers names the devices of layers. An op in no layer of the map gets
+the device that TensorFlow would choose: the first GPU if there is one. Updates
+and slots get the device of their variable, even if a pattern of the map matches
+the optimizer's scope.
 """
 
 from __future__ import annotations
@@ -36,28 +37,28 @@ from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
 from gdp_grappler.reports import units
 
-# A file, or pairs of pattern and device.
+# Path of a plan file, or pairs of a pattern of layers and a device.
 Plan = str | tuple[tuple[str, str], ...]
 
+# Share of the ops, and of the FLOPs, that a plan has to know.
 _MIN_SHARE = .5
 
 
 class DoesNotFitError(errors.PlanError):
-  """A plan is one for other graphs."""
+  """A plan is for another graph."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Planned:
-  """What became of a plan.
+  """The placement that a plan gives.
 
   Attributes:
-    placement: Keeps the graph's rules; with the priorities of a plan that
-      names every op.
-    origin: What to call it, and how far the plan was obeyed.
-    notes: Of that, how much of the graph it speaks of.
-    refused: Of that, what was not obeyed, and why.
-    chosen: [N], of each op a clause on what the map of layers says of it; () of
-      a plan.
+    placement: A legal placement. It has the plan's priorities if the plan names
+      every op.
+    origin: Name of the plan, with the notes and the refused wishes.
+    notes: How many ops the plan names.
+    refused: Which wishes of the plan were not met, and why.
+    chosen: [N], what the map of layers says of each op; () for a plan.
   """
 
   placement: placement_lib.Placement
@@ -69,13 +70,13 @@ class Planned:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Wishes:
-  """Devices that N ops are wanted on.
+  """The devices that a plan wants for N ops.
 
   Attributes:
-    devices: int [N], -1 for no wish.
-    weak: bool [N], only as far as nothing better is known.
-    origin: Whose.
-    notes: What a user should know.
+    devices: int [N], -1 for an op without a wish.
+    weak: bool [N], wishes that count only for groups without other wishes.
+    origin: Name of the plan.
+    notes: Notes for the user.
     priorities: float64 [N] or None.
     patterns: [N], what each op matches in a map; '' for nothing.
   """
@@ -89,7 +90,7 @@ class _Wishes:
 
 
 def of_file(path: str) -> Plan:
-  """The map of layers that a file holds, or the path of a plan.
+  """The map of layers in a file; the path if the file is a plan of ops.
 
   Raises:
     PlanError: the file is missing or damaged.
@@ -100,10 +101,10 @@ def of_file(path: str) -> Plan:
 
 
 def may_round(plan: Plan | None) -> bool:
-  """Whether ops may go where they compute other numbers.
+  """Whether a plan may put ops on devices that round differently.
 
-  Some plans were made so. A map of layers is obeyed as a pin is: its user has
-  said where the layer is to be computed.
+  A plan file says so itself. A map of layers always may, like a device scope:
+  the user has chosen the devices of the layers.
 
   Raises:
     PlanError: the file is missing or damaged.
@@ -115,12 +116,16 @@ def may_round(plan: Plan | None) -> bool:
 
 
 def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
-  """Places a graph as a plan has it.
+  """Places a graph by a plan.
+
+  Args:
+    plan: The plan.
+    problem: The graph and the cluster.
 
   Raises:
-    DoesNotFitError: it is for other graphs.
-    PlanError: the file is missing or damaged, or names a device that the
-      cluster lacks.
+    DoesNotFitError: the plan is for another graph.
+    PlanError: the file is missing or damaged, or the cluster lacks a device of
+      the plan.
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   graph, cluster = problem.graph, problem.cluster
@@ -145,7 +150,7 @@ def _of_file(path: str, graph: op_graph.OpGraph,
              cluster: cluster_lib.Cluster) -> _Wishes:
   plan = plan_lib.read(path)
   candidates = _candidates(plan.devices, graph.names)
-  known = np.array([bool(found) for found in candidates])
+  known = np.array([bool(devices) for devices in candidates])
   share, work = known.mean(), _share_of_flops(graph, known)
   if min(share, work) < _MIN_SHARE:
     raise DoesNotFitError(
@@ -155,10 +160,8 @@ def _of_file(path: str, graph: op_graph.OpGraph,
       device: plan_lib.device_index(path, device, plan, cluster)
       for device in dict.fromkeys(plan.devices.values())
   }
-  devices = np.array([
-      index[next(iter(found))] if len(found) == 1 else -1
-      for found in candidates
-  ])
+  devices = np.array(
+      [index[next(iter(own))] if len(own) == 1 else -1 for own in candidates])
   exact = np.array([op in plan.devices for op in graph.names])
   priorities = None
   if plan.priorities is not None and exact.all():
@@ -169,15 +172,14 @@ def _of_file(path: str, graph: op_graph.OpGraph,
 
 def _candidates(devices: Mapping[str, str],
                 names: Sequence[str]) -> list[set[str]]:
-  """Devices of each op in a plan, by the most of its name that is known."""
+  """Devices of each op in a plan, by the longest form of its name there."""
   result: list[set[str]] = [set()] * len(names)
   for spelled in (str, layer_map.bare_name, layer_map.plain_name):
     known: dict[str, set[str]] = {}
     for op, device in devices.items():
       known.setdefault(spelled(op), set()).add(device)
     result = [
-        found or known.get(spelled(op), set())
-        for found, op in zip(result, names)
+        own or known.get(spelled(op), set()) for own, op in zip(result, names)
     ]
   return result
 
@@ -199,26 +201,26 @@ def _of_layers(layers: Sequence[tuple[str, str]],
                problem: placer_lib.Problem) -> _Wishes:
   graph, cluster = problem.graph, problem.cluster
   patterns = [pattern for pattern, _ in layers]
-  found = layer_map.match(patterns, graph.names)
-  by_layer = (found.patterns >= 0) & ~found.only_default
-  if found.idle and not by_layer.any():
-    raise DoesNotFitError(f'no op is in {" or in ".join(found.idle)}')
+  matches = layer_map.match(patterns, graph.names)
+  by_layer = (matches.patterns >= 0) & ~matches.only_default
+  if matches.idle and not by_layer.any():
+    raise DoesNotFitError(f'no op is in {" or in ".join(matches.idle)}')
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
-  # The pattern 'a*' is meant for layers, but matches the scope 'adam' as well.
+  # A pattern such as 'a*' is for layers, but also matches the scope 'adam'.
   of_optimizer = updates.in_optimizers(graph)
-  of_layers = np.unique(found.patterns[by_layer & ~of_optimizer])
-  by_accident = by_layer & of_optimizer & np.isin(found.patterns, of_layers)
+  of_layers = np.unique(matches.patterns[by_layer & ~of_optimizer])
+  by_accident = by_layer & of_optimizer & np.isin(matches.patterns, of_layers)
   by_layer &= ~by_accident
-  elsewhere = np.flatnonzero(found.patterns < 0)
-  wanted = np.where(by_accident, -1, index[found.patterns])
+  elsewhere = np.flatnonzero(matches.patterns < 0)
+  wanted = np.where(by_accident, -1, index[matches.patterns])
   wanted[elsewhere] = by_default(problem).devices[elsewhere]
   return _Wishes(
       wanted, ~by_layer, 'the map of layers',
-      tuple(_said_of_layers(patterns, found, by_layer, index, graph)),
+      tuple(_layer_notes(patterns, matches, by_layer, index, graph)),
       patterns=tuple(
           patterns[i] if i >= 0 else ''
-          for i in np.where(by_accident, -1, found.patterns).tolist()))
+          for i in np.where(by_accident, -1, matches.patterns).tolist()))
 
 
 def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
@@ -236,33 +238,33 @@ def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
       yield 'no layer of the map has it, and it is with what it belongs to'
 
 
-def _said_of_layers(patterns: Sequence[str], found: layer_map.Matches,
-                    by_layer: np.ndarray, index: np.ndarray,
-                    graph: op_graph.OpGraph) -> Iterator[str]:
-  """What a user should know of a map."""
+def _layer_notes(patterns: Sequence[str], matches: layer_map.Matches,
+                 by_layer: np.ndarray, index: np.ndarray,
+                 graph: op_graph.OpGraph) -> Iterator[str]:
+  """Notes for the user on a map of layers."""
   yield f'{by_layer.sum()} ops by layer'
-  outside = int((found.patterns < 0).sum())
+  outside = int((matches.patterns < 0).sum())
   if outside:
     yield f'{outside} in none, which are where TensorFlow puts them'
-  if found.idle:
-    yield f'Warning: no op is in {" or in ".join(found.idle)}'
-  yield from _conflicts(patterns, np.where(by_layer, found.patterns, -1), index,
-                        graph)
+  if matches.idle:
+    yield f'Warning: no op is in {" or in ".join(matches.idle)}'
+  yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
+                        index, graph)
 
 
 def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
                graph: op_graph.OpGraph) -> Iterator[str]:
-  """Of variables that layers of different devices share.
+  """A warning on variables that layers of different devices share.
 
   Args:
-    patterns: Of the map.
+    patterns: Patterns of the map.
     wanted: int [N], the pattern of each op; -1 for none.
     index: int, the device of each pattern.
     graph: N ops.
   """
   holds = graph.holds_variables
   ops = np.flatnonzero((wanted >= 0) & holds[graph.groups])
-  # Of each group and device an op and its pattern.
+  # One op of each pair of group and device.
   pairs, first = np.unique(np.stack([graph.groups[ops], index[wanted[ops]]]),
                            axis=1, return_index=True)
   groups, counts = np.unique(pairs[0], return_counts=True)
@@ -279,10 +281,13 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
 
 
 def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
-  """Where TensorFlow puts a step that nobody places.
+  """The placement that TensorFlow would choose.
 
-  Where it was when it was read; if no GPU was there and the cluster has some,
-  on the first of them.
+  Ops keep the devices that they had when the graph was read. If none of these
+  is a GPU and the cluster has GPUs, all ops get the first GPU.
+
+  Args:
+    problem: The graph and the cluster.
   """
   graph, cluster = problem.graph, problem.cluster
   gpu = single_device.first_device(cluster, 'GPU')
@@ -308,11 +313,11 @@ def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
 
 
 def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
-  """int [G]: wishes first, then what was of variables, then neighbours."""
+  """int [G], from wishes, then old devices of variables, then neighbours."""
   graph, allowed = problem.graph, problem.allowed
   holds = graph.holds_variables
   result = _voted(problem, np.where(wishes.weak, -1, wishes.devices))
-  # Variables that cannot move draw their updates to them.
+  # The updates of a variable that cannot move get the variable's device.
   fixed = (allowed.sum(axis=1) == 1) & holds
   result = np.where(fixed, allowed.argmax(axis=1), result)
   if wishes.weak.any():
@@ -326,9 +331,9 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
 
 def _rest(problem: placer_lib.Problem, devices: np.ndarray,
           wishes: _Wishes) -> np.ndarray:
-  """int [G], with weak wishes for what has no device yet, -1 in `devices`.
+  """int [G], devices with weak wishes for groups that have -1 in `devices`.
 
-  Slots, and what computes updates, are where their variable is.
+  Slots and updates get the device of their variable.
   """
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
@@ -343,7 +348,7 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
 
 
 def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
-  """int [G], where most bytes of a group are wanted; -1 for no wish."""
+  """int [G], device on which most bytes of a group are wanted; -1 for none."""
   graph, allowed = problem.graph, problem.allowed
   ops = np.flatnonzero(wanted >= 0)
   votes = np.zeros(allowed.shape)
@@ -358,14 +363,14 @@ def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
 
 def _as_it_was(graph: op_graph.OpGraph,
                cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [N], devices the graph came with; -1 for none."""
+  """int [N], device of each op when the graph was read; -1 for none."""
   index = {name: i for i, name in enumerate(cluster.device_names)}
   return np.array([index.get(name, -1) for name in graph.devices], int)
 
 
 def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
              devices: np.ndarray) -> Iterator[str]:
-  """What is not where it was wanted."""
+  """Texts on the wishes that the placement does not meet."""
   graph, cluster = problem.graph, problem.cluster
   wrong = (wishes.devices >= 0) & ~wishes.weak & (wishes.devices != devices)
   holds = graph.holds_variables
@@ -386,7 +391,7 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
 
 def _would_round(graph: op_graph.OpGraph, wishes: _Wishes,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [N], what might be where it is wanted if numbers did not count."""
+  """bool [N], ops whose wish is illegal only because they would round."""
   free = constraints.allowed_devices(graph.replace(may_round=True), cluster)
   ruled = constraints.allowed_devices(graph, cluster)
   wanted = np.maximum(wishes.devices, 0)

@@ -1,4 +1,4 @@
-"""Ops that only serve to change variables: an optimizer's arithmetic, slots."""
+"""Finds ops that only update variables: an optimizer's arithmetic and slots."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import numpy as np
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
 
-# The largest type of a number, complex128, has as many.
+# Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
 
 
 def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops whose results only change one variable and its slots.
 
-  These are of one size. What leads to the loss changes all variables.
+  A variable and its slots have the same size, so the function compares sizes.
+  An op on a path to the loss changes all variables.
+
+  Args:
+    graph: N ops.
   """
   sizes = np.zeros(graph.num_groups, np.int64)
   np.maximum.at(sizes, graph.groups, graph.param_bytes)
@@ -24,17 +28,20 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   for op in graph.topological_order[::-1].tolist():
     readers = successors[starts[op]:starts[op + 1]]
     if not changed[op] and readers:
-      found = set(changed[readers].tolist())
-      update[op] = len(found) == 1 and min(found) > 0
-      changed[op] = min(found) if update[op] else -1
+      read_by = set(changed[readers].tolist())
+      update[op] = len(read_by) == 1 and min(read_by) > 0
+      changed[op] = min(read_by) if update[op] else -1
   return update
 
 
 def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops in the scope of an optimizer, and slots.
 
-  In such a scope all but scalars, as the learning rate, only serves to change
-  variables.
+  In the scope of an optimizer, all ops only update variables, except ops with a
+  scalar result, such as the learning rate.
+
+  Args:
+    graph: N ops.
   """
   serves = serving(graph)
   scopes = [layer_map.outermost(name) for name in graph.names]
@@ -51,7 +58,11 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def serving(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], what only serves to change one variable: slots, too."""
+  """bool [N], ops that only serve to update one variable, slots included.
+
+  Args:
+    graph: N ops.
+  """
   result = of_one_variable(graph) | sums(graph)
   holds = graph.holds_variables
   carries = graph.edge_tensors >= 0
@@ -67,7 +78,11 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def sums(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], sums of gradients, which `GradientTape` gives no scope."""
+  """bool [N], sums of gradients; `GradientTape` puts them into no scope.
+
+  Args:
+    graph: N ops.
+  """
   return np.array([
       kind == 'AddN' and layer_map.bare_name(name) == kind
       for kind, name in zip(graph.op_types, graph.names)

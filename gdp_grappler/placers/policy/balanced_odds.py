@@ -1,53 +1,60 @@
-"""Shares work out evenly by what a policy prefers.
+"""Balances the work of devices by the odds of a policy.
 
-A policy that finds one device a little better for every unit says one device
-for all. Which units it would send elsewhere first is in its odds all the same:
-each device gets a handicap, the same for all units, until those whose best
-device it is take as long as those of the others. An auction, as for transport
-problems (D. P. Bertsekas, "The auction algorithm", 1988), with step sizes that
-fall instead of exact prices.
+A policy may prefer one device a little for every unit. The most likely
+placement then uses only that device. The odds still tell which units prefer it
+the least. So each device gets a handicap, which is subtracted from the logits
+of all units. The handicaps change until all devices have the same work. This is
+an auction, as for transport problems (D. P. Bertsekas, "The auction algorithm",
+1988), but with falling step sizes in place of exact prices.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_STEPS, _FIRST, _LAST = 150, 1., 1e-3
-# A device on which everything takes this much longer than on the fastest gets
-# no share of its own.
+# Steps of the auction.
+_STEPS = 150
+# Size of the first step, in standard deviations of the logits.
+_FIRST = 1.
+# Size of the last step, in standard deviations of the logits.
+_LAST = 1e-3
+# A device on which all work takes this much longer than on the fastest device
+# takes no part in the balance.
 _FAR_SLOWER = 4.
 
 
-def evened(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-  """float64 [S, D], logits less the handicaps that balance best.
+def balance(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+  """float64 [S, D], logits less the handicaps that balance the work best.
 
   Args:
-    logits: float [S, D]; -inf where a set may not be.
-    seconds: float64 [S, D], what each set takes.
+    logits: float [S, D]; -inf for a device that a set may not have.
+    seconds: float64 [S, D], seconds of each set on each device.
   """
-  takers = _takers(logits, seconds)
-  if takers.sum() < 2:
+  workers = _workers(logits, seconds)
+  if workers.sum() < 2:
     return logits
   handicaps, best = np.zeros(logits.shape[1]), np.zeros(logits.shape[1])
   least = np.inf
   scale = max(float(logits[np.isfinite(logits)].std()), 1e-6)
   for step in _FIRST * (_LAST / _FIRST)**(np.arange(_STEPS) / (_STEPS - 1)):
     load = _load(logits - handicaps, seconds)
-    if load[takers].max() < least:
-      least, best = load[takers].max(), handicaps.copy()
-    mean = max(float(load[takers].mean()), 1e-300)
-    handicaps[takers] += step * scale * np.clip(load[takers] / mean - 1, -1, 1)
+    if load[workers].max() < least:
+      least, best = load[workers].max(), handicaps.copy()
+    mean = max(float(load[workers].mean()), 1e-300)
+    handicaps[workers] += step * scale * np.clip(load[workers] / mean - 1, -1,
+                                                 1)
   return logits - best
 
 
 def _load(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-  """float64 [D], what the sets take whose best device each is."""
-  said = logits.argmax(axis=1)
-  return np.bincount(said, seconds[np.arange(len(said)), said], logits.shape[1])
+  """float64 [D], seconds of the sets whose most likely device each is."""
+  device = logits.argmax(axis=1)
+  return np.bincount(device, seconds[np.arange(len(device)), device],
+                     logits.shape[1])
 
 
-def _takers(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-  """bool [D], devices that should have a share."""
+def _workers(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+  """bool [D], devices that take part in the balance."""
   free = np.isfinite(logits).all(axis=1)
   if not free.any():
     return np.zeros(logits.shape[1], bool)

@@ -1,7 +1,7 @@
-"""Work of placers on threads of its own, apart from the program's TensorFlow.
+"""Runs TensorFlow code of placers on threads of its own.
 
-On a thread of the program TensorFlow would inherit whatever that thread is in
-the middle of: a v1 graph, a device scope, a tape.
+On a thread of the user's program, the code would inherit the TensorFlow context
+of that thread: a v1 graph, a device scope or a gradient tape.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _local = _Local()
 
 
 def is_current() -> bool:
-  """Whether the caller works for a placer; its own graphs are left alone."""
+  """Whether this thread runs code of a placer; the pass skips its graphs."""
   return _local.apart
 
 
 @contextlib.contextmanager
 def apart() -> Iterator[None]:
-  """What runs meanwhile on this thread is a placer's, eager and on the host.
+  """Runs the body as code of a placer: eagerly, and on the host.
 
-  The host has memory to spare, the accelerators belong to the user.
+  The accelerators' memory belongs to the user's program.
   """
   import tensorflow as tf
   from tensorflow.python.eager import context
@@ -45,8 +45,11 @@ def apart() -> Iterator[None]:
 def start(job: Callable[[], _T]) -> futures.Future[_T]:
   """Runs a job on a thread of its own.
 
-  The program ends after the job: TensorFlow does not bear to be left in the
-  middle of a call.
+  The program does not end before the job: TensorFlow may crash if the program
+  ends during a call.
+
+  Args:
+    job: Any function; the future has its result or its exception.
   """
   future: futures.Future[_T] = futures.Future()
   threading.Thread(target=_work, args=(future, job), name='gdp_background',

@@ -28,24 +28,26 @@ from gdp_grappler.placers.search import priced_placements
 
 
 class LearnedPlacer:
-  """The best, by price, of what a trained policy proposes.
+  """The best placement by price of those that a trained policy proposes.
 
-  One forward pass gives the odds of every unit's devices (GDP section 3); the
-  most likely placement and a few others are priced (`policy_decoding`), which
-  costs milliseconds. Beside them, each device alone is, and where what would be
-  faster does not fit into memory, it is made to (`priced_placements`): what
-  a policy says of a graph unlike those that it learned from is slower at times.
+  One forward pass gives the odds of the devices of every unit (GDP, section 3).
+  The placer prices the most likely placement and a few others
+  (`policy_decoding`). A policy may propose slow placements for a graph unlike
+  the graphs it was trained on. So the placer also prices all ops on each kind
+  of device. Placements that are faster but overflow a memory are repaired
+  (`priced_placements`).
   """
 
   def __init__(self, policy: str | None = None) -> None:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
-      policy: A folder that `gdp_train` exported; by default the one named by
-        the environment variable GDP_POLICY, else the one that is shipped.
+      policy: A folder that `gdp_train` exported. By default the folder in the
+        environment variable GDP_POLICY, else the folder of the shipped policy.
 
     Raises:
-      PolicyMismatchError: no such folder, or a policy for other features.
+      PolicyMismatchError: there is no such folder, or the policy was trained on
+        other features.
     """
     loading = _shelf.get(folder(policy))
     with deadlines.LOADING.running():
@@ -55,12 +57,12 @@ class LearnedPlacer:
     """See `Placer`."""
     if not problem.graph.num_ops:
       return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-    found = priced_placements.PricedPlacements(problem)
-    found.see(self.candidates(problem)[:, problem.graph.first_ops])
-    return found.settled()
+    priced = priced_placements.PricedPlacements(problem)
+    priced.see(self.candidates(problem)[:, problem.graph.first_ops])
+    return priced.settled()
 
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
-    """int [K, N], what the policy proposes, the most likely first."""
+    """int [K, N], placements that the policy proposes, most likely first."""
     seconds = problem.op_seconds
     sizes = policy_decoding.sizes(
         self._policy.metadata.get('units', coarsening.COARSE), problem.graph,
@@ -80,7 +82,7 @@ class _Policy:
     self.metadata = metadata
 
   def logits(self, features: schema.GraphFeatures) -> np.ndarray:
-    """float [M, D]; disallowed devices are very unlikely."""
+    """float [M, D], logits of the devices of units; -inf if not allowed."""
     result = self._model.place(
         np.array(features.op_types,
                  object).astype(bytes), features.units, features.edges,
@@ -97,18 +99,18 @@ class _Shelf:
     os.register_at_fork(after_in_child=self._after_fork)
 
   def _after_fork(self) -> None:
-    """Nobody in the child will finish what the parent's threads began."""
+    """Forgets unfinished loads: the parent's threads do not run in a child."""
     self._lock = threading.Lock()
     self._loading = {f: p for f, p in self._loading.items() if p.done()}
 
   def holds(self, folder: str) -> bool:
-    """Whether the policy can be used at once."""
+    """Whether the policy is loaded."""
     with self._lock:
       known = self._loading.get(folder)
       return known is not None and known.done() and not known.exception()
 
   def get(self, folder: str) -> futures.Future[_Policy]:
-    """The policy, as soon as it can be used; what failed is tried again."""
+    """The policy, as a future; a load that failed is tried again."""
     with self._lock:
       known = self._loading.get(folder)
       if known is None or known.done() and known.exception():
@@ -121,77 +123,92 @@ _shelf = _Shelf()
 
 
 def load_ahead(policy: str | None = None) -> None:
-  """Begins to load a policy, unless that has been done; nobody waits for it.
+  """Starts to load a policy in the background, unless it is loaded.
 
   Args:
-    policy: As of `LearnedPlacer`.
+    policy: See `LearnedPlacer`.
 
   Raises:
-    PolicyMismatchError: there is none.
+    PolicyMismatchError: there is no policy.
   """
   _shelf.get(folder(policy))
 
 
 def is_loaded(policy: str | None = None) -> bool:
-  """Whether a policy can be used at once; as of `LearnedPlacer`."""
+  """Whether a policy is loaded.
+
+  Args:
+    policy: See `LearnedPlacer`.
+  """
   return _shelf.holds(folder(policy))
 
 
 def is_named(policy: str | None = None) -> bool:
-  """Whether somebody chose it, and not who made the package."""
+  """Whether the user chose the policy, by argument or environment variable.
+
+  Args:
+    policy: See `LearnedPlacer`.
+  """
   return bool(policy or environment.policy_folder())
 
 
 def is_there() -> bool:
-  """Whether there is a policy if nobody names one."""
+  """Whether there is a policy without an argument that names one."""
   return bool(environment.policy_folder()) or shipped_policy.has_policy()
 
 
 def folder(policy: str | None = None) -> str:
-  """Of the policy that is meant; as of `LearnedPlacer`."""
-  found = policy or environment.policy_folder(
-  ) or shipped_policy.shipped_policy()
-  return str(pathlib.Path(found).resolve())
+  """The folder of a policy.
+
+  Args:
+    policy: See `LearnedPlacer`.
+  """
+  path = policy or environment.policy_folder() or shipped_policy.shipped_policy(
+  )
+  return str(pathlib.Path(path).resolve())
 
 
 def check(policy: str) -> None:
-  """Whether a folder holds a policy for the features of this version.
+  """Checks that a folder has a policy for the features of this version.
 
-  Reads next to nothing.
+  Reads only policy.json.
+
+  Args:
+    policy: The folder.
 
   Raises:
-    PolicyMismatchError: it does not.
+    PolicyMismatchError: the folder has no such policy.
   """
   metadata(pathlib.Path(policy).resolve())
 
 
 def metadata(path: pathlib.Path) -> Mapping[str, Any]:
-  """What policy.json says of a policy for the features of this version.
+  """The content of policy.json of a policy for the features of this version.
 
   Args:
-    path: Of the policy's folder.
+    path: The policy's folder.
 
   Raises:
-    PolicyMismatchError: it is no such policy.
+    PolicyMismatchError: the folder has no such policy.
   """
   try:
     result: Mapping[str,
                     Any] = files.parse_json(files.read(path / 'policy.json'))
-    found = result['schema']
+    fingerprint = result['schema']
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise errors.PolicyMismatchError(
         f'{path} is not a policy: {type(error).__name__}: {error}. Give the '
         'folder "policy" that gdp_train wrote.') from error
-  if found != schema.fingerprint():
+  if fingerprint != schema.fingerprint():
     raise errors.PolicyMismatchError(
         f'The policy in {path} was trained for other features (schema '
-        f'{found}; this version has {schema.fingerprint()}). Train it again '
-        'with this version of gdp_train.')
+        f'{fingerprint}; this version has {schema.fingerprint()}). Train it '
+        'again with this version of gdp_train.')
   return result
 
 
 def _load(folder: str) -> _Policy:
-  """A policy that has run: the first time takes as long as loading."""
+  """A loaded policy after its first run, which takes as long as loading."""
   import tensorflow as tf
   path = pathlib.Path(folder)
   description = metadata(path)
@@ -211,7 +228,7 @@ def _load(folder: str) -> _Policy:
 
 
 def _anything() -> schema.GraphFeatures:
-  """Features of two units that nobody has to place."""
+  """Features of a made-up graph of two units."""
   return schema.GraphFeatures(
       op_types=('NoOp', 'NoOp'), units=np.zeros((2, len(schema.UNIT_FEATURES)),
                                                 np.float32),

@@ -1,7 +1,7 @@
-"""Loads a policy as a program does that only places.
+"""Loads a policy in the way of a program that places and does not train.
 
-For a process of its own: a policy that was just exported has to load without
-what it was learned with.
+Runs in a process of its own. A policy that was just exported has to load
+without the libraries that trained the policy.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-# What only learning needs.
+# Packages that only training needs.
 _LEARNING = frozenset(
     {'tensorflow_gnn', 'tf_keras', 'tf_agents', 'placer_model'})
 
 
 def logits(folder: str, features: dict[str, np.ndarray]) -> np.ndarray:
-  """float [M, D], what a policy makes of a graph.
+  """float [M, D], a policy's logits of the devices of M units.
 
   Args:
-    folder: With the SavedModel.
-    features: Arguments of its function `place`.
+    folder: Folder of the SavedModel.
+    features: Arguments of the policy's function `place`.
 
   Raises:
-    ImportError: loading it loaded what only learning needs.
+    ImportError: the policy imported packages that only training needs.
   """
-  policy = tf.saved_model.load(folder)  # Its functions do not keep it alive.
+  # The functions of a SavedModel do not keep the model alive; a name does.
+  policy = tf.saved_model.load(folder)
   result = policy.place(**features).numpy()
   extra = _LEARNING & {name.partition('.')[0] for name in sys.modules}
   if extra:

@@ -1,10 +1,11 @@
-"""Placements that a policy's odds may stand for, the most likely first.
+"""Decodes a policy's odds into placements, the most likely first.
 
-Drawn unit by unit, neighbours part nearly everywhere. So where units make up
-larger sets (`coarsening.nested`), these are placed as a whole, too, by what the
-policy says of their units; and so that the work is shared out evenly
-(`balanced_odds`), as a policy that is undecided everywhere says one device for
-all.
+A placement that draws the device of each unit independently separates
+neighbours nearly everywhere. So if units form larger sets
+(`coarsening.nested`), the decoder also places each set as a whole, by the mean
+of the odds of its units. A policy that is undecided everywhere gives all units
+the same most likely device. So the decoder also shares out the work evenly
+(`balanced_odds`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers.policy import balanced_odds
 
-# Beside the most likely placement, of a policy that decides about nothing but
-# its units; of one that has larger sets, so many of each size.
-_NUM_SAMPLES, _OF_EACH_SIZE = 15, 1
+# Samples of a policy without larger sets, beside the most likely placement.
+_NUM_SAMPLES = 15
+# Samples of each size of sets, of a policy with larger sets.
+_SAMPLES_PER_SIZE = 1
 
 
 def sizes(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
@@ -27,10 +29,10 @@ def sizes(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
   """int [N] each, sets of ops, from large ones to a policy's M units.
 
   Args:
-    kind: Of the units, as of `coarsening.units`.
+    kind: Kind of the units; see `coarsening.units`.
     graph: N ops in G groups.
-    allowed: bool [G, D].
-    op_seconds: float64 [N, D].
+    allowed: bool [G, D], devices that each group may have.
+    op_seconds: float64 [N, D], seconds of each op on each device.
   """
   if kind == coarsening.NESTED:
     return coarsening.nested(graph, allowed, op_seconds)
@@ -41,14 +43,14 @@ def decisions(logits: np.ndarray, sets: Sequence[np.ndarray],
               op_seconds: np.ndarray, seed: int) -> np.ndarray:
   """int [K, M], devices of units, the most likely first.
 
-  Of each size of sets: the most likely, the even one, one between them, and one
-  that is drawn.
+  For each size of sets there are the most likely placement, the balanced
+  placement, one between the two, and a sample.
 
   Args:
-    logits: float [M, D]; -inf where a unit may not be.
-    sets: Of `sizes`.
-    op_seconds: float64 [N, D].
-    seed: Of what is drawn.
+    logits: float [M, D]; -inf for a device that a unit may not have.
+    sets: Result of `sizes`.
+    op_seconds: float64 [N, D], seconds of each op on each device.
+    seed: Seed of the samples.
   """
   rng = np.random.default_rng(seed)
   likeliest = logits.argmax(axis=1)[None]
@@ -57,27 +59,28 @@ def decisions(logits: np.ndarray, sets: Sequence[np.ndarray],
   rows, first = [likeliest], np.unique(sets[-1], return_index=True)[1]
   for of_op in sets:
     of_unit = np.unique(of_op[first], return_inverse=True)[1].reshape(-1)
-    together = _together(logits, of_unit)
-    even = balanced_odds.evened(together, _seconds(op_seconds, of_op))
-    said = np.stack([
-        together.argmax(axis=1), ((together + even) / 2).argmax(axis=1),
-        even.argmax(axis=1)
+    means = _set_means(logits, of_unit)
+    balanced = balanced_odds.balance(means, _seconds(op_seconds, of_op))
+    chosen = np.stack([
+        means.argmax(axis=1), ((means + balanced) / 2).argmax(axis=1),
+        balanced.argmax(axis=1)
     ])
-    rows += [said[:, of_unit], _sample(even, _OF_EACH_SIZE, rng)[:, of_unit]]
+    samples = _sample(balanced, _SAMPLES_PER_SIZE, rng)
+    rows += [chosen[:, of_unit], samples[:, of_unit]]
   return np.concatenate(rows)
 
 
 def _seconds(op_seconds: np.ndarray, sets: np.ndarray) -> np.ndarray:
-  """float64 [S, D], what ops [N, D] of each set take."""
+  """float64 [S, D], seconds of all ops of each set on each device."""
   return np.stack([np.bincount(sets, column) for column in op_seconds.T],
                   axis=1)
 
 
-def _together(logits: np.ndarray, sets: np.ndarray) -> np.ndarray:
-  """float64 [S, D], the mean of what units [M, D] of each set say."""
-  said = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+def _set_means(logits: np.ndarray, sets: np.ndarray) -> np.ndarray:
+  """float64 [S, D], mean log probability of the units of each set."""
+  log_odds = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
   sums = np.zeros((int(sets.max()) + 1, logits.shape[1]))
-  np.add.at(sums, sets, said)
+  np.add.at(sums, sets, log_odds)
   return sums / np.bincount(sets)[:, None]
 
 

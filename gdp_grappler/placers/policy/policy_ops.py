@@ -1,10 +1,9 @@
-"""What a policy may consist of, checked before TensorFlow loads it.
+"""Checks the files of a policy before TensorFlow loads the policy.
 
 A SavedModel is a program, and a policy may come from anybody. So a folder is
-loaded only if all that loading and placing would run are ops that compute and
-do nothing else: those that our export makes of a network, whatever its
-configuration. What was damaged on the way is not loaded either: `policy.json`
-has digests of the files, and of itself.
+loaded only if loading and placing would run no ops but those of an exported
+network. These ops compute, and have no other effect. A damaged policy is not
+loaded either: `policy.json` has digests of the files and of itself.
 """
 
 from __future__ import annotations
@@ -17,14 +16,20 @@ from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 
-_FILE, _WEIGHTS = 'saved_model.pb', 'variables'
+# File of the graph in the folder of a SavedModel.
+_FILE = 'saved_model.pb'
+# Folder of the weights in the folder of a SavedModel.
+_WEIGHTS = 'variables'
+# Field of policy.json with the digests of the files.
 _DIGESTS = 'files'
 # Fields of policy.json that `sealed` adds.
 SEALS = _DIGESTS, digests.FIELD
-# Ours have half a megabyte, and one of weights. A hundred layers fit.
+# Bytes of the graph of a policy, at the most. An exported network with a
+# hundred layers is smaller.
 _MAX_MODEL_BYTES = 64 << 20
+# Bytes of the weights of a policy, at the most.
 _MAX_WEIGHTS_BYTES = 1 << 30
-# They call functions, whose ops are checked as well.
+# Ops that call functions; the ops of these functions are checked as well.
 _CALLS = frozenset({'PartitionedCall', 'StatefulPartitionedCall'})
 OPS = _CALLS | frozenset("""
     AddV2 All Assert BatchMatMulV2 BiasAdd Cast ConcatV2 Const Cos Cumsum
@@ -35,25 +40,25 @@ OPS = _CALLS | frozenset("""
     Split Square Squeeze StopGradient StridedSlice StringToHashBucketFast Sub
     Sum TopKV2 Transpose UnsortedSegmentMax UnsortedSegmentSum Where ZerosLike
     """.split())
-# What loading makes without running anything: kinds of the SavedModel's
-# objects, and those of them that have no kind of their own.
+# Kinds of objects of a SavedModel that loading creates without running ops.
 _OBJECTS = frozenset(
     {'bare_concrete_function', 'constant', 'function', 'variable'})
+# Identifiers of objects of the kind `user_object` that run no ops either.
 _CONTAINERS = frozenset(
     {'_generic_user_object', 'signature_map', 'trackable_list_wrapper'})
 
 
 def check(folder: pathlib.Path) -> None:
-  """Refuses what could do more than compute odds.
+  """Refuses a SavedModel that could do more than compute odds.
 
   Args:
-    folder: With a SavedModel.
+    folder: Folder of the SavedModel.
 
   Raises:
-    PolicyMismatchError: something in it is not in a policy of ours, or it is
-      larger than any.
+    PolicyMismatchError: the SavedModel has something that an exported policy
+      does not have, or is too large.
     OSError: there is no SavedModel.
-    google.protobuf.message.DecodeError: it is damaged.
+    google.protobuf.message.DecodeError: the SavedModel is damaged.
   """
   _check_files(folder)
   from tensorflow.core.protobuf import saved_model_pb2
@@ -64,7 +69,7 @@ def check(folder: pathlib.Path) -> None:
   if len(model.meta_graphs) != 1:
     raise _refusal(folder, f'{len(model.meta_graphs)} graphs')
   graph, = model.meta_graphs
-  # Without objects TensorFlow runs initializers, which may be anything.
+  # Without objects TensorFlow runs initializers, which may be any op.
   if not graph.object_graph_def.nodes or graph.asset_file_def:
     raise _refusal(folder, 'files of its own, or no objects')
   _check_objects(folder, graph.object_graph_def)
@@ -77,24 +82,25 @@ def check(folder: pathlib.Path) -> None:
 
 
 def sealed(folder: pathlib.Path, metadata: Mapping[str, Any]) -> dict[str, Any]:
-  """The content of policy.json, with what `check_whole` looks at.
+  """The content of policy.json, with the digests that `check_whole` checks.
 
   Args:
-    folder: With a SavedModel.
-    metadata: Of the policy; JSON.
+    folder: Folder of the SavedModel.
+    metadata: JSON that describes the policy.
   """
   return digests.sealed({**metadata, _DIGESTS: _file_digests(folder)})
 
 
 def check_whole(folder: pathlib.Path, metadata: Mapping[str, Any]) -> None:
-  """Refuses a policy that is not what was exported.
+  """Refuses a policy whose files have changed since the export.
 
   Args:
-    folder: That `check` has passed.
-    metadata: Its policy.json; of older policies without digests.
+    folder: A folder that `check` has passed.
+    metadata: Content of its policy.json. Without digests, as in older policies,
+      nothing is checked.
 
   Raises:
-    PolicyMismatchError: a file is another one, or missing.
+    PolicyMismatchError: a file has changed or is missing.
     OSError: a file cannot be read.
   """
   if digests.differs(metadata):
@@ -104,14 +110,14 @@ def check_whole(folder: pathlib.Path, metadata: Mapping[str, Any]) -> None:
     return
   if not isinstance(expected, dict):
     raise _damaged(folder, 'policy.json')
-  found = _file_digests(folder)
-  for name in sorted({*expected, *found}):
-    if expected.get(name) != found.get(name):
+  present = _file_digests(folder)
+  for name in sorted({*expected, *present}):
+    if expected.get(name) != present.get(name):
       raise _damaged(folder, name)
 
 
 def _file_digests(folder: pathlib.Path) -> dict[str, str]:
-  """By name, of all that is loaded."""
+  """SHA-256 digests of the files that loading reads, by relative path."""
   paths = [folder / _FILE, *sorted((folder / _WEIGHTS).glob('*'))]
   return {
       path.relative_to(folder).as_posix():
@@ -128,7 +134,7 @@ def _damaged(folder: pathlib.Path, name: str) -> errors.PolicyMismatchError:
 
 def _check_files(folder: pathlib.Path) -> None:
   for path in folder.glob('saved_model.*'):
-    if path.name != _FILE:  # TensorFlow would read it instead.
+    if path.name != _FILE:  # TensorFlow would read this file in its place.
       raise _refusal(folder, path.name)
   sizes = {
       _MAX_MODEL_BYTES: [folder / _FILE],
@@ -161,13 +167,14 @@ def _check_objects(folder: pathlib.Path, objects: Any) -> None:
 
 
 def _check_state(folder: pathlib.Path, node: Any, num_nodes: int) -> None:
-  """Refuses what restoring an object's state would call."""
+  """Refuses an object whose restored state would call a function."""
   if node.saveable_objects or node.slot_variables:
     raise _refusal(folder, 'an object that restores itself')
   for child in node.children:
     name = child.local_name
-    # Attributes of the object: with a leading underscore TensorFlow may call
-    # them. Items of a list: it is made as long as the largest says.
+    # A child is an attribute or an item of a list. TensorFlow may call an
+    # attribute with a leading underscore. A list gets as many items as its
+    # largest number.
     item = name.isascii() and name.isdigit() and len(name) < 10
     if not (int(name) < num_nodes
             if item else name.isidentifier() and not name.startswith('_')):
@@ -175,10 +182,10 @@ def _check_state(folder: pathlib.Path, node: Any, num_nodes: int) -> None:
 
 
 def _check_names(folder: pathlib.Path, library: Any) -> None:
-  """Refuses functions that could be taken for an op, or for another.
+  """Refuses functions with the name of an op or of another function.
 
-  TensorFlow's loader looks for a function first: a node whose type is allowed
-  would call it.
+  TensorFlow's loader prefers functions to ops. So a node with an allowed op
+  type would call a function of that name.
   """
   from tensorflow.python.framework import op_def_registry
   seen = set[str]()
@@ -192,7 +199,7 @@ def _check_names(folder: pathlib.Path, library: Any) -> None:
 
 
 def _run(graph: Any) -> set[str]:
-  """Types of the ops that `place` consists of, as far as calls lead."""
+  """Types of the ops in `place` and in all functions that `place` calls."""
   library = {f.signature.name: f for f in graph.graph_def.library.function}
   waiting, seen = list(_placing(graph.object_graph_def)), set[str]()
   ops = set[str]()
@@ -202,7 +209,7 @@ def _run(graph: Any) -> set[str]:
       continue
     seen.add(name)
     for node in library[name].node_def:
-      if node.op in library:  # A function may be called by its name.
+      if node.op in library:  # A node may call a function by its name.
         waiting.append(node.op)
       else:
         ops.add(node.op)

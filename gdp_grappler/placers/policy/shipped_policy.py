@@ -1,6 +1,7 @@
-"""Where the trainer is, found without importing it.
+"""Finds the trainer's package, and the policy in it, without an import.
 
-Importing it makes TensorFlow use Keras 2, which is not for users' programs.
+An import of the trainer makes TensorFlow use Keras 2, which would change users'
+programs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import pathlib
 
 from gdp_grappler import errors
 
+# Name of the trainer's package.
 _PACKAGE = 'placer_model'
+# Folder of the shipped policy in that package.
 _POLICY = 'pretrained'
 
 
@@ -31,7 +34,7 @@ def shipped_policy() -> str:
   """Folder of the policy that comes with the trainer.
 
   Raises:
-    PolicyMismatchError: it is not installed.
+    PolicyMismatchError: no policy is installed.
   """
   package = folder()
   if package is None or not has_policy():

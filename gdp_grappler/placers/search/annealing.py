@@ -1,17 +1,19 @@
 """Simulated annealing of the groups' devices.
 
 S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by Simulated
-Annealing", Science 220, 1983: a step that makes a placement slower by d seconds
-is taken with probability exp(-d / T), and T falls (the rule is that of
-Metropolis et al. 1953). Three things are not in the paper:
+Annealing", Science 220, 1983: the search accepts a move that makes the step d
+seconds longer with probability exp(-d / T), and the temperature T falls. The
+rule is that of Metropolis et al. 1953. Three things are not in the paper:
 
-* A batch of steps is drawn from one placement and priced at once; of those the
-  rule would take, the fastest is taken.
-* Steps of one batch that gain are then tried together, best first: what is far
-  apart in the graph adds up.
-* Kinds of steps that gained of late are drawn more often.
+* The search draws a batch of moves from the current placement and prices all of
+  them together. Of the moves that the rule accepts, the search makes the
+  fastest.
+* The next batch also tries the union of the moves that gained, the best first:
+  gains of moves that are far apart in the graph add up.
+* The search draws those kinds of moves more often that have gained recently.
 
-A `MoveModel` may look at more steps than are priced, and choose among them.
+A `MoveModel` may look at more moves than the search prices, and choose the
+moves to price.
 """
 
 from __future__ import annotations
@@ -31,11 +33,8 @@ from gdp_grappler.placers.search.moves import move_model as move_model_lib
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
 
-# Placements that a search prices which only has to fit: so many ops in all.
-_RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
-# Packed memories from which it begins anew if it found none.
-_RELIEF_STARTS = 4
-# A temperature is a share of a step; of a shorter one it would be 0.
+# Seconds of the shortest step that sets the unit of temperatures. A temperature
+# of a shorter step would be 0 in floating point.
 _LEAST_S = 1e-290
 
 
@@ -46,8 +45,8 @@ class _Priced:
   Attributes:
     devices: int32 [K, G].
     seconds: float64 [K], step times.
-    overflow: float64 [K], what is too much for the memories, as a share of
-      them.
+    overflow: float64 [K], bytes that exceed each memory, as a share of that
+      memory, summed over the memories.
   """
 
   devices: np.ndarray
@@ -59,12 +58,12 @@ class _Priced:
 
 
 class Annealing:
-  """A search: where it is, and the best it has seen.
+  """A search: its current placement and the best placement so far.
 
   Attributes:
-    best: int [G], the best placement priced since the search was started.
-    best_key: What it ranks by (`Prices.keys`).
-    ranking: int [S], the starts, the best first.
+    best: int [G], the best placement priced since the last (re)start.
+    best_key: Key of that placement (`Prices.keys`).
+    ranking: int [S], indices of the starts, the best first.
     evaluations: Placements priced so far.
   """
 
@@ -73,15 +72,15 @@ class Annealing:
                model: move_model_lib.MoveModel | None = None,
                moves: moves_lib.Moves | None = None,
                config: search_config.AnnealingConfig | None = None) -> None:
-    """Prices where the search may begin.
+    """Prices the starts.
 
     Args:
       problem: G groups.
       starts: int [S, G], legal; at least one.
-      rng: Of the steps.
-      model: Chooses the steps to price; None prices all that are drawn.
-      moves: Of the problem, which searches in one thread may share; by default
-        of all kinds.
+      rng: Random numbers of the search.
+      model: Chooses the moves to price; None prices all moves that are drawn.
+      moves: Draws moves of the problem; by default of all kinds. Searches in
+        one thread may share the object.
       config: The numbers of the search.
     """
     config = config or search_config.DEFAULT.annealing
@@ -96,18 +95,18 @@ class Annealing:
     self.restart(starts)
 
   def restart(self, starts: np.ndarray, progress: float = 0.) -> None:
-    """Goes on from other placements, and forgets what was the best before.
+    """Continues from other placements, and forgets the best one so far.
 
     Args:
       starts: int [S, G], legal; at least one.
-      progress: How far the search has come.
+      progress: Progress of the search, from 0 to 1.
     """
     self.best: np.ndarray = starts[0]
     self.best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
     priced = self._price(starts)
     some = priced.seconds[np.isfinite(priced.seconds)
                           & (priced.seconds > _LEAST_S)]
-    # A step may take no time at all; what overflows still has to cost.
+    # A step may take no time at all. An overflow still has to cost something.
     self._unit_s = float(some.min()) if some.size else 1.
     self.ranking = np.argsort(self._costs(priced), kind='stable')
     self._current = self._home = priced[int(self.ranking[0])]
@@ -116,16 +115,16 @@ class Annealing:
 
   @property
   def fits(self) -> bool:
-    """Whether the best placement so far runs."""
+    """Whether the best placement so far fits into the memories and runs."""
     return not self.best_key[0]
 
   @property
   def can_move(self) -> bool:
-    """Whether any group has a choice."""
+    """Whether any group has more than one device to choose from."""
     return bool(self._moves.movable.size)
 
   def step(self, progress: float, count: int) -> None:
-    """Prices `count` steps at some progress from 0 to 1, and takes one."""
+    """Prices `count` moves at a progress from 0 to 1, and makes at most one."""
     config = self._config
     if (progress >= config.closely_from and not self._looks_closely and
         self.evaluations >= config.closely_after and
@@ -144,12 +143,12 @@ class Annealing:
     gains = self._gains(proposals)
     self._learn(kinds, gains[len(unions):] / temperature_s)
     if self._model is not None and len(kinds):
-      self._model.told(gains[len(unions):] / self._unit_s)
+      self._model.record_gains(gains[len(unions):] / self._unit_s)
     self._take(proposals, gains, least)
     self._return_home(progress)
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds, int [count], and steps, int32 [count, G]."""
+    """Kinds of moves, int [count], and placements, int32 [count, G]."""
     draws = count if self._model is None else count * self._model.draws
     kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
     here = self._current.devices
@@ -157,50 +156,57 @@ class Annealing:
                                  self._moves.shares)
     if self._model is None or not count:
       return kinds, rows
-    names = self._model.amended(here, rows,
-                                [self._moves.kinds[kind] for kind in kinds],
-                                self._rng)
+    names = self._model.revise(here, rows,
+                               [self._moves.kinds[kind] for kind in kinds],
+                               self._rng)
     chosen = self._model.choose(here, rows, names, count)
     return kinds[chosen], rows[chosen]
 
   def _costs(self, priced: _Priced) -> np.ndarray:
-    """float64 [K], seconds and what overflows cost at present."""
+    """float64 [K], seconds of the step plus the present cost of overflows."""
     return priced.seconds + self._unit_s * self._penalty * priced.overflow
 
   def _gains(self, priced: _Priced) -> np.ndarray:
-    """float64 [K], seconds by which placements are better than the current."""
+    """float64 [K], cost of the current placement less costs of others."""
     if not np.isfinite(self._current.seconds):
       return np.where(np.isfinite(priced.seconds), np.inf, 0.)
     return self._costs(self._current) - self._costs(priced)
 
   def _shares(self) -> np.ndarray:
-    """float64 [kinds], how often each kind is drawn."""
+    """float64 [kinds], probability with which each kind is drawn."""
     usual = self._moves.shares
-    success = usual * (self._gained + .05) / (self._tried + 1)
+    success = (usual * (self._gained + self._config.prior_gain) /
+               (self._tried + 1))
     return (self._config.usual_share * usual +
             (1 - self._config.usual_share) * success / success.sum())
 
   def _learn(self, kinds: np.ndarray, gains: np.ndarray) -> None:
-    """Takes down gains [K], in units of the temperature."""
+    """Counts tries and gains [K] per kind; gains in units of temperature."""
     self._tried *= self._config.success_decay
     self._gained *= self._config.success_decay
     np.add.at(self._tried, kinds, 1)
     np.add.at(self._gained, kinds, np.clip(gains, 0, 1))
 
   def _ceilings_s(self, least: np.ndarray) -> evaluator_lib.Ceiling:
-    """What takes longer is neither taken, with such gains [K], nor the best."""
+    """Step times above which the price of a move does not matter.
+
+    A slower move is neither accepted nor the best placement so far.
+
+    Args:
+      least: float64 [K], smallest gain with which each move is accepted.
+    """
     if not self.fits:
       return math.inf
     return np.maximum(self._costs(self._current) - least, self.best_key[-1])
 
   def _take(self, priced: _Priced, gains: np.ndarray,
             least: np.ndarray) -> None:
-    """Moves on by Metropolis' rule and notes what to try together.
+    """Makes a move by Metropolis' rule, and keeps unions for the next batch.
 
     Args:
       priced: K proposals.
-      gains: float64 [K].
-      least: float64 [K], the gain with which each is taken.
+      gains: float64 [K], gain of each proposal.
+      least: float64 [K], smallest gain with which each proposal is accepted.
     """
     ranked = np.argsort(-gains, kind='stable')
     gaining = [
@@ -214,7 +220,7 @@ class Annealing:
       self._current = priced[taken]
 
   def _return_home(self, progress: float) -> None:
-    """Goes on from the best where the search has strayed for too long."""
+    """Returns to the best placement if the search has not gained for long."""
     cost, home = self._costs(self._current), self._costs(self._home)
     if cost < home - self._config.least_gain * self._unit_s:
       self._home, self._last_gain = self._current, progress
@@ -224,7 +230,7 @@ class Annealing:
 
   def _price(self, devices: np.ndarray,
              ceiling_s: evaluator_lib.Ceiling = math.inf) -> _Priced:
-    """Prices int [K, G], up to ceilings, and keeps the best ever."""
+    """Prices int [K, G] up to ceilings, and keeps the best placement."""
     room = self._problem.cluster.pool_bytes
     prices = self._problem.evaluator.price_groups(self._problem.graph, devices,
                                                   ceiling_s)
@@ -240,7 +246,7 @@ class Annealing:
     return _Priced(devices, seconds, excess.sum(axis=1))
 
   def _closely(self, row: np.ndarray) -> evaluator_lib.Key:
-    """What a placement int [G] ranks by if more care is taken."""
+    """Key of a placement int [G] by a closer price."""
     problem = self._problem
     prices = problem.evaluator.price_closely(problem.graph,
                                              row[problem.graph.groups][None])
@@ -250,36 +256,38 @@ class Annealing:
 def relieved(problem: placer_lib.Problem, devices: np.ndarray,
              refined: bool = False,
              deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int [G], the first placement found that fits, or what overflows least.
+  """int [G], the first placement that fits, else the one with least overflow.
 
-  For placers whose proposals exceed a memory although others may not. Where a
-  search finds none, others begin where memories were packed.
+  For placers whose proposals overflow a memory although other placements may
+  fit. The first search starts with `devices`. If it finds no placement that
+  fits, further searches start with packed memories (`memory_packing`).
 
   Args:
     problem: G groups.
-    devices: int [G], where to begin.
-    refined: Whether to look for faster ones, too, for a while.
-    deadline: When no more is looked at.
+    devices: int [G], the first start.
+    refined: Whether a search that fits continues, for a faster placement.
+    deadline: When no more is searched.
   """
   start = np.asarray(devices, np.int32)
-  most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
+  config = search_config.DEFAULT.fit
+  most = min(config.priced_ops // max(problem.graph.num_ops, 1), config.most)
   rng, moves = np.random.default_rng(problem.seed), moves_lib.Moves(problem)
-  search = _relieving(problem, start, rng, moves, most, refined, deadline)
+  search = _search_fit(problem, start, rng, moves, most, refined, deadline)
   if search.fits or not search.can_move or deadline.passed:
     return search.best
-  found = [search]
-  for other in (*memory_packing.packed(problem)[:_RELIEF_STARTS], start):
-    found.append(_relieving(problem, other, rng, moves, most, refined,
-                            deadline))
-    if found[-1].fits or deadline.passed:
+  searches = [search]
+  for other in (*memory_packing.packed(problem)[:config.starts], start):
+    searches.append(
+        _search_fit(problem, other, rng, moves, most, refined, deadline))
+    if searches[-1].fits or deadline.passed:
       break
-  return min(found, key=lambda search: search.best_key).best
+  return min(searches, key=lambda search: search.best_key).best
 
 
-def _relieving(problem: placer_lib.Problem, start: np.ndarray,
-               rng: np.random.Generator, moves: moves_lib.Moves, most: int,
-               refined: bool, deadline: deadlines.Deadline) -> Annealing:
-  """A search that has priced so many placements, or found one that fits."""
+def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
+                rng: np.random.Generator, moves: moves_lib.Moves, most: int,
+                refined: bool, deadline: deadlines.Deadline) -> Annealing:
+  """A search that has ended: it priced `most` placements, or one fits."""
   search = Annealing(problem, start[None], rng, moves=moves)
   batch = search_config.DEFAULT.annealing.batch
   while search.can_move and search.evaluations < most:
@@ -291,12 +299,15 @@ def _relieving(problem: placer_lib.Problem, start: np.ndarray,
 
 def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
                 search: Annealing) -> Annealing:
-  """A search, from packed memories as well if nothing that it knows fits.
+  """Restarts a search with packed memories, too, if no start fits.
 
   Args:
     problem: G groups.
-    starts: int [S, G], where it began.
-    search: Of that problem.
+    starts: int [S, G], the starts of the search.
+    search: A search of that problem.
+
+  Returns:
+    The same search. Its `ranking` is that of `starts`.
   """
   if not search.fits and search.can_move:
     ranking = search.ranking
@@ -306,5 +317,5 @@ def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
 
 
 def _between(first: float, last: float, progress: float) -> float:
-  """From the first to the last, every factor alike."""
+  """Falls or rises geometrically from `first` to `last` with the progress."""
   return first * (last / first)**progress

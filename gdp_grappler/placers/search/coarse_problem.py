@@ -1,4 +1,10 @@
-"""A large problem made smaller by the coordinates of what repeats itself."""
+"""A smaller problem made of a large one by the coordinates of its layers.
+
+A graph that repeats itself has coordinates (`graph.structure.coordinates`): the
+layer and the time step of an op. The ops with equal coordinates form a cell.
+Each cell becomes one group of the small problem, of one node or a few
+(`graph.contraction`).
+"""
 
 from __future__ import annotations
 
@@ -17,27 +23,30 @@ from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 
-# What tells cells apart: the first that make enough nodes.
+# Coordinates that tell cells apart. The first tuple that makes enough nodes is
+# used.
 _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
-# What tells layers apart, and what parts of them.
-_LAYER, _PART = 'layer', 'strand'
-# The share of its work by which a cell is judged.
-_MOST = .5
-# Of an op beside its kernel, in seconds, so that ops without one count where
-# there is nothing else.
-_LEAST_WORK = 1e-15
+# Coordinate that tells layers apart.
+_LAYER = 'layer'
+# Coordinate that tells the parts of a recurrent layer apart: the ops that a
+# chain of time steps waits for, and the ops that feed the chain.
+_PART = 'strand'
+# Seconds of work added to each op, so that ops without a kernel count in cells
+# that have no kernels.
+_LEAST_S = 1e-15
 
 
 class CoarseProblem:
-  """A problem whose groups are cells of another one's.
+  """A problem whose groups are the cells of a large problem.
 
-  A price in it takes a tenth of the other one's, and is within a few percent of
-  it where all groups of a cell may be, and are, on its device.
+  A price in the small problem is close to the price in the large one if the
+  device of each cell may have all groups of that cell.
 
   Attributes:
-    problem: C groups; priced without luck.
-    cells: int64 [G], the cell of each group of the other problem.
-    config: The numbers of a search of it.
+    problem: The small problem, of C groups. Its prices are simulated steps,
+      without the robust evaluator's random variations.
+    cells: int64 [G], the cell of each group of the large problem.
+    config: The numbers of a search of the small problem.
   """
 
   def __init__(self, fine: placer_lib.Problem,
@@ -52,20 +61,20 @@ class CoarseProblem:
         coordinates=coordinates), fine.cluster
     contracted = dataclasses.replace(contracted, graph=graph)
     self._simulator, self._contracted = simulator, contracted
-    prices = _Simulator(cluster, _costs(fine, simulator, contracted),
-                        simulator.threads,
-                        _orderable(fine, simulator, contracted))
+    prices = _Simulator(
+        cluster, _costs(fine, simulator, contracted), simulator.threads,
+        _orderable(fine, simulator, contracted, config.coarse.majority))
     self._work = _work(fine)
     self.problem = placer_lib.Problem(
         graph, cluster, prices, fine.seed, time_budget_s=fine.time_budget_s,
         simulator=prices, clock=fine.clock, repeatable=fine.repeatable,
-        given_allowed=_allowed(fine, cells, self._work))
+        given_allowed=_allowed(fine, cells, self._work, config.coarse.majority))
 
   def wholes(self) -> CoarseProblem:
-    """The same nodes, so the same prices, in fewer groups.
+    """The small problem with whole layers, or parts of layers, as groups.
 
-    Those are layers, or their parts, without the cells that do much by
-    themselves, and these.
+    A cell with much work is a group of its own. The nodes are the same as in
+    the small problem, and so are the prices.
     """
     graph, fine = self.problem.graph, self._fine
     known = coordinates_lib.of(graph)
@@ -86,21 +95,32 @@ class CoarseProblem:
         names, values, self.config)
 
   def parted(self) -> CoarseProblem | None:
-    """Cells in two: what a chain of time steps waits for, and what feeds it.
+    """A small problem whose cells are split into parts of recurrent layers.
 
-    None if nothing tells them apart, or it is not smaller than the graph.
+    The ops that a chain of time steps waits for are in one cell, and the ops
+    that feed the chain are in another cell.
+
+    Returns:
+      None if the graph has no such parts, or if the problem would not be much
+      smaller than the graph.
     """
     known = coordinates_lib.of(self._fine.graph)
     if _PART not in known.readable:
       return None
-    found = _coarse(self._fine, known, (*self._names, _PART), self.config)
-    if found is None or (found.wholes().problem.graph.num_groups
-                         == self.wholes().problem.graph.num_groups):
+    parted = _coarse(self._fine, known, (*self._names, _PART), self.config)
+    if parted is None or (parted.wholes().problem.graph.num_groups
+                          == self.wholes().problem.graph.num_groups):
       return None
-    return found
+    return parted
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
-    """int32 [K, C], where most of each cell's work is, of int [K, G]."""
+    """int32 [K, C], devices of cells of placements int [K, G].
+
+    A cell gets the device that has most of the cell's work.
+
+    Args:
+      devices: int [K, G], placements of the large problem.
+    """
     count = self.problem.cluster.num_devices
     rows = np.arange(len(devices))[:, None] * self.problem.graph.num_groups
     where = (rows + self.cells) * count + devices
@@ -111,32 +131,44 @@ class CoarseProblem:
     return work.argmax(axis=2).astype(np.int32)
 
   def spread(self, devices: np.ndarray) -> np.ndarray:
-    """int32 [K, G], groups where their cells int [K, C] are, or the host."""
+    """int32 [K, G], devices of groups of placements int [K, C] of cells.
+
+    A group gets the device of its cell, or the host if the group may not be on
+    that device.
+
+    Args:
+      devices: int [K, C], placements of the small problem.
+    """
     return constraints.made_legal(devices[:, self.cells], self._fine.allowed,
                                   self._fine.cluster.host)
 
 
 class _Simulator(simulator_lib.Simulator):
-  """Of one graph, whose types do not say what edges may join."""
+  """A simulator of the small graph.
+
+  The op types of nodes do not tell which nodes control edges may join, so the
+  simulator is given these nodes.
+  """
 
   def __init__(self, cluster: cluster_lib.Cluster,
                cost_model: fixed_costs.FixedCostModel, threads: int,
-               may: np.ndarray) -> None:
+               orderable: np.ndarray) -> None:
     super().__init__(cluster, cost_model, threads)
-    self._may = may
+    self._orderable_nodes = orderable
 
   def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """bool [M], as of `Simulator`."""
+    """bool [M], nodes that control edges may join; see `Simulator`."""
     del graph
-    return self._may
+    return self._orderable_nodes
 
 
 def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
            contracted: contraction.Contraction) -> fixed_costs.FixedCostModel:
-  """What nodes take: as much of the host and of a GPU as their ops.
+  """Costs of nodes: each takes as much of the host and of a GPU as its ops.
 
-  A node runs once. So the gaps between its ops' kernels count as seconds, and
-  what the host does for all ops but one as work for the node.
+  The simulator runs a node once, as one op. So the gaps between the kernels of
+  its ops are added to the seconds of the node. The host's work for all ops but
+  one is added to the host's work for the node.
   """
   graph, cluster = problem.graph, problem.cluster
   seconds = contracted.summed(problem.op_seconds)
@@ -170,34 +202,44 @@ def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
 def _card_shares(problem: placer_lib.Problem,
                  simulator: simulator_lib.Simulator,
                  contracted: contraction.Contraction) -> np.ndarray | None:
-  """float64 [C, D], of a node over its seconds; None where no card is cut."""
+  """float64 [C, D], share of the card that a node uses while it runs.
+
+  None if no card is cut into several devices.
+  """
   if (problem.cluster.cut_cards < 0).all():
     return None
-  seconds = problem.op_seconds + _LEAST_WORK
+  seconds = problem.op_seconds + _LEAST_S
   shares = simulator.cost_model.card_shares(problem.graph, problem.cluster,
                                             problem.op_seconds)
-  # Rounding may not take it above all of a card.
+  # Rounding errors must not lead to more than a whole card.
   return np.minimum(
       contracted.summed(seconds * shares) / contracted.summed(seconds), 1)
 
 
 def _work(problem: placer_lib.Problem) -> np.ndarray:
-  """float64 [G], seconds of each group where it may be and is quickest."""
-  seconds = problem.graph.group_sums(problem.op_seconds + _LEAST_WORK)
+  """float64 [G], seconds of each group on its fastest allowed device."""
+  seconds = problem.graph.group_sums(problem.op_seconds + _LEAST_S)
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 
-def _allowed(problem: placer_lib.Problem, cells: np.ndarray,
-             work: np.ndarray) -> np.ndarray:
-  """bool [C, D], where most of a cell's work may be; else its heaviest group.
+def _allowed(problem: placer_lib.Problem, cells: np.ndarray, work: np.ndarray,
+             majority: float) -> np.ndarray:
+  """bool [C, D], devices that may have most of a cell's work.
 
-  Of what does no work groups count.
+  If there is no such device, the devices that may have the group with the most
+  work. Groups without work count equally.
+
+  Args:
+    problem: G groups.
+    cells: int [G], the cell of each group.
+    work: float64 [G], seconds.
+    majority: Share of the work that counts as most of it.
   """
-  weights = work + _LEAST_WORK
+  weights = work + _LEAST_S
   may = np.stack(
       [np.bincount(cells, weights * column) for column in problem.allowed.T],
       axis=1)
-  result = may >= _MOST * np.bincount(cells, weights)[:, None]
+  result = may >= majority * np.bincount(cells, weights)[:, None]
   by_work = np.lexsort((work, cells))
   heaviest = by_work[np.flatnonzero(np.diff(cells[by_work], append=-1))]
   nowhere = ~result.any(axis=1)
@@ -206,24 +248,35 @@ def _allowed(problem: placer_lib.Problem, cells: np.ndarray,
 
 
 def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
-               contracted: contraction.Contraction) -> np.ndarray:
-  """bool [M], nodes most of whose work edges may join."""
+               contracted: contraction.Contraction,
+               majority: float) -> np.ndarray:
+  """bool [M], nodes with most of their work in ops that edges may join.
+
+  Args:
+    problem: The large problem.
+    simulator: Tells which ops control edges may join.
+    contracted: M nodes.
+    majority: Share of the work that counts as most of it.
+  """
   may = simulator.orderable(problem.graph)
-  seconds = (problem.op_seconds[:, problem.cluster.accelerators[0]]
-             + _LEAST_WORK)
+  seconds = problem.op_seconds[:, problem.cluster.accelerators[0]] + _LEAST_S
   own = np.bincount(contracted.nodes, seconds * may, contracted.graph.num_ops)
-  return own >= _MOST * np.bincount(contracted.nodes, seconds,
-                                    contracted.graph.num_ops)
+  return own >= majority * np.bincount(contracted.nodes, seconds,
+                                       contracted.graph.num_ops)
 
 
 def of(
     problem: placer_lib.Problem,
     config: search_config.SearchConfig | None = None) -> CoarseProblem | None:
-  """A smaller problem; None if nothing repeats itself or it is not smaller.
+  """The smaller problem of a problem.
 
   Args:
-    problem: One with a simulator.
-    config: Of a search; `search_config.DEFAULT` if None.
+    problem: A problem with a simulator.
+    config: Numbers of a search; by default `search_config.DEFAULT`.
+
+  Returns:
+    None if the graph has no layers and time steps, or if the problem would not
+    be much smaller than the graph.
   """
   config = config or search_config.DEFAULT
   assert problem.simulator is not None
@@ -231,18 +284,18 @@ def of(
   if not {'layer', 'segment'} <= {*known.readable}:
     return None
   for names in _COORDINATES:
-    found = _coarse(problem, known, names, config)
-    if found is None:
+    coarse = _coarse(problem, known, names, config)
+    if coarse is None:
       break
-    if found.problem.graph.num_ops >= config.coarse.fewest_nodes:
-      return found
+    if coarse.problem.graph.num_ops >= config.coarse.fewest_nodes:
+      return coarse
   return None
 
 
 def _coarse(problem: placer_lib.Problem, known: coordinates_lib.Coordinates,
             names: tuple[str, ...],
             config: search_config.SearchConfig) -> CoarseProblem | None:
-  """Cells by some coordinates; None if these are too many."""
+  """The problem of the cells of some coordinates; None if too many nodes."""
   assert problem.simulator is not None
   cells = unique_rows.distinct([known[name] for name in names])[1]
   contracted = contraction.contract(problem.graph, cells)

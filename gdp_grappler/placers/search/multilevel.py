@@ -1,13 +1,25 @@
-"""Searches a smaller problem first, for where a search in order may begin.
+"""A multilevel search: a smaller problem first, then the graph itself.
 
-As partitioners coarsen a graph and refine what they find in the small one
-(Hendrickson and Leland, "A multilevel algorithm for partitioning graphs",
-Supercomputing 1995). First whole layers move, of which there are so few that
-where they are best is found in about a second, then their parts, such as the
-products with the input of a recurrent layer, which feed those with its state
-from any device, then time steps of these. Ten times as many placements are
-priced as in the graph itself, and as a search ends in part by luck, there are
-several, one after the other.
+The search is the coarse level of a multilevel method. Partitioners do the same:
+a partitioner coarsens a graph, cuts the small graph and refines the cut in the
+large one (Hendrickson and Leland, "A multilevel algorithm for partitioning
+graphs", Supercomputing 1995). The placements that the coarse level finds are
+starts of the search of the graph itself, which prices ops in the order of
+priorities.
+
+A node of the small graph is a cell: the ops of one layer in one time step. The
+coarse level has three stages (`stages.COARSE`):
+
+1. Whole layers move. There are few layers, so an annealing converges fast.
+2. Parts of recurrent layers move. The products of a recurrent layer with its
+   input form one part. The products with its state form another part, which
+   the first part feeds from any device.
+3. Single cells move.
+
+A price in the small problem takes a fraction of a price in the graph, so the
+coarse level prices many more placements in the same time. The result of one
+annealing depends on its random numbers. So each stage runs several annealings,
+one after the other, and keeps all results.
 """
 
 from __future__ import annotations
@@ -33,23 +45,25 @@ from gdp_grappler.placers.search import stages
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# Moves of whole layers and of parts. A network that chooses moves takes longer
-# than to price them, and there are few.
+# Kinds of moves of whole layers and of parts of layers. No network chooses
+# among these moves: there are few of them, and the network would take longer
+# than their prices.
 _WHOLES = 'group', 'slab_whole', 'slab_trade'
 
-# What a placement ranks by, and its devices, int32 [G].
-_Told = tuple[evaluator_lib.Key, np.ndarray]
+# The key that ranks a placement, and the devices of its groups, int32 [G].
+_Ranked = tuple[evaluator_lib.Key, np.ndarray]
 
+# Makes a model that chooses the moves of one problem.
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ahead:
-  """What a search of a smaller problem says of a larger one.
+  """Placements of a large problem that the search of the small one found.
 
   Attributes:
-    rows: int32 [K, G], placements, the best first, none twice; at least one.
-    progress: What it took of its time, from 0 to 1.
+    rows: int32 [K, G], different placements, the best first; at least one.
+    progress: Share of its budget that the search has spent, from 0 to 1.
   """
 
   rows: np.ndarray
@@ -58,7 +72,7 @@ class Ahead:
 
 def is_worth(seconds: float,
              config: search_config.SearchConfig | None = None) -> bool:
-  """Whether a search of so many seconds would pay."""
+  """Whether a search of the small problem pays if it may take `seconds`."""
   return seconds >= (config or search_config.DEFAULT).coarse.least_s
 
 
@@ -66,12 +80,12 @@ def coarsened(
     problem: placer_lib.Problem, seconds: float = math.inf,
     config: search_config.SearchConfig | None = None
 ) -> coarse_problem.CoarseProblem | None:
-  """The smaller problem; None if there is none or a search of it would not pay.
+  """The smaller problem; None if there is none, or if its search does not pay.
 
   Args:
     problem: G groups.
-    seconds: That the search would have.
-    config: Of the search; by default `search_config.DEFAULT`.
+    seconds: Time of the search of the smaller problem.
+    config: Numbers of the search; by default `search_config.DEFAULT`.
   """
   config = config or search_config.DEFAULT
   if (not is_worth(seconds, config) or
@@ -84,26 +98,26 @@ def coarsened(
 def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, budget: search_budget.SearchBudget,
              models: Models) -> Ahead:
-  """Placements that are likely fast in order.
+  """Placements that are likely to be fast once control edges order the ops.
 
-  All are worth a price in the graph itself: those that take as long in the
-  small problem, to a percent, may differ by ten percent there.
+  The caller should price every placement in the graph itself: placements that
+  are equally fast in the small problem may differ there.
 
   Args:
-    coarse: Of G groups.
-    starts: int [S, G], where to begin.
-    rng: Of the searches.
-    budget: Of all of them.
-    models: Choose the moves of time steps, in a problem.
+    coarse: The smaller problem of a problem with G groups.
+    starts: int [S, G], placements with which the annealings begin.
+    rng: Random numbers of all annealings.
+    budget: Budget of all annealings together.
+    models: Makes the model that chooses the moves of cells.
   """
   search = _CoarseSearch(coarse, starts, rng, budget, models)
   for stage in stages.COARSE:
     search.run(stage)
-  return search.ahead()
+  return search.result()
 
 
 class _CoarseSearch:
-  """A search by levels: what it knows, and how far it has come."""
+  """The stages of the coarse level, and the placements found so far."""
 
   def __init__(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
@@ -112,24 +126,24 @@ class _CoarseSearch:
     self._budget, self._models = budget, models
     self._config = coarse.config.coarse
     layers = self._annealings(coarse.wholes(), _WHOLES)
-    self._last = layers
+    self._last = layers  # The annealings of the latest stage.
     cells = self._annealings(coarse, moves_lib.Moves.kinds)
-    self._start_key = cells.first_key
-    self._moves_wholes = not _is_behind(layers.first_key, self._start_key,
+    self._start_key = cells.start_key
+    self._moves_wholes = not _is_slower(layers.start_key, self._start_key,
                                         self._config.torn)
-    self._told: list[_Told] = []
+    self._ranked: list[_Ranked] = []  # The best first.
     self._parted: coarse_problem.CoarseProblem | None = None
 
   def run(self, stage: stages.Level) -> None:
-    """Goes on until the stage ends, if there is anything to move in it."""
+    """Runs a stage to its end; a stage with nothing to move does nothing."""
     if stage is stages.Level.CELLS:
       self._run_cells()
     elif self._moves_wholes:
       self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
 
-  def ahead(self) -> Ahead:
-    """What all stages found."""
-    return Ahead(_worth_telling(self._told, self._config),
+  def result(self) -> Ahead:
+    """The best placements of all stages."""
+    return Ahead(_select_starts(self._ranked, self._config),
                  min(self._last.progress, 1.))
 
   def _run_layers(self) -> None:
@@ -137,7 +151,7 @@ class _CoarseSearch:
     self._moves_wholes = parted is not None
     until = (self._config.alone_until
              if parted is None else self._config.layers_until)
-    self._told = self._of_wholes(until)
+    self._ranked = self._repeat_annealing(until)
     self._parted = parted
 
   def _run_parts(self) -> None:
@@ -145,24 +159,25 @@ class _CoarseSearch:
       return
     assert self._parted is not None
     self._coarse = self._parted
-    self._last = self._annealings(self._coarse.wholes(), _WHOLES, self._told)
-    found = self._of_wholes(self._config.parts_until)
-    self._told = sorted(found + self._told, key=operator.itemgetter(0))
+    self._last = self._annealings(self._coarse.wholes(), _WHOLES, self._ranked)
+    ranked = self._repeat_annealing(self._config.parts_until)
+    self._ranked = sorted(ranked + self._ranked, key=operator.itemgetter(0))
 
   def _run_cells(self) -> None:
-    """Time steps move, for all the time that is left or for a brief one."""
-    told = self._told
-    if told and self._last.progress >= 1:
+    """Moves cells, for the time that is left or for a brief share of it."""
+    ranked = self._ranked
+    if ranked and self._last.progress >= 1:
       return
-    # Layers may be ahead by overflowing less: then cells have to make it fit.
-    fits = bool(told) and not any(told[0][0][:-1])
-    brief = fits and _is_behind(self._start_key, told[0][0],
+    # The best placement of layers may overflow a memory. Then cells need all of
+    # the time, to make a placement fit.
+    fits = bool(ranked) and not any(ranked[0][0][:-1])
+    brief = fits and _is_slower(self._start_key, ranked[0][0],
                                 self._config.faster)
-    cells = self._annealings(self._coarse, moves_lib.Moves.kinds, told)
+    cells = self._annealings(self._coarse, moves_lib.Moves.kinds, ranked)
     share = self._config.brief if brief else self._config.round
-    while not cells.found or not brief and cells.goes_on:
-      cells.search(max(min(share, 1 - cells.progress), 0.), models=self._models)
-    self._told, self._last = cells.told() + told, cells
+    while not cells.annealings or not brief and cells.can_continue:
+      cells.run(max(min(share, 1 - cells.progress), 0.), models=self._models)
+    self._ranked, self._last = cells.ranked() + ranked, cells
 
   @property
   def _has_time_for_parts(self) -> bool:
@@ -171,56 +186,66 @@ class _CoarseSearch:
 
   def _annealings(
       self, coarse: coarse_problem.CoarseProblem, kinds: Sequence[str],
-      told: Sequence[_Told] = ()) -> _Searches:
-    """Annealings that begin with the starts and with the best that is told."""
-    evaluations = self._last.evaluations if told else 0
-    further = [row for _, row in told[:self._config.further]]
-    return _Searches(coarse, self._starts, self._rng, self._budget, kinds,
-                     evaluations, further)
+      ranked: Sequence[_Ranked] = ()) -> _RepeatedAnnealing:
+    """Annealings that begin with the starts and with the best of `ranked`."""
+    evaluations = self._last.evaluations if ranked else 0
+    further = [row for _, row in ranked[:self._config.further]]
+    return _RepeatedAnnealing(coarse, self._starts, self._rng, self._budget,
+                              kinds, evaluations, further)
 
-  def _of_wholes(self, until: float) -> list[_Told]:
-    """What annealings find, the best first, as long as they beat the start.
+  def _repeat_annealing(self, until: float) -> list[_Ranked]:
+    """Anneals layers or parts again and again; the best placement first.
 
-    They end at some progress if one has priced all that it wanted; else they go
-    on until layers alone would end, at least.
+    The stage ends at progress `until` if one annealing has priced as many
+    placements as it should. Else the stage goes on, at least until a graph
+    whose layers have no parts would end it. The stage ends at once where two
+    annealings agree, and where the best start is faster than what they found.
     """
-    config, whole = self._config, self._last
-    last = max(until, config.alone_until)
+    config, last = self._config, self._last
+    latest = max(until, config.alone_until)
     while True:
-      whole.search(max(min(config.round, last - whole.progress), 0.),
-                   config.priced)
-      told = whole.told()
-      most = max(search.evaluations for search in whole.found)
-      ends = until if most >= config.priced else last
-      if (whole.progress >= ends or whole.settled or
-          _is_behind(told[0][0], self._start_key)):
-        return told
+      last.run(max(min(config.round, latest - last.progress), 0.),
+               config.priced)
+      ranked = last.ranked()
+      most = max(annealing.evaluations for annealing in last.annealings)
+      end = until if most >= config.priced else latest
+      if (last.progress >= end or last.has_converged or
+          _is_slower(ranked[0][0], self._start_key)):
+        return ranked
 
 
-def _is_behind(key: evaluator_lib.Key, other: evaluator_lib.Key,
-               times: float = 1.) -> bool:
-  """Whether it takes so many times as long, at least, and is no better else."""
-  return key[:-1] >= other[:-1] and key[-1] >= times * other[-1]
+def _is_slower(key: evaluator_lib.Key, other: evaluator_lib.Key,
+               factor: float = 1.) -> bool:
+  """Whether the step is `factor` times as long or longer, and fits no better.
+
+  Args:
+    key: Key of a placement.
+    other: Key of the placement to compare with.
+    factor: Ratio of the two step times.
+  """
+  return key[:-1] >= other[:-1] and key[-1] >= factor * other[-1]
 
 
-def _worth_telling(told: Sequence[_Told],
+def _select_starts(ranked: Sequence[_Ranked],
                    config: search_config.CoarseConfig) -> np.ndarray:
-  """int32 [K, G], the best first."""
-  ranked = sorted(told, key=operator.itemgetter(0))
+  """int32 [K, G], the placements to price in the graph, the best first."""
+  ranked = sorted(ranked, key=operator.itemgetter(0))
   best = ranked[0][0]
   rows = {
       row.tobytes(): row for key, row in ranked
-      if key[:-1] == best[:-1] and key[-1] <= config.far * best[-1]
+      if key[:-1] == best[:-1] and key[-1] <= config.slowest * best[-1]
   }
-  return np.stack(list(rows.values())[:config.told])
+  return np.stack(list(rows.values())[:config.passed_on])
 
 
-class _Searches:
-  """Searches in order from the same starts, one after the other.
+class _RepeatedAnnealing:
+  """Annealings of one problem from the same starts, one after the other.
+
+  All run ops in the order of priorities.
 
   Attributes:
-    found: What they were, in turn.
-    evaluations: Placements priced so far, by others before them, too.
+    annealings: The annealings that have ended, the earliest first.
+    evaluations: Placements priced so far, by the stages before as well.
   """
 
   def __init__(
@@ -228,20 +253,20 @@ class _Searches:
       rng: np.random.Generator, budget: search_budget.SearchBudget,
       kinds: Sequence[str], evaluations: int = 0,
       further: Sequence[np.ndarray] = ()) -> None:
-    """Prices the starts, int [S, G], first in, first out.
+    """Ranks the starts by their prices, first in, first out.
 
     Args:
-      coarse: Of G groups.
-      starts: int [S, G], of which the best few are looked at in order.
-      rng: Of the searches.
-      budget: Of all of them.
-      kinds: Of moves.
-      evaluations: Placements that others have priced before.
-      further: K of int [G], all of which are looked at in order, too.
+      coarse: The smaller problem of a problem with G groups.
+      starts: int [S, G]; each annealing begins with the best few of them.
+      rng: Random numbers of the annealings.
+      budget: Budget of all stages together.
+      kinds: Kinds of moves.
+      evaluations: Placements that the stages before have priced.
+      further: K of int [G]; each annealing begins with all of them, too.
     """
     self._coarse, self._rng, self._budget = coarse, rng, budget
     self.evaluations = evaluations
-    self.found: list[priority_annealing.PriorityAnnealing] = []
+    self.annealings: list[priority_annealing.PriorityAnnealing] = []
     problem = coarse.problem
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
@@ -254,59 +279,69 @@ class _Searches:
 
   @property
   def progress(self) -> float:
-    """Of all that there is time for, from 0 to 1, or more."""
+    """Share of the budget of all stages that is spent; 1 or more at the end."""
     return self._budget.progress(self.evaluations)
 
   @property
-  def first_key(self) -> evaluator_lib.Key:
-    """What the best start ranks by, in order."""
+  def start_key(self) -> evaluator_lib.Key:
+    """Key of the best start, in the order of priorities."""
     return self._first.best_key
 
   @property
-  def goes_on(self) -> bool:
-    """Whether there is time for another, which would find something else."""
-    return self.progress < 1 and self.found[-1].can_move
+  def can_continue(self) -> bool:
+    """Whether there is time for another annealing and a group that can move."""
+    return self.progress < 1 and self.annealings[-1].can_move
 
   @property
-  def settled(self) -> bool:
-    """Whether the last one found nothing but what was known, or could not."""
-    if not self.found[-1].can_move:
+  def has_converged(self) -> bool:
+    """Whether the last annealing found no better placement than those before.
+
+    Also where no group can move.
+    """
+    if not self.annealings[-1].can_move:
       return True
     config = self._coarse.config.coarse
-    *before, last = [search.best_key for search in self.found]
-    if not before or self.found[-1].evaluations < config.alike_after:
+    *before, last = [annealing.best_key for annealing in self.annealings]
+    if not before or self.annealings[-1].evaluations < config.alike_after:
       return False
     best = min(before)
     return (last[:-1] == best[:-1] and
             abs(last[-1] - best[-1]) <= config.alike * last[-1])
 
-  def search(self, share: float, most: int = sys.maxsize,
-             models: Models = lambda problem: None) -> None:
-    """Ends after such a share of the time, or so many placements."""
+  def run(self, share: float, most: int = sys.maxsize,
+          models: Models = lambda problem: None) -> None:
+    """Runs one more annealing.
+
+    Args:
+      share: Share of the budget of all stages that the annealing may spend.
+      most: Placements that the annealing may price.
+      models: Makes the model that chooses the moves.
+    """
     model = models(self._coarse.problem)
-    begun = not self.found and model is None
-    search = self._first if begun else self._begun(model)
+    is_first = not self.annealings and model is None
+    annealing = self._first if is_first else self._make_annealing(model)
     budget = self._budget.part(share, most)
-    staged_search.anneal([search], budget, reports=False)
-    self.found.append(search)
-    self.evaluations += search.evaluations
+    staged_search.anneal([annealing], budget, reports=False)
+    self.annealings.append(annealing)
+    self.evaluations += annealing.evaluations
     progress_lib.reached(min(self.progress, 1.))
 
   @functools.cached_property
   def _first(self) -> priority_annealing.PriorityAnnealing:
-    return self._begun()
+    """The first annealing; `start_key` needs it before it runs."""
+    return self._make_annealing()
 
-  def _begun(
+  def _make_annealing(
       self, model: move_model.MoveModel | None = None
   ) -> priority_annealing.PriorityAnnealing:
     return priority_annealing.PriorityAnnealing(self._coarse.problem,
                                                 self._rows, self._rng, model,
                                                 self._moves)
 
-  def told(self) -> list[_Told]:
-    """What each found, int32 [G], and what it ranks by; the best first."""
+  def ranked(self) -> list[_Ranked]:
+    """The best placement int32 [G] of each annealing, the fastest first."""
     first = self._coarse.problem.graph.first_ops
-    ranked = sorted(self.found, key=lambda search: search.best_key)
+    ranked = sorted(self.annealings, key=lambda annealing: annealing.best_key)
     rows = self._coarse.spread(
-        np.stack([search.best.devices[first] for search in ranked]))
-    return [(search.best_key, row) for search, row in zip(ranked, rows)]
+        np.stack([annealing.best.devices[first] for annealing in ranked]))
+    return [(annealing.best_key, row) for annealing, row in zip(ranked, rows)]

@@ -1,4 +1,4 @@
-"""Placements that were priced, and which of them lack memory only."""
+"""Placements with their prices, and the repair of those that overflow."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_repair
 from gdp_grappler.placers.simple import single_device
 
-# Proposals that are made to fit: the fastest, and those that exceed least.
-_MENDED = 3
-
 
 class PricedPlacements:
-  """Placements of the groups that were priced, each once."""
+  """Different placements of the groups of one problem, with their prices."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem, self._deadline = problem, problem.deadline()
@@ -28,28 +26,34 @@ class PricedPlacements:
 
   @property
   def prices(self) -> evaluator_lib.Prices:
-    """[K]; there has to be one."""
+    """[K], prices of all placements; there has to be one placement."""
     assert self._prices is not None
     return self._prices
 
   @property
   def best(self) -> np.ndarray:
-    """int32 [G]."""
+    """int32 [G], the best placement by price."""
     return self._devices[self.prices.best()]
 
   @property
   def fits(self) -> bool:
-    """Whether one of them runs."""
+    """Whether a placement fits into the memories and runs."""
     return bool(self.prices.valid.any())
 
   @property
   def enough(self) -> bool:
-    """Whether none would be faster than the best if there were more memory."""
+    """Whether one fits and none that overflows a memory is faster."""
     seconds, valid = self.prices.seconds, self.prices.valid_seconds.min()
     return self.fits and bool((seconds >= valid).all())
 
   def see(self, devices: Iterable[np.ndarray]) -> evaluator_lib.Prices:
-    """The prices [K] of placements, K times int [G]; those new are asked."""
+    """Adds placements, K times int [G], and returns their prices [K].
+
+    A placement that was added before is not priced again.
+
+    Args:
+      devices: K of int [G].
+    """
     rows = [np.asarray(row, np.int32) for row in devices]
     keys = [row.tobytes() for row in rows]
     fresh = {key: row for key, row in zip(keys, rows) if key not in self._rows}
@@ -64,9 +68,13 @@ class PricedPlacements:
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
   def overfull(self, most: int) -> np.ndarray:
-    """int32 [K, G], what does not fit but is faster than all that does.
+    """int32 [K, G], placements that overflow a memory but are faster.
 
-    Of that the fastest, and what exceeds memories least, at most so many each.
+    Faster means: than every placement that fits. The result has the fastest
+    ones and those with the least overflow.
+
+    Args:
+      most: Number of the fastest, and of those with the least overflow.
     """
     seconds, overflow = self.prices.seconds, self.prices.overflow_bytes
     faster = np.flatnonzero(seconds < self.prices.valid_seconds.min())
@@ -78,17 +86,17 @@ class PricedPlacements:
                     np.int32).reshape(-1, self._problem.graph.num_groups)
 
   def mend(self) -> None:
-    """Makes what would be faster with more memory fit (`memory_repair`)."""
+    """Repairs placements that overflow but are faster (`memory_repair`)."""
     self.see(
         memory_repair.MemoryRepair(self._problem).fitted(
-            self.overfull(_MENDED)))
+            self.overfull(search_config.DEFAULT.fit.repaired)))
 
   def settled(self) -> placement_lib.Placement:
-    """The best, which is no worse than one device and fits if that can be.
+    """The best placement, after three more sources of placements.
 
-    Each device alone is looked at; what would be faster if there were more
-    memory is made to fit; and if nothing fits even so, and prices cost little,
-    what a local search makes of the best is looked at.
+    The method prices all ops on one device, for each kind of device. It repairs
+    placements that overflow a memory but are faster. If no placement fits even
+    so, and if prices are simulated, a local search starts with the best one.
     """
     self.see(single_device.of_each_kind(self._problem))
     if not self.enough:

@@ -1,12 +1,16 @@
-"""Annealing of placements whose ops run in a good order.
+"""Annealing of placements whose ops run in the order of priorities.
 
-A placement that is fast in the order in which TensorFlow starts ops need not be
-the one that is fast when control edges let the critical path go first. So this
-search prices placements in the order of priorities, as edges can keep it
-(`evaluator.Evaluator.price_in_order`). They are those of one placement, in the
-best of some `orders`, and hold for all that come out of it, until they are made
-anew: an order of its own for each would cost more than its price. A placement
-and the priorities under which it was priced belong together.
+TensorFlow starts ready ops first in, first out. Control edges can enforce
+another order, such as the critical path first. The placement that is fastest
+first in, first out need not be the fastest in another order. So this search
+prices placements in the order of priorities
+(`evaluator.Evaluator.price_in_order`).
+
+To compute priorities takes longer than to price a placement. So the search
+computes the priorities of its best placement, in the best of several `orders`,
+and prices all further placements with these priorities. From time to time the
+search computes the priorities anew. A placement is kept together with the
+priorities with which it was priced.
 """
 
 from __future__ import annotations
@@ -32,9 +36,11 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 
 
 def pays(problem: placer_lib.Problem) -> bool:
-  """Whether to look for orders: they are wanted, and there are queues to order.
+  """Whether a search for orders pays.
 
-  Where ops of a device share its cores, as on CPUs, edges only cost.
+  An order pays where the problem allows control edges, prices are simulated and
+  two devices or more have a queue of ops. The ops of a CPU share its cores and
+  have no queue, so control edges there only cost time.
   """
   devices = problem.cluster.devices
   return (problem.may_add_edges and problem.evaluator.simulated and
@@ -43,12 +49,12 @@ def pays(problem: placer_lib.Problem) -> bool:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _InOrder:
-  """A placement, the priorities [N] that are the best for it, and a key.
+  """A placement, its best priorities of those that were tried, and its key.
 
   Attributes:
-    key: What the placement ranks by in this order.
-    row: int [G].
-    priorities: float64 [N].
+    key: Key of the placement in this order.
+    row: int [G], devices of groups.
+    priorities: float64 [N], priorities of ops.
   """
 
   key: evaluator_lib.Key
@@ -60,11 +66,11 @@ _key = operator.attrgetter('key')
 
 
 class PriorityAnnealing:
-  """A search under priorities.
+  """An annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    best: The best placement so far, with the priorities that go with it.
-    best_key: What it ranks by, if these are obeyed.
+    best: The best placement so far, with its priorities.
+    best_key: Key of that placement in the order of its priorities.
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -72,37 +78,34 @@ class PriorityAnnealing:
                model: move_model.MoveModel | None = None,
                moves: moves_lib.Moves | None = None,
                config: search_config.SearchConfig | None = None) -> None:
-    """Prices where the search may begin.
+    """Prices the starts and computes the priorities of each.
 
     Args:
-      problem: G groups; one whose orders pay.
-      starts: int [S, G], legal; at least one. Each gets priorities of its own.
-      rng: Of the steps.
-      model: Chooses the steps to price; None prices all that are drawn.
-      moves: As of `annealing.Annealing`.
+      problem: G groups, for which orders pay (`pays`).
+      starts: int [S, G], legal; at least one.
+      rng: Random numbers of the search.
+      model: Chooses the moves to price; None prices all moves that are drawn.
+      moves: See `annealing.Annealing`.
       config: The numbers of the search.
     """
     config = config or search_config.DEFAULT
     self._config = config.priorities
     self._problem, self._model = problem, model
     self._priced = 0
-    self._started = self._in_some_order(starts)
+    self._started = self._best_orders(starts)
     best = self._started[0]
     self._order = _Order(problem.evaluator, best.priorities)
     self._search = annealing.Annealing(problem.priced_by(self._order),
                                        best.row[None], rng, model, moves,
                                        config.annealing)
-    self._tell_order()
+    self._pass_priorities()
     self._refreshed, self._steps = 0., 0
     self._keep()
 
   @property
   def starts(
       self) -> tuple[tuple[evaluator_lib.Key, placement_lib.Placement], ...]:
-    """[S] where the search may have begun, the best first.
-
-    With priorities, each with what it ranks by.
-    """
+    """[S], keys of the starts and the starts with priorities; best first."""
     return tuple((start.key, self._placement(start.row, start.priorities))
                  for start in self._started)
 
@@ -113,11 +116,11 @@ class PriorityAnnealing:
 
   @property
   def can_move(self) -> bool:
-    """Whether any group has a choice."""
+    """Whether any group has more than one device to choose from."""
     return self._search.can_move
 
   def step(self, progress: float, count: int) -> None:
-    """Prices `count` placements at some progress from 0 to 1."""
+    """Prices `count` placements at a progress from 0 to 1."""
     config = self._config
     due = progress - self._refreshed >= 1 / config.refreshes
     if (due and self._steps >= config.fewest_batches and
@@ -131,18 +134,18 @@ class PriorityAnnealing:
       self._keep()
 
   def _refresh(self, progress: float) -> None:
-    """Makes priorities of the best placement, unless they are worse."""
+    """Computes priorities of the best placement; keeps the old if better."""
     self._refreshed, self._steps = progress, 0
     row = self._search.best
-    found = self._in_some_order(row[None])[0]
-    if found.key[-1] <= self._search.best_key[-1] * (1 + self._config.loss):
-      self._order.priorities = found.priorities
-      self._tell_order()
+    ordered = self._best_orders(row[None])[0]
+    if ordered.key[-1] <= self._search.best_key[-1] * (1 + self._config.loss):
+      self._order.priorities = ordered.priorities
+      self._pass_priorities()
       self._search.restart(row[None], progress)
 
-  def _tell_order(self) -> None:
+  def _pass_priorities(self) -> None:
     if self._model is not None:
-      self._model.ordered(self._order.priorities)
+      self._model.set_priorities(self._order.priorities)
 
   def _ranks(self, row: np.ndarray) -> np.ndarray:
     problem = self._problem
@@ -150,26 +153,27 @@ class PriorityAnnealing:
                                             row[problem.graph.groups],
                                             problem.cluster, problem.op_seconds)
 
-  def _in_some_order(self, rows: np.ndarray) -> list[_InOrder]:
-    """Placements int [S, G], each in the best order it was priced in.
+  def _best_orders(self, rows: np.ndarray) -> list[_InOrder]:
+    """Placements int [S, G], each in its best order; the fastest first.
 
-    The best first. The first few by ranks are priced in other orders as well.
+    Each is priced with the critical path first. The fastest of them are priced
+    in the other orders as well.
     """
     graph = self._problem.graph
-    found = self._priced_in([*rows], [self._ranks(row) for row in rows])
-    found.sort(key=_key)
-    more = [(index, order)
-            for index, ranked in enumerate(found[:self._config.several_orders])
+    ordered = self._price_in([*rows], [self._ranks(row) for row in rows])
+    ordered.sort(key=_key)
+    fastest = ordered[:self._config.several_orders]
+    more = [(index, order) for index, ranked in enumerate(fastest)
             for order in orders.others(graph, ranked.priorities)]
-    others = self._priced_in([found[index].row for index, _ in more],
-                             [order for _, order in more])
+    others = self._price_in([ordered[index].row for index, _ in more],
+                            [order for _, order in more])
     for (index, _), other in zip(more, others):
-      found[index] = min(found[index], other, key=_key)
-    return sorted(found, key=_key)
+      ordered[index] = min(ordered[index], other, key=_key)
+    return sorted(ordered, key=_key)
 
-  def _priced_in(self, rows: Sequence[np.ndarray],
-                 wanted: Sequence[np.ndarray]) -> list[_InOrder]:
-    """K placements int [G], each in an order float64 [N]."""
+  def _price_in(self, rows: Sequence[np.ndarray],
+                wanted: Sequence[np.ndarray]) -> list[_InOrder]:
+    """Prices K placements int [G], each with priorities float64 [N]."""
     if not rows:
       return []
     graph = self._problem.graph
@@ -194,12 +198,12 @@ class PriorityAnnealing:
 
 
 class _Order(evaluator_lib.Evaluator):
-  """Prices groups in the order of priorities.
+  """An evaluator that prices placements in the order of given priorities.
 
   Attributes:
-    cluster: What placements index.
-    simulated: Whether the other one computes its prices.
-    priorities: float64 [N], at present.
+    cluster: Devices that placements index.
+    simulated: Whether the wrapped evaluator computes its prices.
+    priorities: float64 [N], the present priorities of ops.
   """
 
   def __init__(self, evaluator: evaluator_lib.Evaluator,

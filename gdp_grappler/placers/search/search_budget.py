@@ -1,4 +1,4 @@
-"""How long a search may take, by what it prices and by the clock."""
+"""The budget of a search: a number of prices, and seconds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Callable
 
 
 class SearchBudget:
-  """How far a search has come, by what it prices and by the clock.
+  """The budget of a search, and the progress of the search through it.
 
   Attributes:
-    evaluations: Placements to price.
+    evaluations: Placements that the search may price.
   """
 
   def __init__(self, evaluations: int, seconds: float | None = None,
@@ -20,18 +20,23 @@ class SearchBudget:
     """Starts the clock.
 
     Args:
-      evaluations: Placements to price.
-      seconds: What that may take; None for any time. A search that the clock
-        hurries or stops depends on the speed of the machine.
-      grace: Share of the seconds in which the clock does not count yet.
-      clock: Seconds since any moment.
+      evaluations: Placements that the search may price.
+      seconds: Seconds that the search may take; None for no limit. The result
+        of a search that the clock ends depends on the speed of the machine.
+      grace: Share of the seconds, at the start, during which the clock does not
+        count.
+      clock: Returns seconds since a fixed moment.
     """
     self.evaluations, self._seconds = evaluations, seconds
     self._grace, self._clock, self._kept_s = grace, clock, 0.
     self._begin = clock()
 
   def progress(self, evaluations: int) -> float:
-    """From 0 to 1, when it is over, or more."""
+    """Progress of the search, from 0 to 1 or more at its end.
+
+    Args:
+      evaluations: Placements that the search has priced.
+    """
     if evaluations >= self.evaluations:
       return 1.
     progress = evaluations / self.evaluations
@@ -44,24 +49,24 @@ class SearchBudget:
 
   @property
   def passed(self) -> bool:
-    """Whether all its time is over, and what was kept of it, too."""
+    """Whether the seconds are over, those that `keep` reserved included."""
     return (self._seconds is not None and
             self.spent_s >= self._seconds + self._kept_s)
 
   @property
   def spent_s(self) -> float:
-    """Seconds since it began."""
+    """Seconds since the start."""
     return self._clock() - self._begin
 
   def affordable(self, each_s: float, most: int, share: float = 1.) -> int:
-    """How many there is time for of what takes so long each.
+    """Number of tasks of equal length that there is time for; at least one.
 
-    At least one, and as many as are wanted where the clock does not count.
+    While the clock does not count there is time for all.
 
     Args:
-      each_s: Seconds.
-      most: How many are wanted.
-      share: Of the time that is left, which they may take.
+      each_s: Seconds of a task.
+      most: Number of all tasks.
+      share: Share of the remaining time that the tasks may take.
     """
     if self._seconds is None or self.spent_s <= self._grace * self._seconds:
       return most
@@ -69,18 +74,18 @@ class SearchBudget:
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
 
   def part(self, share: float, most: int) -> SearchBudget:
-    """Begins now, its grace too, and ends sooner.
+    """A smaller budget, which starts now, its grace as well.
 
     Args:
-      share: Of all that may be priced, and of the time.
-      most: Placements to price.
+      share: Share of the placements and of the seconds.
+      most: Placements to price at the most.
     """
     seconds = None if self._seconds is None else share * self._seconds
     return SearchBudget(min(math.ceil(share * self.evaluations), most), seconds,
                         self._grace, self._clock)
 
   def keep(self, seconds: float) -> None:
-    """Ends so much sooner, for what is left to do afterwards."""
+    """Reserves seconds at the end, for work after the search."""
     if self._seconds is not None:
       self._kept_s += min(seconds, self._seconds)
       self._seconds = max(self._seconds - seconds, 0.)

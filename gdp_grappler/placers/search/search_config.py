@@ -9,26 +9,33 @@ import dataclasses
 class AnnealingConfig:
   """Simulated annealing of the devices of groups.
 
+  The fields that are shares of a step time refer to the step of the fastest
+  start.
+
   Attributes:
-    batch: Moves that are priced at a time. Divisible by the usual numbers of
-      cores; the same on all machines, so that results do not depend on them.
-    unions: Unions of gaining moves that are tried in the next batch; 0 for
-      none.
-    first_temperature: Temperature at the begin, as a share of the step time of
-      the best start.
-    last_temperature: Temperature at the end, as such a share.
-    patience: Share of the search without gain after which the search returns to
-      the best placement.
-    first_penalty: Cost of a memory that overflows by its own size, at the
-      begin, in step times of the best start.
-    last_penalty: The same cost at the end.
-    success_decay: Factor by which each batch forgets which kinds of moves
-      gained.
-    usual_share: Share of the moves whose kind does not depend on which kinds
-      gained.
-    compound: Probability that one more move is added to a move: some moves gain
+    batch: Moves that are priced together. A multiple of common numbers of
+      cores. The number is the same on all machines, so that results do not
+      depend on the machine.
+    unions: Unions of moves that gained which the next batch tries; 0 for none.
+    first_temperature: Temperature at the start of the search, as a share of the
+      step time.
+    last_temperature: Temperature at the end of the search, as a share of the
+      step time.
+    patience: Share of the search without a gain after which the search returns
+      to the best placement.
+    first_penalty: Cost of a memory that overflows by its own size, at the start
+      of the search, in step times.
+    last_penalty: The same cost at the end of the search.
+    success_decay: Factor by which each batch reduces the counts of tries and of
+      gains per kind of move.
+    usual_share: Share of the moves whose kind does not depend on these counts.
+    prior_gain: Gains that each kind of move is credited with before the first
+      move, in units of the temperature. Each kind is also credited with one
+      try.
+    compound: Probability that one more move is added to a move. Some moves gain
       only together.
-    least_gain: Gain that counts as one, as a share of the best start.
+    least_gain: Smallest difference that counts as a gain, as a share of the
+      step time.
     closely_from: Progress, from 0 to 1, from which a new best placement is
       priced closely (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, and the best of many placements is the one with the
@@ -46,6 +53,7 @@ class AnnealingConfig:
   last_penalty: float = 1000.
   success_decay: float = .99
   usual_share: float = .3
+  prior_gain: float = .05
   compound: float = .25
   least_gain: float = 1e-9
   closely_from: float = .5
@@ -53,15 +61,36 @@ class AnnealingConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class PriorityConfig:
-  """Annealing while ops run in the order of priorities.
+class FitConfig:
+  """The search for a placement that fits into the memories.
 
   Attributes:
-    refreshes: How often priorities are computed anew in a search.
-    fewest_batches: Batches between two such times, at the least.
-    loss: Loss of step time that new priorities may bring, as a share.
-    starts: Placements that get priorities of their own at the begin.
-    several_orders: Of these, the fastest that are priced in all known orders.
+    priced_ops: Ops that one search simulates, over all placements.
+    most: Placements that one search prices at the most.
+    starts: Packed placements from which the search starts again if no placement
+      fits.
+    repaired: Number of the fastest placements, and of those with the least
+      overflow, that are repaired.
+  """
+
+  priced_ops: int = 20_000_000
+  most: int = 4_000
+  starts: int = 4
+  repaired: int = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorityConfig:
+  """Annealing of placements whose ops run in the order of priorities.
+
+  Attributes:
+    refreshes: How often a search computes the priorities anew.
+    fewest_batches: Batches between two such computations, at the least.
+    loss: Loss of step time that new priorities may bring, as a share of the
+      step time.
+    starts: Placements that get priorities of their own at the start.
+    several_orders: Number of these, the fastest, that are priced in all known
+      orders.
   """
 
   refreshes: int = 12
@@ -75,32 +104,42 @@ class PriorityConfig:
 class CoarseConfig:
   """The search of a smaller problem, whose groups are cells of the large one.
 
+  A cell is the ops of one layer in one time step. Shares of time refer to the
+  time of this search, except `share`.
+
   Attributes:
-    share: Share of the time of the whole search.
-    least_s: Seconds below which there is no such search.
-    fewest_ops: Ops of a graph below which there is none: prices are quick.
-    fewest_nodes: Nodes of the small graph, at the least: fewer nodes do not
+    share: Time of this search, as a share of the whole search.
+    least_s: Seconds below which this search does not run.
+    fewest_ops: Ops of a graph below which this search does not run: prices of a
+      small graph take little time.
+    fewest_nodes: Nodes of the small graph, at the least. Fewer nodes do not
       have the order of the graph's ops.
-    most_nodes: Nodes of the small graph per op, at the most: with more, a price
-      costs little less.
-    own_work: Work of a cell that moves by itself and not with its layer, as a
-      share of an accelerator's even part, such as a piece of a large softmax.
-    priced: Placements of one annealing that moves layers or parts.
-    round: Share of the time of one annealing, where that is less.
-    layers_until: Progress until which layers move where layers have parts.
-    alone_until: Progress until which layers move where they have no parts.
+    most_nodes: Nodes of the small graph, at the most, as a share of the graph's
+      ops. With more nodes, a price takes almost as long as in the graph.
+    own_work: Work of a cell from which the cell moves alone and not with its
+      layer, as a share of the work per accelerator. An example is a piece of a
+      large softmax.
+    majority: Share of the work of a cell that decides about the cell: whether a
+      device may have the cell, and whether control edges may join it.
+    priced: Placements after which an annealing of layers or parts ends.
+    round: Share of the time after which such an annealing ends in any case.
+    layers_until: Progress until which layers move if layers have parts.
+    alone_until: Progress until which layers move if layers have no parts.
     parts_until: Progress until which parts of layers move.
-    parts_least: Share of the time that has to be left for parts.
-    alike: Difference of two step times that counts as none, as a share.
-    alike_after: Placements that an annealing has to price to find the same.
-    torn: Layers do not move where the best start takes so many times as long
-      with each layer on one device.
-    faster: Where layers find what is faster than the starts by this factor,
-      their time steps move for a brief time only.
-    brief: That time, as a share.
-    told: Placements that are passed on, at the most.
-    far: No placement is passed on that takes so many times as long as the best.
-    further: Placements of layers with which the next annealings begin.
+    parts_least: Share of the time that the stage of parts needs.
+    alike: Difference of two step times that counts as none, as a share of the
+      step time.
+    alike_after: Placements that an annealing has to price before its result
+      counts as equal to another result.
+    torn: Layers do not move if the best start takes at least `torn` times as
+      long once each layer is on one device.
+    faster: Cells move for a brief time only if the best placement of layers is
+      faster than the starts by this factor.
+    brief: That brief time, as a share of the time.
+    passed_on: Placements that the search of the graph gets, at the most.
+    slowest: Step time of a placement that the search of the graph gets, at the
+      most, in step times of the best placement.
+    further: Best placements of the stages before with which a stage begins.
   """
 
   share: float = .35
@@ -109,6 +148,7 @@ class CoarseConfig:
   fewest_nodes: int = 1500
   most_nodes: float = 1 / 3
   own_work: float = 1 / 32
+  majority: float = .5
   priced: int = 1500
   round: float = .35
   layers_until: float = .35
@@ -120,9 +160,24 @@ class CoarseConfig:
   torn: float = 1.5
   faster: float = 1.05
   brief: float = .1
-  told: int = 16
-  far: float = 1.1
+  passed_on: int = 16
+  slowest: float = 1.1
   further: int = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class EdgeConfig:
+  """The choice among placements by their control edges (`edge_selection`).
+
+  Attributes:
+    promised: Placements, the best first in, first out, whose gain from an order
+      is predicted.
+    ordered: Number of these, those with the largest gain, for which control
+      edges are computed.
+  """
+
+  promised: int = 4
+  ordered: int = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,20 +186,26 @@ class SearchConfig:
 
   Attributes:
     annealing: Every annealing of the search.
+    fit: The search for a placement that fits.
     priorities: Annealing under priorities.
     coarse: The search of a smaller problem before the large one.
-    start_prices: Prices that a start costs which is looked at in all orders.
+    edges: The choice among placements by their control edges.
+    start_prices: Cost of a start that is priced in all orders, in prices of one
+      placement.
     starting_share: Share of the time that is left which these starts may take.
-    edge_ops: Ops that a look for control edges may simulate.
-    priced_ops: Ops that a search without a time budget prices in all.
+    edge_ops: Ops that the computation of control edges may simulate.
+    priced_ops: Ops that a search without a time budget simulates, over all
+      placements.
     fewest: Placements that such a search prices at the least.
     most: Placements that such a search prices at the most.
-    measured: Placements that such a search prices where a step has to run.
+    measured: Placements that such a search prices if a price is a real step.
   """
 
   annealing: AnnealingConfig = AnnealingConfig()
+  fit: FitConfig = FitConfig()
   priorities: PriorityConfig = PriorityConfig()
   coarse: CoarseConfig = CoarseConfig()
+  edges: EdgeConfig = EdgeConfig()
   start_prices: int = 8
   starting_share: float = .25
   edge_ops: int = 1_000_000

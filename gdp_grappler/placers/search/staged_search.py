@@ -1,4 +1,4 @@
-"""Runs the stages of a search: one annealing per order, one budget for all."""
+"""Runs the stages of a search: one annealing per order, one common budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 
 
 def _no_model() -> None:
-  """Every move that is drawn is priced."""
+  """No model: the annealing prices every move that it draws."""
 
 
 def searched(
@@ -37,21 +37,23 @@ def searched(
     further: Sequence[np.ndarray] = (),
     config: search_config.SearchConfig = search_config.DEFAULT
 ) -> tuple[placement_lib.Placement, ...]:
-  """The best placement first in, first out; then the best under priorities.
-
-  There is a second one only where orders pay (`priority_annealing.pays`). Which
-  of the two is faster depends on the control edges that enforce the priorities
-  (`edge_selection`).
+  """Searches for the best placement of each order of ops.
 
   Args:
     problem: G groups.
-    starts: int [S, G], all of which are priced.
-    rng: Of the search.
-    budget: Of the search, the starts included.
+    starts: int [S, G]; the search prices all of them.
+    rng: Random numbers of the search.
+    budget: Budget of the search; the prices of the starts count.
     models: Makes a model for each annealing.
     kinds: Kinds of moves; at least one.
     further: int [K, G] each, more starts for the annealing under priorities.
     config: The numbers of the search.
+
+  Returns:
+    The best placement first in, first out. Where orders pay
+    (`priority_annealing.pays`), also the best placement with priorities. Which
+    of the two is faster depends on the control edges that enforce the
+    priorities (`edge_selection`).
   """
   orders = priority_annealing.pays(problem)
   progress_lib.doing('searching, and for an order' if orders else 'searching')
@@ -68,14 +70,16 @@ def fifo_annealing(
     moves: moves_lib.Moves | None = None,
     config: search_config.AnnealingConfig = search_config.DEFAULT.annealing
 ) -> annealing.Annealing:
-  """An annealing of some starts, packed memories among them where none fits.
+  """An annealing of placements whose ops run first in, first out.
+
+  If no start fits, the annealing starts with packed memories as well.
 
   Args:
     problem: G groups.
-    starts: int [S, G], all of which are priced.
-    rng: Of the annealing.
-    model: Chooses the moves that are priced; None prices all.
-    moves: Of the problem; by default of all kinds.
+    starts: int [S, G]; the annealing prices all of them.
+    rng: Random numbers of the annealing.
+    model: Chooses the moves to price; None prices all moves that are drawn.
+    moves: Draws moves of the problem; by default of all kinds.
     config: The numbers of the annealing.
   """
   return annealing.with_packed(
@@ -87,14 +91,14 @@ def anneal(annealings: Sequence[_AnyAnnealing],
            budget: search_budget.SearchBudget,
            stretch: stages.Stretch = stages.WHOLE, reports: bool = True,
            batch: int = search_config.DEFAULT.annealing.batch) -> None:
-  """The first of some annealings goes on for a stretch.
+  """Runs the first of some annealings through its part of a search.
 
   Args:
-    annealings: All whose placements count in the budget.
-    budget: Of all.
-    stretch: Of the first one.
-    reports: Whether to report the progress of all.
-    batch: Moves that are priced at a time.
+    annealings: All annealings that share the budget; the first one runs.
+    budget: Budget of all annealings together.
+    stretch: The part of the search in which the first annealing runs.
+    reports: Whether to report the progress of the whole search.
+    batch: Moves that are priced together.
   """
   first = annealings[0]
   while first.can_move:
@@ -109,7 +113,7 @@ def anneal(annealings: Sequence[_AnyAnnealing],
 
 
 class _StagedSearch:
-  """A search: its annealings, and how far it has come."""
+  """A search: its annealings and its progress."""
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
@@ -129,12 +133,13 @@ class _StagedSearch:
                     / self._plain.evaluations if orders else 0.)
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
-    # What was likely the fastest with edges halfway.
+    # The placement that was likely the fastest with control edges when the last
+    # stage began.
     self._halfway: placement_lib.Placement | None = None
     self._begin = self._cooled = 0.
 
   def run(self, stage: stages.Stage) -> None:
-    """Goes on until the stage ends."""
+    """Runs a stage to its end."""
     if stage.order is stages.Order.FIFO:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.Order.PRIORITIES:
@@ -147,18 +152,18 @@ class _StagedSearch:
     self._begin, self._cooled = stage.until, stage.cooled
 
   def placements(self) -> tuple[placement_lib.Placement, ...]:
-    """The best first in, first out; the best with its edges."""
+    """The best placement first in, first out; the best with control edges."""
     if self._ordered is None:
       return (placement_lib.from_groups(self._problem.graph, self._plain.best,
                                         self._problem.cluster),)
     ordered, halfway = self._ordered.best, self._halfway
-    asked = [ordered]
+    candidates = [ordered]
     if halfway is not None and self._edges.orders(halfway):
-      asked.insert(0, halfway)
-    plain = self._fastest_fifo(asked)
-    if halfway is not None and len(asked) == 1 and self._budget.passed:
-      return plain, ordered  # What is known is enough.
-    return plain, self._edges.best(asked, lambda: self._budget.passed)
+      candidates.insert(0, halfway)
+    plain = self._fastest_fifo(candidates)
+    if halfway is not None and len(candidates) == 1 and self._budget.passed:
+      return plain, ordered  # There is no time to compute its control edges.
+    return plain, self._edges.best(candidates, lambda: self._budget.passed)
 
   @property
   def _evaluations(self) -> int:
@@ -172,7 +177,10 @@ class _StagedSearch:
            batch=self._config.annealing.batch)
 
   def _ordered_starts(self) -> np.ndarray:
-    """int [K, G]; the best start is among them even if time is over."""
+    """int [K, G], starts of the annealing under priorities; at least one.
+
+    Each start costs several prices, so the time that is left limits them.
+    """
     config, plain = self._config, self._plain
     count = self._budget.affordable(config.start_prices * self._each_s,
                                     config.priorities.starts,
@@ -181,19 +189,23 @@ class _StagedSearch:
         [plain.best[None], *self._further, self._starts[plain.ranking[:count]]])
 
   def _faster_first(self) -> list[_AnyAnnealing]:
-    """Both annealings, the one whose best is faster with edges first."""
+    """Both annealings; first the one whose best placement is faster.
+
+    The placement with priorities is compared with its control edges.
+    """
     assert self._ordered is not None
     begin_s = self._budget.spent_s
-    self._halfway = self._likeliest()
+    self._halfway = self._most_promising()
     key = self._edges.key(self._halfway)
-    # The last look for edges takes as long, after the search.
+    # After the search, control edges are computed once more. That takes about
+    # as long as now.
     self._budget.keep(self._budget.spent_s - begin_s)
     if self._halfway.priorities is None or self._plain.best_key <= key:
       return [self._plain, self._ordered]
     return [self._ordered, self._plain]
 
-  def _likeliest(self) -> placement_lib.Placement:
-    """What is likely the fastest with edges."""
+  def _most_promising(self) -> placement_lib.Placement:
+    """The placement that is likely the fastest with control edges."""
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
     assert simulator is not None and self._ordered is not None  # Orders pay.
@@ -210,7 +222,7 @@ class _StagedSearch:
   def _fastest_fifo(
       self,
       others: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
-    """The best first in, first out, without priorities."""
+    """The best placement first in, first out, without priorities."""
     graph, cluster = self._problem.graph, self._problem.cluster
     devices = np.stack(
         [self._plain.best[graph.groups], *(other.devices for other in others)])

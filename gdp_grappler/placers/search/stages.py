@@ -16,13 +16,13 @@ class Order(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-  """A stretch of a search, in which one annealing goes on.
+  """A stage of a search, in which one annealing runs.
 
   Attributes:
-    order: Which annealing goes on.
+    order: Order of ops in that annealing.
     until: Progress of the whole search, from 0 to 1, at which the stage ends.
-    cooled: Progress of its annealing, from 0 to 1, that is reached then; it
-      sets the temperature.
+    cooled: Progress of that annealing, from 0 to 1, at which the stage ends.
+      The progress of an annealing determines its temperature.
   """
 
   order: Order
@@ -30,10 +30,10 @@ class Stage:
   cooled: float
 
 
-# Where control edges cannot help, one annealing takes all of the time.
+# Stages of a problem without control edges: one annealing has all of the time.
 FIFO_ONLY = (Stage(Order.FIFO, until=1., cooled=1.),)
-# Else both orders get the hot half of an annealing, and the faster one the cold
-# half.
+# Stages of a problem with control edges. Each order has the first, hot part of
+# an annealing. The order with the faster placement has the rest of the time.
 BOTH_ORDERS = (
     Stage(Order.FIFO, until=.25, cooled=.5),
     Stage(Order.PRIORITIES, until=.5, cooled=.5),
@@ -43,13 +43,13 @@ BOTH_ORDERS = (
 
 @dataclasses.dataclass(frozen=True)
 class Stretch:
-  """What one annealing does of a stage.
+  """The part of a search in which one annealing runs.
 
   Attributes:
-    begin: Progress of the whole search, from 0 to 1, when it begins.
-    end: Progress of the whole search when it ends.
-    cooled_from: Progress of the annealing when it begins.
-    cooled_to: Progress of the annealing when it ends.
+    begin: Progress of the whole search, from 0 to 1, at the start of the part.
+    end: Progress of the whole search at the end of the part.
+    cooled_from: Progress of the annealing at the start of the part.
+    cooled_to: Progress of the annealing at the end of the part.
   """
 
   begin: float = 0.
@@ -58,7 +58,7 @@ class Stretch:
   cooled_to: float = 1.
 
   def cooled(self, progress: float) -> float:
-    """Progress of the annealing at some progress of the whole search."""
+    """Progress of the annealing at a given progress of the whole search."""
     share = max(progress - self.begin, 0.) / (self.end - self.begin)
     return self.cooled_from + (self.cooled_to - self.cooled_from) * share
 
@@ -67,11 +67,13 @@ WHOLE = Stretch()
 
 
 class Level(enum.Enum):
-  """What moves as a whole in a smaller problem (`multilevel`)."""
+  """Sets of ops that move as a whole in a smaller problem (`multilevel`)."""
 
   LAYERS = 'layers'
-  PARTS = 'parts'  # Of recurrent layers: what a chain of time steps waits for.
-  CELLS = 'cells'  # Time steps of layers or of their parts.
+  # Parts of recurrent layers: the ops that a chain of time steps waits for, and
+  # the ops that feed the chain.
+  PARTS = 'parts'
+  CELLS = 'cells'  # The ops of a layer, or of its part, in one time step.
 
 
 COARSE = (Level.LAYERS, Level.PARTS, Level.CELLS)

@@ -11,25 +11,25 @@ from gdp_grappler.placers import placer as placer_lib
 
 
 class HumanExpertPlacer:
-  """Each group where the expert puts most of it, as the graph allows.
+  """Puts each group on the device of the expert, if the graph allows it.
 
-  The expert's word is `Problem.expert_devices`, one device per op. Of the
-  devices that a group may have, it gets the one on which most of its time would
-  be spent; if the expert named none of these, as for an op without a kernel
-  for GPUs, it goes to the host, or to the first device it may have.
+  `Problem.expert_devices` names one device per op. A group gets the allowed
+  device on which the expert puts most of the group's seconds. If the expert
+  named no allowed device, such as a GPU for an op without a GPU kernel, the
+  group gets the host, or else the first device it may have.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
 
     Raises:
-      InfeasiblePlacementError: nobody said where an expert would put this
-        graph, or what was said does not fit it.
+      InfeasiblePlacementError: the problem has no expert's placement, or the
+        expert's placement does not fit the graph or the cluster.
     """
     graph, cluster, allowed = problem.graph, problem.cluster, problem.allowed
     votes = np.zeros(allowed.shape)
     wanted = _checked(problem)
-    # Ops that take no time have a vote as well, a very small one.
+    # A very small vote of each op, so that ops that take no time count.
     np.add.at(votes, (graph.groups, wanted),
               1e-15 + problem.op_seconds[np.arange(graph.num_ops), wanted])
     votes[~allowed] = 0.
@@ -40,7 +40,7 @@ class HumanExpertPlacer:
 
 
 def _checked(problem: placer_lib.Problem) -> np.ndarray:
-  """int [N], what the expert said."""
+  """int [N], the expert's device of each op."""
   graph, wanted = problem.graph, problem.expert_devices
   if wanted is None:
     raise errors.InfeasiblePlacementError(

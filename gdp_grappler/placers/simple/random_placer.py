@@ -1,4 +1,4 @@
-"""A device drawn for every group."""
+"""A random device for every group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gdp_grappler.placers import placer as placer_lib
 
 
 class RandomPlacer:
-  """Each group on one of its allowed devices, all equally likely."""
+  """Puts each group on one of its allowed devices, all equally likely."""
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""

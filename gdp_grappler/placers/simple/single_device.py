@@ -1,4 +1,4 @@
-"""Everything on one device, as far as it may be there."""
+"""All groups on one device, if they may be there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gdp_grappler.placers import placer as placer_lib
 
 
 class SingleDevicePlacer:
-  """The best of the placements that use one device wherever it is allowed.
+  """The best by price of the placements of all groups on one device.
 
-  Groups that may not be there go to the host, or to the first device they may
-  have. A device on which everything fits beats one that overflows, of those the
-  least.
+  A group that may not be on the device gets the host, or else the first device
+  it may have. A device whose memory has room for all groups is better than one
+  that overflows, and a smaller overflow is better.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -28,9 +28,13 @@ class SingleDevicePlacer:
 
 
 def on_each(problem: placer_lib.Problem) -> np.ndarray:
-  """int32 [D, G], everything on one device, as far as it may be there.
+  """int32 [D, G], for each device the placement of all groups on it.
 
-  What no placer of ours does worse than.
+  A group that may not be on the device gets another one. The portfolio placers
+  of this package price these placements too, so their results are no slower.
+
+  Args:
+    problem: G groups, D devices.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -39,7 +43,10 @@ def on_each(problem: placer_lib.Problem) -> np.ndarray:
 
 
 def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
-  """int32 [K, G], as `on_each`, once for devices of a kind.
+  """int32 [K, G], the rows of `on_each` for one device of each of K kinds.
+
+  Args:
+    problem: G groups.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -49,14 +56,18 @@ def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
 
 
 class OnlyDevicePlacer:
-  """Everything on a device of the user's choice, wherever that is allowed.
+  """All groups on a device that the user chooses.
 
-  Groups that may not be there go to the host, or to the first device they may
-  have. The evaluator is not asked.
+  A group that may not be there gets the host, or else the first device it may
+  have. The placer prices nothing.
   """
 
   def __init__(self, device: int | str) -> None:
-    """From an index into the cluster, or a name such as 'GPU:0'."""
+    """Sets the device.
+
+    Args:
+      device: An index into the cluster, or a name such as 'GPU:0'.
+    """
     self._device = device
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -80,18 +91,22 @@ class OnlyDevicePlacer:
 
 
 class DeviceTypePlacer:
-  """Everything on the first device of a type, as far as it may be there."""
+  """All groups on the first device of a type, if they may be there."""
 
   def __init__(self, device_type: str) -> None:
-    """Of `op_graph.DEVICE_TYPES`."""
+    """Sets the type.
+
+    Args:
+      device_type: One of `op_graph.DEVICE_TYPES`.
+    """
     self._type = device_type
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
 
     Raises:
-      InfeasiblePlacementError: the cluster has no such device, or the graph
-        nothing for it.
+      InfeasiblePlacementError: the cluster has no such device, or no op may be
+        on it.
     """
     first = first_device(problem.cluster, self._type)
     if first is None:
@@ -106,6 +121,11 @@ class DeviceTypePlacer:
 
 
 def first_device(cluster: cluster_lib.Cluster, device_type: str) -> int | None:
-  """Index of the first device of a type; None if there is none."""
+  """Index of the first device of a type; None if there is none.
+
+  Args:
+    cluster: The devices.
+    device_type: One of `op_graph.DEVICE_TYPES`.
+  """
   return next((i for i, device in enumerate(cluster.devices)
                if device.type == device_type), None)

@@ -43,7 +43,7 @@ def test_sets_are_placed_as_a_whole_by_what_most_of_them_say():
     assert rows[1][own][0] == said[own].sum(axis=0).argmax()
 
 
-def test_one_device_for_all_is_evened_out():
+def test_work_is_balanced_where_one_device_is_preferred_for_all():
   problem = problems.make(graphs.random_graph(5, 400))
   seconds, count = problem.op_seconds, problem.cluster.num_devices
   sets = policy_decoding.sizes(coarsening.NESTED, problem.graph,

@@ -76,54 +76,54 @@ def test_layers_move_before_their_time_steps(monkeypatch):
   assert 2 <= len(wholes) < 10 and ahead.progress < .9
 
 
-def _settled(*keys):
-  searches = object.__new__(multilevel._Searches)
-  searches._coarse = mock.Mock(config=search_config.DEFAULT)
-  searches.found = [
+def _converged(*keys):
+  repeated = object.__new__(multilevel._RepeatedAnnealing)
+  repeated._coarse = mock.Mock(config=search_config.DEFAULT)
+  repeated.annealings = [
       mock.Mock(best_key=key, evaluations=900, can_move=True) for key in keys
   ]
-  return searches.settled
+  return repeated.has_converged
 
 
-def test_searches_settle_where_they_agree():
+def test_annealings_that_agree_have_converged():
   fits = False, False, 0
-  assert not _settled((*fits, 1.))
-  assert not _settled((*fits, 1.), (*fits, 1.1))
-  assert _settled((*fits, 1.), (*fits, 1.1), (*fits, 1.0001))
-  assert _settled((*fits, 0.), (*fits, 0.))
-  # What overflows settles nothing, however fast it is.
-  assert not _settled((True, False, 9, 1.), (True, False, 4, 1.))
-  assert not _settled((True, False, 9, 1.), (*fits, 1.))
-  assert _settled((True, False, 9, .5), (*fits, 1.), (*fits, 1.))
+  assert not _converged((*fits, 1.))
+  assert not _converged((*fits, 1.), (*fits, 1.1))
+  assert _converged((*fits, 1.), (*fits, 1.1), (*fits, 1.0001))
+  assert _converged((*fits, 0.), (*fits, 0.))
+  # Placements that overflow do not count, however fast they are.
+  assert not _converged((True, False, 9, 1.), (True, False, 4, 1.))
+  assert not _converged((True, False, 9, 1.), (*fits, 1.))
+  assert _converged((True, False, 9, .5), (*fits, 1.), (*fits, 1.))
 
 
-def test_a_search_of_few_placements_settles_nothing():
-  searches = object.__new__(multilevel._Searches)
-  searches._coarse = mock.Mock(config=search_config.DEFAULT)
-  searches.found = [
+def test_annealings_of_few_placements_have_not_converged():
+  repeated = object.__new__(multilevel._RepeatedAnnealing)
+  repeated._coarse = mock.Mock(config=search_config.DEFAULT)
+  repeated.annealings = [
       mock.Mock(best_key=(0, 0, 0, 1.), evaluations=count, can_move=True)
       for count in (900, 100)
   ]
-  assert not searches.settled
+  assert not repeated.has_converged
 
 
-def _worth_telling(told):
-  return multilevel._worth_telling(told, search_config.DEFAULT.coarse)
+def _select_starts(told):
+  return multilevel._select_starts(told, search_config.DEFAULT.coarse)
 
 
-def test_tells_of_what_is_fast_and_fits_the_best_first():
+def test_selects_fast_placements_that_fit_the_best_first():
   rows = np.eye(5, dtype=np.int32)
   told = [((False, False, 0, 2.), rows[0]), ((False, False, 0, 1.05), rows[1]),
           ((False, False, 0, 1.), rows[2]), ((False, False, 0, 1.), rows[2]),
           ((True, False, 8, .5), rows[3]), ((False, False, 0, 1.09), rows[4])]
-  np.testing.assert_array_equal(_worth_telling(told), rows[[2, 1, 4]])
-  np.testing.assert_array_equal(_worth_telling(told[4:5]), rows[[3]])
+  np.testing.assert_array_equal(_select_starts(told), rows[[2, 1, 4]])
+  np.testing.assert_array_equal(_select_starts(told[4:5]), rows[[3]])
 
 
 def _seen(monkeypatch, limit, models=lambda problem: None):
   """What each search began with, and what was told, as if all were as fast."""
   search_configs.patch(monkeypatch, coarse={'own_work': .5})
-  search_configs.patch(monkeypatch, coarse={'far': 1e9})
+  search_configs.patch(monkeypatch, coarse={'slowest': 1e9})
   problem, begun = _problem(), []
   stock = priority_annealing.PriorityAnnealing
 
@@ -140,10 +140,10 @@ def _seen(monkeypatch, limit, models=lambda problem: None):
   return coarse, begun, ahead
 
 
-def test_the_last_search_begins_with_where_layers_are_and_all_are_told_of(
+def test_the_last_annealing_begins_with_layers_and_all_are_passed_on(
     monkeypatch):
   model = mock.Mock(draws=1)
-  model.amended = lambda here, rows, names, rng: names
+  model.revise = lambda here, rows, names, rng: names
   model.choose = lambda here, rows, names, count: np.arange(count)
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(2000),
                                lambda problem: model)
@@ -198,17 +198,17 @@ def test_cells_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
   problem = _problem(unrolled.make(3, 8).graph)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  told, stock = [], multilevel._Searches.told
+  told, stock = [], multilevel._RepeatedAnnealing.ranked
 
   def overflowing(self):
     result = [((True, False, 7, key[-1]), row) for key, row in stock(self)]
     told.append(result)
     return result
 
-  monkeypatch.setattr(multilevel._Searches, 'told', overflowing)
+  monkeypatch.setattr(multilevel._RepeatedAnnealing, 'ranked', overflowing)
   monkeypatch.setattr(
-      multilevel, '_is_behind',
-      lambda key, other, times=1.: times == search_config.DEFAULT.coarse.faster)
+      multilevel, '_is_slower', lambda key, other, factor=1.: factor ==
+      search_config.DEFAULT.coarse.faster)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
                               search_budget.SearchBudget(900),
                               lambda problem: None)
@@ -219,7 +219,7 @@ def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
   fast = mock.PropertyMock(side_effect=[(False, False, 0,
                                          1e-9), (False, False, 0, 1.)])
   search_configs.patch(monkeypatch, coarse={'torn': 1e99})
-  monkeypatch.setattr(multilevel._Searches, 'first_key', fast)
+  monkeypatch.setattr(multilevel._RepeatedAnnealing, 'start_key', fast)
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(20_000))
   whole, *cells = _groups_of(begun)
   assert whole == coarse.wholes().problem.graph.num_groups

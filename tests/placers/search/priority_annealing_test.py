@@ -143,10 +143,10 @@ class _Listener:
   def __init__(self):
     self.orders, self.asked = [], []
 
-  def ordered(self, priorities):
+  def set_priorities(self, priorities):
     self.orders.append(priorities)
 
-  def amended(self, incumbent, candidates, kinds, rng):
+  def revise(self, incumbent, candidates, kinds, rng):
     del incumbent, candidates, rng
     return kinds
 
@@ -155,7 +155,7 @@ class _Listener:
     self.asked.append(len(self.orders))
     return np.arange(count)
 
-  def told(self, gains):
+  def record_gains(self, gains):
     del gains
 
 
@@ -215,13 +215,13 @@ def test_a_start_gets_the_best_of_all_orders():
 def test_priorities_made_anew_are_the_best_of_all_orders(monkeypatch):
   problem = _problem(unrolled.make(4, 6).graph)
   search = _search(problem)
-  stock, asked = search._in_some_order, []
+  stock, asked = search._best_orders, []
 
   def watched(rows):
     asked.append(stock(rows))
     return asked[-1]
 
-  monkeypatch.setattr(search, '_in_some_order', watched)
+  monkeypatch.setattr(search, '_best_orders', watched)
   before = search.evaluations
   _run(search, 40)
   assert asked and search.evaluations == before + 40 * 16

@@ -1,7 +1,7 @@
-"""Takes the best of several placements, with control edges where they go.
+"""Chooses the best of several placements, with the control edges that pay.
 
-What is compared is the robust price, shorter by what edges are predicted to
-save of the step.
+The choice compares robust prices. The price of a placement with control edges
+is multiplied by the ratio of the simulated steps with and without the edges.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_config
 
-# Placements for which it is asked what an order promises, the best without, and
-# those whose control edges are looked for, the ones that promise most.
-_ASKED, _ORDERED = 4, 2
-
-# When to add control edges to a placement; None for never.
+# Returns how to order a placement by control edges; None if it gets none.
 Orders = Callable[[placement_lib.Placement], control_edges.OrderConfig | None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Choice:
-  """A placement, and the order that goes with it, if one does."""
+  """A placement and its order.
+
+  Attributes:
+    placement: The placement.
+    order: Control edges of the placement; None if it has none.
+  """
 
   placement: placement_lib.Placement
   order: control_edges.Order | None = None
@@ -36,7 +38,12 @@ class Choice:
 def proposals(
     placer: placer_lib.Placer,
     problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-  """All that a placer has to say."""
+  """All placements that a placer proposes; one if it is no `Proposer`.
+
+  Args:
+    placer: Any placer.
+    problem: The problem to place.
+  """
   if isinstance(placer, placer_lib.Proposer):
     return placer.proposals(problem)
   return (placer.place(problem),)
@@ -45,32 +52,42 @@ def proposals(
 def best(problem: placer_lib.Problem,
          candidates: Sequence[placement_lib.Placement],
          simulator: simulator_lib.Simulator, orders: Orders) -> Choice:
-  """The first of those that nobody beats.
+  """The best candidate with its control edges; the first one of equals.
 
   Args:
-    problem: What is to be placed.
+    problem: The problem that the candidates place.
     candidates: Placements, at least one.
-    simulator: Of the problem's cluster; predicts what edges bring.
-    orders: Says which candidates are to be ordered.
+    simulator: Simulates the problem's cluster; predicts the gain of edges.
+    orders: Returns how to order a candidate.
   """
   keys = problem.evaluator.price(problem.graph,
                                  np.stack([c.devices for c in candidates
                                           ])).keys()
-  found: dict[int, control_edges.Order] = {}
+  chosen: dict[int, control_edges.Order] = {}
   for row in _promising(problem, candidates, keys, simulator, orders):
     order = order_of(problem, candidates[row], simulator, orders)
     if order is not None:
-      keys[row] = _within(keys[row],
-                          keys[row][-1] * order.with_edges_s / order.fifo_s)
-      found[row] = order
+      keys[row] = _with_seconds(
+          keys[row], keys[row][-1] * order.with_edges_s / order.fifo_s)
+      chosen[row] = order
   row = keys.index(min(keys))
-  return Choice(candidates[row], found.get(row))
+  return Choice(candidates[row], chosen.get(row))
 
 
 def order_of(problem: placer_lib.Problem, placement: placement_lib.Placement,
              simulator: simulator_lib.Simulator,
              orders: Orders) -> control_edges.Order | None:
-  """Control edges that are wanted and predicted to pay; None if none are."""
+  """Control edges of a placement.
+
+  Args:
+    problem: The problem that is placed.
+    placement: Its placement.
+    simulator: Simulates the problem's cluster; predicts the gain of edges.
+    orders: Returns how to order the placement.
+
+  Returns:
+    None if `orders` wants no edges, or if no edges are predicted to pay.
+  """
   config = orders(placement)
   if config is None:
     return None
@@ -83,28 +100,29 @@ def _promising(problem: placer_lib.Problem,
                candidates: Sequence[placement_lib.Placement],
                keys: Sequence[evaluator_lib.Key],
                simulator: simulator_lib.Simulator, orders: Orders) -> list[int]:
-  """Rows for which to look for an order, the most promising first."""
-  # What was found under priorities is fast in its order, whatever it is first
-  # in, first out.
+  """Indices of candidates to order, the most promising first."""
+  config = search_config.DEFAULT.edges
+  # A candidate with priorities is fast in its order, even if it is slow first
+  # in, first out. So candidates with priorities come first.
   ranked = sorted(
       range(len(keys)), key=lambda row:
       (candidates[row].priorities is None, keys[row]))
   rows = [
       row for row in ranked
       if np.isfinite(keys[row][-1]) and orders(candidates[row]) is not None
-  ][:_ASKED]
-  if len(rows) <= _ORDERED:
+  ][:config.promised]
+  if len(rows) <= config.ordered:
     return rows
   promised = {
       row:
-          _within(
+          _with_seconds(
               keys[row],
               control_edges.promised_s(problem.graph, candidates[row],
                                        simulator)) for row in rows
   }
-  return sorted(rows, key=promised.__getitem__)[:_ORDERED]
+  return sorted(rows, key=promised.__getitem__)[:config.ordered]
 
 
-def _within(key: evaluator_lib.Key, seconds: float) -> evaluator_lib.Key:
-  """The same but for the seconds of the step."""
+def _with_seconds(key: evaluator_lib.Key, seconds: float) -> evaluator_lib.Key:
+  """A key with another step time, in seconds."""
   return (*key[:3], seconds)

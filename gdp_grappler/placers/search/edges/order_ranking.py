@@ -1,4 +1,4 @@
-"""What placements are worth with the control edges that enforce their order."""
+"""Ranks placements by their step times with control edges."""
 
 from __future__ import annotations
 
@@ -15,61 +15,64 @@ from gdp_grappler.placers.search import search_config
 
 
 class OrderRanking:
-  """Ranks placements by their steps with the control edges that pay.
+  """Ranks placements by their step times with the control edges that pay.
 
-  To find these takes as long as to price dozens of placements, so that what is
-  asked twice is remembered.
+  To compute control edges takes as long as to price many placements. So the
+  object computes the edges of a placement once and keeps the result.
   """
 
   def __init__(self, problem: placer_lib.Problem,
                edge_ops: int = search_config.DEFAULT.edge_ops) -> None:
-    """Looks for nothing yet.
+    """Computes nothing yet.
 
     Args:
-      problem: One whose orders pay (`priority_annealing.pays`), or nothing may
-        be asked.
-      edge_ops: Ops that a look for control edges may simulate.
+      problem: The problem that is placed. The methods may be called only if
+        orders pay for the problem (`priority_annealing.pays`).
+      edge_ops: Ops that the computation of the edges of one placement may
+        simulate.
     """
     self._problem, self._edge_ops = problem, edge_ops
     self._known: dict[tuple[bytes, bytes | None],
                       tuple[evaluator_lib.Key, placement_lib.Placement]] = {}
 
   def key(self, placement: placement_lib.Placement) -> evaluator_lib.Key:
-    """What a placement ranks by, as of `Prices.keys`."""
+    """Key of a placement with its control edges; see `Prices.keys`."""
     return self._with_edges(placement)[0]
 
   def orders(self, placement: placement_lib.Placement) -> bool:
-    """Whether it has an order, its own or one that edges bring it."""
+    """Whether a placement has priorities, given or enforced by its edges."""
     return self._with_edges(placement)[1].priorities is not None
 
   def best(
       self, placements: Sequence[placement_lib.Placement],
       passed: Callable[[], bool] = lambda: False) -> placement_lib.Placement:
-    """The first of the best, with the order that its edges enforce, if any do.
+    """The best placement, with priorities that its edges enforce.
 
-    What the priorities of a placement promise, edges keep of one and not of
-    another; it may get others of which they keep more.
+    Control edges enforce the priorities of a placement only in part. The result
+    may have other priorities than the argument, if edges enforce these better.
 
     Args:
-      placements: At least one; the first is asked in any case.
-      passed: Whether no more is to be asked of the others; what is known counts
-        as before. To look for edges takes a hundred times as long for one
-        placement as for another.
+      placements: At least one. The edges of the first one are computed in any
+        case.
+      passed: Returns whether the time is over. Then the method computes no more
+        edges, and ranks only the placements whose edges it knows. The time that
+        edges take differs much between placements.
     """
-    # One after the other: time may be over after each.
-    asked = (placement for index, placement in enumerate(placements)
-             if not index or _name(placement) in self._known or not passed())
-    return min(map(self._with_edges, asked), key=operator.itemgetter(0))[1]
+    # The generator calls `passed` before each placement.
+    candidates = (
+        placement for index, placement in enumerate(placements)
+        if not index or _name(placement) in self._known or not passed())
+    return min(map(self._with_edges, candidates), key=operator.itemgetter(0))[1]
 
   def _with_edges(
       self, placement: placement_lib.Placement
   ) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
     name = _name(placement)
     if name not in self._known:
-      self._known[name] = self._asked(placement)
+      self._known[name] = self._compute_edges(placement)
     return self._known[name]
 
-  def _asked(
+  def _compute_edges(
       self, placement: placement_lib.Placement
   ) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
     graph = self._problem.graph
@@ -80,7 +83,7 @@ class OrderRanking:
                                   only_wanted=False))
     price = self._problem.evaluator.price(graph, placement.devices[None])
     key = price.keys()[0]
-    # Steps may take nothing, or for ever.
+    # The seconds of a step may be 0 or infinite.
     gain = (order.with_edges_s
             / order.fifo_s if 0 < order.fifo_s < math.inf else 1.)
     if order.priorities is not None:

@@ -1,10 +1,11 @@
-"""How much memory is set aside for what is placed, before steps tell.
+"""Estimates the memory of groups before a step is simulated.
 
-Baechi (Jeon et al. 2020, section 3) adds up what each op of a device holds for
-good and what it computes. Most tensors are gone long before the step ends, so
-that this may be many times the true peak; here they count with the share of
-all bytes that is alive at the worst moment if ops run one after the other. What
-an op only hands on, such as a variable's value, takes no memory of its own.
+Baechi (Jeon et al. 2020, section 3) adds up the parameters and the outputs of
+all ops on a device. A step frees most outputs long before its end, so that sum
+may be many times the true peak. Here an output counts with a share of its
+bytes: the share of the bytes of all tensors that is alive at the worst moment,
+if ops run one after the other. An op that passes on the buffer of its input,
+such as the read of a variable, takes no memory of its own.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from gdp_grappler.graph import op_graph
 
 
 def group_bytes(graph: op_graph.OpGraph, share: float) -> np.ndarray:
-  """float64 [G], parameters and a share of the outputs.
+  """float64 [G], bytes of the parameters and of a share of the outputs.
 
   Args:
     graph: G groups.
-    share: Of the outputs.
+    share: Share of the bytes of outputs that counts, from 0 to 1.
   """
   output = np.bincount(graph.tensor_ops, _own_bytes(graph), graph.num_ops)
   return np.bincount(graph.groups, graph.param_bytes + share * output,
@@ -30,8 +31,12 @@ def group_bytes(graph: op_graph.OpGraph, share: float) -> np.ndarray:
 def alive_share(graph: op_graph.OpGraph) -> float:
   """Bytes of tensors alive at the worst moment, over bytes of all tensors.
 
-  Ops run in topological order; a tensor lives from its producer to its last
-  consumer, those of ops that hand it on included.
+  Ops run in topological order. A tensor lives from its producer to its last
+  consumer. If a consumer passes the buffer on, the tensor also lives until the
+  last consumer of that op's outputs.
+
+  Args:
+    graph: Any graph; the result is 1 if its tensors have no bytes.
   """
   size = _own_bytes(graph)
   if not size.sum():
@@ -45,18 +50,24 @@ def alive_share(graph: op_graph.OpGraph) -> float:
 
 
 def _own_bytes(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [T], of what is computed and not handed on."""
+  """float64 [T], bytes of tensors; 0 of a buffer that an op passes on."""
   own = (graph.executions > 0) & ~simulator.aliases(graph)
   return graph.tensor_bytes * own[graph.tensor_ops].astype(float)
 
 
 def _last_uses(graph: op_graph.OpGraph, position: np.ndarray) -> np.ndarray:
-  """int64 [T], positions [N] of the last ops that have each buffer."""
+  """int64 [T], position of the last op that uses each tensor's buffer.
+
+  Args:
+    graph: T tensors, N ops.
+    position: int64 [N], position of each op in the topological order.
+  """
   last = position[graph.tensor_ops]
   data = np.flatnonzero(graph.edge_tensors >= 0)
   tensors, consumers = graph.edge_tensors[data], graph.edges[data, 1]
   np.maximum.at(last, tensors, position[consumers])
-  # Who hands a buffer on keeps it for those after him, the last one first.
+  # An op that passes its buffer on keeps the buffer alive for the consumers of
+  # its outputs. The loop takes the last such op first.
   first = data[np.unique(consumers, return_index=True)[1]]
   handed = first[simulator.aliases(graph)[graph.edges[first, 1]]]
   ops = graph.edges[handed, 1]

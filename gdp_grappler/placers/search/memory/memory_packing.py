@@ -1,12 +1,15 @@
-"""Packs groups into memories that are almost full, exactly where they are few.
+"""Packs groups into memories that are almost full.
 
-For placers whose proposals do not fit and cannot be mended by moving one part
-after the other: where a memory holds three variables, another set of three may
-be the only one that fits. The largest groups are tried first, each in the
-memory that it fills best, and taken back where the rest no longer fits
-(branch and bound, as for bin packing in S. Martello and P. Toth: Knapsack
-Problems, 1990, chapter 8), with a limit on how often. Time is not looked at:
-searches go on from what fits.
+Some problems have few placements that fit, and a repair that moves one part
+after the other (`memory_repair`) does not reach them. An example is a memory
+with room for three large variables, if only one choice of three fits.
+
+The packer places the largest groups by branch and bound, as for bin packing in
+S. Martello and P. Toth, "Knapsack Problems", 1990, chapter 8: it tries the
+memory that a group fills best, and takes the group back if the groups after it
+no longer fit. The number of trials is limited. The small groups then go to the
+memory with the most room. The packer does not look at the step time; a search
+continues from the placements that fit.
 """
 
 from __future__ import annotations
@@ -19,50 +22,57 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Groups that are placed on trial; those smaller go where there is room.
+# Groups that branch and bound places, the largest ones.
 _MOST_ITEMS = 200
-# How often a group is tried somewhere, for one packing and for all of them: a
-# second.
-_TRIALS, _TRIALS_IN_ALL = 5_000, 15_000
+# Trials of a group in a memory, for one packing.
+_TRIALS = 5_000
+# Trials of a group in a memory, for all packings of a problem. These trials
+# take about a second.
+_MOST_TRIALS = 15_000
+# Stands for a device where a group may be on no device of a memory.
 _NOWHERE = -1
-# How often room is looked for by bisection, and how often peaks are asked for.
-_BISECTIONS, _ROUNDS = 5, 4
+# Bisections of the share to which all memories are filled.
+_BISECTIONS = 5
+# Rounds of packing; after each, the evaluator computes the peaks of memories.
+_ROUNDS = 4
 
 
 def packed(problem: placer_lib.Problem) -> np.ndarray:
-  """int32 [K, G], placements that may fit, K may be 0; they are legal.
+  """int32 [K, G], legal placements that may fit; K may be 0.
 
-  Each fills all memories to about the same share. After the evaluator has said
-  what they hold at their peaks, those that were too full get less.
+  Each placement fills all memories to about the same share. The evaluator
+  computes the peaks of the memories. The next round puts less into the memories
+  that overflowed.
 
   Args:
     problem: G groups.
   """
   graph, room = problem.graph, problem.cluster.pool_bytes.astype(float)
-  found: list[np.ndarray] = []
+  packings: list[np.ndarray] = []
   for sizes in _sizes(graph):
     packer, target = _Packer(problem, sizes), room
     for _ in range(_ROUNDS):
       rows = packer.evenly(target)
       if not rows:
         break
-      found += rows
+      packings += rows
       prices = problem.evaluator.price_groups(graph, np.stack(rows),
                                               ceiling_s=None)
       if prices.valid.any():
-        return np.stack(found)
-      # Besides what was packed a memory holds other tensors for a while.
+        return np.stack(packings)
+      # At its peak a memory also holds tensors that the sizes do not count.
       target = room - np.maximum(prices.peak_bytes[0] - packer.load(rows[0]), 0)
-  return np.array(found, np.int32).reshape(-1, graph.num_groups)
+  return np.array(packings, np.int32).reshape(-1, graph.num_groups)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Sizes:
-  """What groups hold, in bytes.
+  """Estimated bytes of groups.
 
   Attributes:
-    kept: float64 [G], for the whole step.
-    passing: float64 [G], for a while. In a memory the largest one counts.
+    kept: float64 [G], bytes that a group holds for the whole step.
+    passing: float64 [G], bytes that a group holds while its largest op runs. Of
+      the groups in a memory, only the largest number counts.
   """
 
   kept: np.ndarray
@@ -70,7 +80,12 @@ class _Sizes:
 
 
 def _sizes(graph: op_graph.OpGraph) -> list[_Sizes]:
-  """As if one op ran at a time; and as if all tensors lived as one shares."""
+  """Two estimates of the bytes of groups.
+
+  The first estimate counts tensors only while an op uses them, one op at a
+  time. The second one counts all tensors with the same share, the share that is
+  alive at the worst moment (`memory_estimate.alive_share`).
+  """
   touched = np.bincount(graph.tensor_ops, graph.tensor_bytes, graph.num_ops)
   data = graph.edge_tensors >= 0
   touched += np.bincount(graph.edges[data, 1],
@@ -86,32 +101,37 @@ def _sizes(graph: op_graph.OpGraph) -> list[_Sizes]:
 
 
 class _Packer:
-  """Packs the groups of one problem, which have sizes."""
+  """Packs the groups of one problem by given sizes."""
 
   def __init__(self, problem: placer_lib.Problem, sizes: _Sizes) -> None:
     self._kept, self._passing = sizes.kept, sizes.passing
     self._pools = problem.cluster.memory_pools
     self._num_pools = len(problem.cluster.pool_bytes)
     self._homes = _homes(problem)
-    self._trials_left = _TRIALS_IN_ALL
+    self._trials_left = _MOST_TRIALS
     order = np.argsort(-(sizes.kept + sizes.passing), kind='stable')
     self._items = order[:_MOST_ITEMS].tolist()
     self._others = order[_MOST_ITEMS:].tolist()
-    # Pools that nobody can tell apart, but for what is in them.
+    # Number of the kind of each memory. The devices of memories of one kind may
+    # have the same groups.
     _, self._alike = np.unique(self._homes >= 0, axis=1, return_inverse=True)
 
   def load(self, devices: np.ndarray) -> np.ndarray:
-    """float64 [P], bytes that a placement [G] puts into each memory."""
+    """float64 [P], estimated bytes in each memory.
+
+    Args:
+      devices: int [G], a placement.
+    """
     pools = self._pools[devices]
     passing = np.zeros(self._num_pools)
     np.maximum.at(passing, pools, self._passing)
     return np.bincount(pools, self._kept, self._num_pools) + passing
 
   def evenly(self, room: np.ndarray) -> list[np.ndarray]:
-    """Placements, int32 [G]; the one that leaves most room first.
+    """Placements, int32 [G] each; first the one that leaves the most room.
 
     Args:
-      room: float64 [P], bytes to be filled at most.
+      room: float64 [P], bytes that a placement may put into each memory.
     """
     first = self._packed(room)
     rows = [] if first is None else [first]
@@ -127,7 +147,7 @@ class _Packer:
     return rows
 
   def _packed(self, room: np.ndarray) -> np.ndarray | None:
-    """int32 [G], or None if none was found that fills memories no more."""
+    """int32 [G], a placement within `room`; None if no trial succeeds."""
     if self._kept.sum() > room.sum():
       return None
     memories = _Memories(room)
@@ -149,7 +169,7 @@ class _Packer:
     return None
 
   def _choices(self, depth: int, memories: _Memories) -> list[int]:
-    """Memories with room for an item; the one that it fills best first."""
+    """Memories with room for an item; first the one with the least room."""
     if depth == len(self._items):
       return []
     group = self._items[depth]
@@ -163,7 +183,10 @@ class _Packer:
 
   def _with_others(self, chosen: list[int],
                    memories: _Memories) -> np.ndarray | None:
-    """Devices of all; the small ones are where most room is left."""
+    """int32 [G], the items as chosen, small groups where most room is left.
+
+    None if a small group fits nowhere.
+    """
     result = np.zeros(len(self._kept), np.int32)
     for group, pool in zip(self._items, chosen):
       result[group] = self._homes[group, pool]
@@ -180,10 +203,11 @@ class _Packer:
 
 
 class _Memories:
-  """What is in each memory.
+  """The contents of the memories while they are packed.
 
   Attributes:
-    state: Bytes not kept, and the most that is there for a while.
+    state: Of each memory, the bytes that no group keeps for the whole step, and
+      the largest number of passing bytes.
   """
 
   def __init__(self, room: np.ndarray) -> None:
@@ -191,23 +215,26 @@ class _Memories:
     self._before: list[tuple[float, float]] = []
 
   def left(self, pool: int, kept: float, passing: float) -> float:
-    """Bytes that are left if that came."""
+    """Bytes that are left in a memory if a group is added."""
     free, most = self.state[pool]
     return free - kept - max(most, passing)
 
   def add(self, pool: int, kept: float, passing: float) -> None:
-    """Puts something into a memory."""
+    """Puts a group into a memory."""
     self._before.append(self.state[pool])
     free, most = self.state[pool]
     self.state[pool] = free - kept, max(most, passing)
 
   def take_back(self, pool: int) -> None:
-    """Undoes the last `add`, which was to this memory."""
+    """Undoes the last `add`, which must have been to this memory."""
     self.state[pool] = self._before.pop()
 
 
 def _homes(problem: placer_lib.Problem) -> np.ndarray:
-  """int [G, P], the fastest device of each memory for a group, or -1."""
+  """int [G, P], the fastest device of each memory for each group.
+
+  `_NOWHERE` if the group may be on no device of that memory.
+  """
   graph, cluster = problem.graph, problem.cluster
   seconds = problem.group_seconds
   seconds = np.where(problem.allowed, seconds, np.inf)

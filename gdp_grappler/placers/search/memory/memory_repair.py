@@ -1,12 +1,15 @@
-"""Moves what exceeds a memory to where there is room, as cheaply as it can be.
+"""Repairs placements that overflow memories, at the least cost.
 
-For placers whose fastest proposals do not fit. As in a pass of Fiduccia and
-Mattheyses, "A linear-time heuristic for improving network partitions", DAC
-1982, one part of the graph after the other changes places, the one first that
-costs least for each byte that is too much. What it costs is the time that its
-ops take longer and that its tensors then travel, whatever runs beside; so the
-host, which has room, gets what no accelerator can hold. What a memory really
-holds at its peak is asked again of the evaluator, until all fit.
+The repair moves one part of the graph after the other out of an overfull
+memory, as in a pass of Fiduccia and Mattheyses, "A linear-time heuristic for
+improving network partitions", DAC 1982. The part with the least cost per byte
+of overflow moves first. The cost is the time that the ops of the part take
+longer on the new device, plus the time that the tensors of the part travel. The
+cost does not consider ops that run at the same time. The host has the most
+room, so the host gets the parts that no accelerator can hold.
+
+Sizes of parts are estimates. So the evaluator computes the true peaks of the
+memories after each round of moves, until the placement fits.
 """
 
 from __future__ import annotations
@@ -21,13 +24,13 @@ from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# How many units to make of the groups; finer than all of them are the groups
-# themselves, where they are not too many.
+# Numbers of units that the groups are joined to; a repair is tried with each.
 _UNITS = 60, 250, 1000
+# Groups of a problem up to which a repair is also tried with single groups.
 _MOST_PARTS = 3000
-# How often the evaluator is asked for the peaks of what was moved, and what is
-# moved beyond an excess, as a share of the memory.
+# Rounds of moves; before each, the evaluator computes the peaks of memories.
 _ROUNDS = 8
+# Bytes that are moved beyond the overflow, as a share of the memory.
 _MARGIN = 2e-3
 
 
@@ -36,13 +39,14 @@ class _Parts:
   """U parts of the groups of one placement, each on one device.
 
   Attributes:
-    of_groups: int [G].
-    devices: int [U], where they are; changes.
+    of_groups: int [G], the part of each group.
+    devices: int [U], the device of each part; `move` changes it.
     size: float64 [U], bytes.
-    seconds: float64 [U, D].
-    allowed: bool [U, D].
-    edges: Starts [U + 1], neighbours and bytes, as of `GroupGraph.adjacency`.
-    sent: float64 [U, D], bytes to and from what is on a device; changes.
+    seconds: float64 [U, D], seconds of each part on each device.
+    allowed: bool [U, D], devices that a part may have.
+    edges: Starts [U + 1], neighbours and bytes; see `GroupGraph.adjacency`.
+    sent: float64 [U, D], bytes that a part exchanges with the parts on each
+      device; `move` changes it.
   """
 
   of_groups: np.ndarray
@@ -54,6 +58,7 @@ class _Parts:
   sent: np.ndarray
 
   def move(self, part: int, device: int) -> None:
+    """Moves a part to a device."""
     starts, neighbours, sent = self.edges
     row = slice(starts[part], starts[part + 1])
     self.sent[neighbours[row], self.devices[part]] -= sent[row]
@@ -62,7 +67,7 @@ class _Parts:
 
 
 class MemoryRepair:
-  """Makes placements of one problem fit."""
+  """Repairs placements of one problem that overflow memories."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
@@ -74,23 +79,23 @@ class MemoryRepair:
     self._s_per_byte = 1 / cluster.link_arrays[1]
 
   def fitted(self, devices: np.ndarray) -> np.ndarray:
-    """int32 [K', G], placements with less in the memories that they exceed.
+    """int32 [K', G], repaired placements; most of them fit.
 
-    Each of those that are given, moved in parts of several sizes. Most fit.
+    Each placement is repaired several times, with parts of different sizes.
 
     Args:
-      devices: int [K, G].
+      devices: int [K, G], placements that overflow.
     """
     rows = np.repeat(devices, len(self._levels), axis=0)
     levels = np.tile(np.arange(len(self._levels)), len(devices))
     room = self._problem.cluster.pool_bytes
     active = np.arange(len(rows))
     for _ in range(_ROUNDS):
-      # Peaks are those of the plain step: no draws of luck are needed.
+      # A price with `ceiling_s=None` gives the peaks of all placements.
       peaks = self._problem.evaluator.price_groups(self._problem.graph,
                                                    rows[active],
                                                    ceiling_s=None).peak_bytes
-      moved = [(row, self._relieved(rows[row], levels[row], peak))
+      moved = [(row, self._repair_round(rows[row], levels[row], peak))
                for row, peak in zip(active, peaks) if (peak > room).any()]
       active = np.array(
           [row for row, made in moved if (made != rows[row]).any()], int)
@@ -102,7 +107,7 @@ class MemoryRepair:
 
   @functools.cached_property
   def _levels(self) -> list[np.ndarray]:
-    """int [G] each, units of groups from coarse to fine."""
+    """int [G] each, the unit of each group, from coarse to fine units."""
     problem, graph = self._problem, self._problem.graph
     result = coarsening.levels(graph, problem.allowed, problem.op_seconds,
                                _UNITS)
@@ -110,14 +115,21 @@ class MemoryRepair:
       result.append(np.arange(graph.num_groups))
     return result
 
-  def _relieved(self, devices: np.ndarray, level: int,
-                peaks: np.ndarray) -> np.ndarray:
-    """int32 [G]; peaks are int [P] of the devices [G]."""
+  def _repair_round(self, devices: np.ndarray, level: int,
+                    peaks: np.ndarray) -> np.ndarray:
+    """int32 [G], the placement after one round of moves.
+
+    Args:
+      devices: int [G], a placement that overflows.
+      level: Index of `_levels`.
+      peaks: int [P], peak of each memory, in bytes.
+    """
     parts = self._parts(devices, self._levels[level])
     pools = self._problem.cluster.memory_pools
     room = self._problem.cluster.pool_bytes.astype(float)
     load = peaks.astype(float)
-    # What was moved less than it should be moves again with the next peaks.
+    # The limit ends a round in which parts move to and fro. The next round
+    # repairs the rest.
     for _ in range(2 * len(parts.devices)):
       excess = load - room
       fullest = int((excess / np.maximum(room, 1)).argmax())
@@ -136,13 +148,16 @@ class MemoryRepair:
 
   def _cheapest(self, parts: _Parts, pool: int, excess: float,
                 free: np.ndarray) -> tuple[int, int] | None:
-    """A part that leaves a pool, and its new device; None if there is none.
+    """The part that leaves a memory at the least cost, and its new device.
 
     Args:
       parts: U parts.
-      pool: To make room in.
-      excess: Bytes that it has too much.
-      free: float64 [P], bytes.
+      pool: The memory that overflows.
+      excess: Bytes to move out of that memory.
+      free: float64 [P], free bytes of each memory.
+
+    Returns:
+      None if no part of that memory fits into another memory.
     """
     pools = self._problem.cluster.memory_pools
     there = np.flatnonzero((pools[parts.devices] == pool) & (parts.size > 0))
@@ -160,7 +175,12 @@ class MemoryRepair:
     return int(there[row]), int(device)
 
   def _parts(self, devices: np.ndarray, units: np.ndarray) -> _Parts:
-    """What each unit has on each device."""
+    """The parts of a placement: the groups of one unit on one device each.
+
+    Args:
+      devices: int [G], the placement.
+      units: int [G], the unit of each group.
+    """
     count = self._problem.cluster.num_devices
     keys, of_groups = np.unique(
         units.astype(np.int64) * count + devices, return_inverse=True)

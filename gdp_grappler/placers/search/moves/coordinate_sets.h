@@ -1,5 +1,8 @@
-// Sets of groups by their coordinates in a structure that repeats itself, and
-// the loads of devices that say which of them move.
+// Sets of groups with equal coordinates, and the loads of devices, which
+// determine the sets that move.
+//
+// A slab is a set of groups with equal values of some coordinates, such as one
+// layer over all time steps.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
@@ -16,17 +19,19 @@
 
 namespace gdp {
 
-// Coordinates that a set is cut out by, and how often its stretch of the last
-// one begins or ends with the structure.
+// Coordinates that define a slab, at the most.
 constexpr int32_t kMostAxes = 3;
+// Probability that the interval of the last coordinate of a slab begins with
+// the smallest value or ends with the largest value.
 constexpr double kOpen = .5;
-// How often a start is drawn from busy devices sooner, and how often a target
-// is one of the least busy.
-constexpr double kBalancing = .5, kRelieving = .5;
+// Probability that the draw of a group to move prefers busy devices.
+constexpr double kBalancing = .5;
+// Probability that the target of a slab is one of the least busy devices.
+constexpr double kRelieving = .5;
 
-class Slabs {
+class CoordinateSets {
  public:
-  Slabs(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
+  CoordinateSets(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
       : axes_(LabelsOf(g.axes, g.num_axes, g.num_groups, movable)) {
     double sum = 0;
     for (const Labels& axis : axes_) {
@@ -36,16 +41,17 @@ class Slabs {
     picked_.resize(axes_.size());
   }
 
-  // Whether coordinates tell groups apart.
+  // Whether groups differ in any coordinate.
   bool AreThere() const { return !axes_.empty(); }
 
-  // Groups that share one to three coordinates with one of them. All but the
-  // last are equal; of the last they have a stretch of values, of every order
-  // of magnitude, or all from that group's on, or up to it.
+  // A slab that contains a group. All coordinates of the slab but the last are
+  // those of the group. The last one is in an interval that contains the value
+  // of the group. The length of the interval is log-uniform, or the interval
+  // reaches to the smallest or to the largest value.
   Span Around(int32_t group, MoveRandom* random) {
     const int32_t count = std::min(random->Below(kMostAxes) + 1, NumAxes());
     ranges_.clear();
-    // Nothing of earlier draws is left, lest a seed draw something else.
+    // The order of earlier draws must not influence the draw of a seed.
     std::iota(picked_.begin(), picked_.end(), 0);
     for (int32_t i = 0; i < count; ++i) {
       std::swap(picked_[i], picked_[i + random->Below(NumAxes() - i)]);
@@ -57,14 +63,14 @@ class Slabs {
     return Inside();
   }
 
-  // A coordinate, one of few values sooner: to move a layer changes more than a
-  // time step.
+  // A random coordinate. Coordinates with few values are preferred: a move of a
+  // layer changes more than a move of a time step.
   const Labels& Axis(MoveRandom* random) const {
     return axes_[random->Weighted(coarseness_)];
   }
 
  private:
-  // Values of a coordinate from `low` up to `high`, without it.
+  // Values of a coordinate, from `low` to `high` - 1.
   struct Range {
     const Labels* axis;
     int32_t low, high;
@@ -95,7 +101,7 @@ class Slabs {
     return {&axis, std::max(first, 0), std::min(first + size, count)};
   }
 
-  // What is in all ranges: those of the rarest that are in the others, too.
+  // The groups in all ranges.
   Span Inside() {
     std::swap(ranges_[0], *std::min_element(ranges_.begin(), ranges_.end(),
                                             [](const Range& a, const Range& b) {
@@ -104,7 +110,7 @@ class Slabs {
                                             }));
     const Span groups = ranges_[0].Groups();
     if (ranges_.size() == 1) return groups;
-    // Without branches, which nobody could predict.
+    // The loop has no branches, because a CPU could not predict them.
     set_.resize(groups.size() + 1);
     int32_t* end = set_.data();
     for (const int32_t group : groups) {
@@ -119,7 +125,7 @@ class Slabs {
   }
 };
 
-// What devices have to do in one placement.
+// The loads of the devices in one placement, in seconds of work.
 class Loads {
  public:
   Loads(const GdpMoveLayout& g, const std::vector<int32_t>& movable)
@@ -128,14 +134,14 @@ class Loads {
         accelerators_(g.accelerators, g.accelerators + g.num_devices),
         movable_(movable) {}
 
-  // Sums up the loads of a placement [G]; again only if they have changed.
+  // Computes the loads of a placement [G], if it is not the last placement.
   void Observe(const int32_t* like) {
     const size_t count = seconds_.size() / num_devices_;
     if (!like_.empty() &&
         std::memcmp(like, like_.data(), count * sizeof(*like)) == 0) {
       return;
     }
-    like_.clear();  // Of no use if memory runs out meanwhile.
+    like_.clear();  // The loads are invalid if memory runs out below.
     std::vector<int32_t> kept(like, like + count);
     busy_s_.assign(num_devices_, 0);
     for (size_t g = 0; g < count; ++g) busy_s_[like[g]] += Seconds(g, like[g]);
@@ -143,14 +149,15 @@ class Loads {
     like_ = std::move(kept);
   }
 
-  // A movable group, by its seconds.
+  // A random movable group, with a probability in proportion to its seconds.
   int32_t Start(MoveRandom* random) const {
     const bool balancing = random->Chance(kBalancing);
     return movable_[random->Weighted(balancing ? sooner_ : evenly_)];
   }
 
-  // One of the less busy half of the devices that `possible` says yes to,
-  // accelerators if there are any; there is at least one.
+  // A random device of the less busy half of the devices for which `possible`
+  // is true. If accelerators are among them, only accelerators count. At least
+  // one device must be possible.
   template <typename Possible>
   int32_t Idle(const Possible& possible, MoveRandom* random) {
     others_.clear();
@@ -176,8 +183,8 @@ class Loads {
   std::vector<int32_t> movable_;       // [M]
   std::vector<int32_t> like_;          // [G]
   std::vector<double> busy_s_;         // [D]
-  // Sums of what movable groups take, up to each; and the same, where what is
-  // on busy devices counts more.
+  // Cumulative sums over movable groups: of their seconds, and of their seconds
+  // times a factor that is larger on busy devices.
   std::vector<double> evenly_, sooner_;
   std::vector<int32_t> others_;
 

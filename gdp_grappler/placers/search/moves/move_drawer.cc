@@ -1,7 +1,7 @@
 // Draws the moves of a search, many at a time.
 //
-// Plain C interface over arrays; no TensorFlow, no Python. What kinds of moves
-// there are is said in moves.py.
+// A plain C interface over arrays, without TensorFlow and Python. moves.py
+// describes the kinds of moves.
 
 #include "gdp_grappler/placers/search/moves/move_drawer.h"
 
@@ -26,10 +26,10 @@ enum Status : int32_t { kOk = 0, kOutOfMemory = 1 };
 
 extern "C" {
 
-// How many kinds of moves there are.
+// Number of kinds of moves.
 int32_t gdp_move_drawer_kinds() { return gdp::kNumKinds; }
 
-// Null if memory runs out.
+// A drawer for a layout, which is copied; null if memory runs out.
 GdpMoveDrawer* gdp_move_drawer_create(const GdpMoveLayout* layout) try {
   return new GdpMoveDrawer{gdp::MoveDrawer(*layout)};
 } catch (const std::bad_alloc&) {
@@ -38,10 +38,12 @@ GdpMoveDrawer* gdp_move_drawer_create(const GdpMoveLayout* layout) try {
 
 void gdp_move_drawer_destroy(GdpMoveDrawer* drawer) { delete drawer; }
 
-// Writes moves from `devices` [G] to `out` [count, G], each of its kind
-// [count]. With this probability a further move is made from there, and so on,
-// of a kind by `usual` [num_kinds], sums of shares up to each kind. Loads are
-// those of `like` [G]. Returns a Status.
+// Draws `count` moves from the placement `devices` [G], and writes the
+// placements after the moves to `out` [count, G]. `kinds` [count] has the kind
+// of each move. With probability `compound` one more move is added to a move,
+// and to that one again. `usual` [num_kinds] has the cumulative probabilities
+// of the kinds of added moves. Loads are those of the placement `like` [G].
+// Returns a Status.
 int32_t gdp_move_drawer_draw(GdpMoveDrawer* handle, const int32_t* devices,
                              const int32_t* like, int64_t count,
                              const int32_t* kinds, double compound,

@@ -1,4 +1,4 @@
-// Moves of every kind, made in placements of the groups.
+// Draws moves of every kind, and applies them to placements of the groups.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_DRAWER_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_DRAWER_H_
@@ -33,11 +33,11 @@ enum Kind : int32_t {
   kNumKinds
 };
 
-// So many groups are asked for their device before all are.
+// Random groups whose device is looked up before the devices of all groups are.
 constexpr int32_t kTries = 16;
 
-// Which of a set go to the target: all; those on one device; or those, while
-// what the target has of the set comes back.
+// Which groups of a set move: all groups to the target; the groups of one
+// device to the target; or these, and the target's groups to that device.
 enum class Who { kAll, kAlike, kExchanged };
 
 struct Move {
@@ -78,22 +78,22 @@ class MoveDrawer {
         stretches_(g),
         units_(LabelsOf(g.units, g.num_units, g.num_groups, movable_)),
         scopes_(LabelsOf(g.scopes, g.num_scopes, g.num_groups, movable_)),
-        slabs_(g, movable_),
+        coordinate_sets_(g, movable_),
         loads_(g, movable_) {}
 
   const int32_t num_groups;
 
   bool CanMove() const { return !movable_.empty(); }
 
-  // The loads are those of this placement [G] from now on.
+  // From now on, the loads are those of this placement [G].
   void Observe(const int32_t* like) {
-    if (slabs_.AreThere()) loads_.Observe(like);
+    if (coordinate_sets_.AreThere()) loads_.Observe(like);
   }
 
-  // Makes a move in a row [G].
+  // Applies a random move to a placement [G].
   void Draw(int32_t kind, int32_t* row, MoveRandom* random) {
     const Move move = Begin(kind, row, random);
-    if (kind == kSlabTrade && slabs_.AreThere()) {
+    if (kind == kSlabTrade && coordinate_sets_.AreThere()) {
       Trade(move, row, random);
     } else {
       Make(move, Set(kind, move.start, row, random), row);
@@ -107,21 +107,22 @@ class MoveDrawer {
   Growth growth_;
   Stretches stretches_;
   std::vector<Labels> units_, scopes_;
-  Slabs slabs_;
+  CoordinateSets coordinate_sets_;
   Loads loads_;
   std::vector<int32_t> set_;
 
-  // Which groups may be on a device, [G].
+  // [G], whether each group may be on a device.
   const uint8_t* AllowedAt(int32_t device) const {
     return allowed_.data() + int64_t{device} * num_groups;
   }
 
   int32_t NumMovable() const { return static_cast<int32_t>(movable_.size()); }
 
-  // A group that moves and where to: slabs by seconds and loads, what else
-  // there is to any device, those of neighbours sooner.
+  // Draws a group to move and its target. For slabs, seconds and loads set
+  // the probabilities. For other kinds all groups are equally likely, and
+  // devices of neighbours are preferred as targets.
   Move Begin(int32_t kind, const int32_t* row, MoveRandom* random) {
-    const bool by_loads = kind >= kSlab && slabs_.AreThere();
+    const bool by_loads = kind >= kSlab && coordinate_sets_.AreThere();
     const int32_t start =
         by_loads ? loads_.Start(random) : movable_[random->Below(NumMovable())];
     const int32_t here = row[start];
@@ -171,16 +172,20 @@ class MoveDrawer {
       case kSlab:
       case kSlabPart:
       case kSlabSwap:
-        if (slabs_.AreThere()) return slabs_.Around(start, random);
+        if (coordinate_sets_.AreThere()) {
+          return coordinate_sets_.Around(start, random);
+        }
         break;
       case kSlabWhole:
-        if (slabs_.AreThere()) return slabs_.Axis(random).Like(start);
+        if (coordinate_sets_.AreThere()) {
+          return coordinate_sets_.Axis(random).Like(start);
+        }
         break;
     }
     return Grown(start, row, random);
   }
 
-  // Up to half of the groups.
+  // A random size, up to half of the movable groups.
   int32_t Size(MoveRandom* random) const {
     return random->Size(std::max(NumMovable() / 2, 1));
   }
@@ -197,18 +202,18 @@ class MoveDrawer {
         start);
   }
 
-  // What shares one coordinate with the start, and what does with a group at
-  // the target if it has any, change places.
+  // Exchanges two slabs: the groups with one coordinate of the start, and the
+  // groups with that coordinate of a group at the target, if there is one.
   void Trade(const Move& move, int32_t* row, MoveRandom* random) {
     const int32_t other = On(move.target, row, random);
-    const Labels& axis = slabs_.Axis(random);
+    const Labels& axis = coordinate_sets_.Axis(random);
     Make(move, axis.Like(move.start), row);
     if (other >= 0 && axis.of_group[other] != axis.of_group[move.start]) {
       Make(move, axis.Like(other), row);
     }
   }
 
-  // Any group on a device, or -1.
+  // A random group on a device, or -1.
   int32_t On(int32_t device, const int32_t* row, MoveRandom* random) {
     for (int32_t i = 0; i < kTries; ++i) {
       const int32_t group = random->Below(num_groups);
@@ -222,8 +227,8 @@ class MoveDrawer {
     return set_[random->Below(static_cast<int32_t>(set_.size()))];
   }
 
-  // Moves a set as far as it may go. Without branches, which nobody could
-  // predict: masks have all bits or none.
+  // Moves the groups of a set that may be on the target. The loop has no
+  // branches, because a CPU could not predict them. A mask is all ones or zero.
   void Make(const Move& move, const Span& groups, int32_t* row) const {
     const int32_t here = move.here, target = move.target;
     const int32_t all = move.who == Who::kAll;

@@ -1,4 +1,4 @@
-"""Chooses the moves of a search that a network thinks will gain most."""
+"""Chooses the moves of a search by the gains that a network predicts."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import repair as repair_lib
 
-# Of the moves that a network is told of.
+# Kinds of moves that a network tells apart by features.
 KINDS = (*moves_lib.Moves.kinds, repair_lib.KIND)
 
 
 @dataclasses.dataclass(frozen=True)
 class FilterConfig:
-  """How much a search listens to a network.
+  """How a network filters the moves of a search.
 
   Attributes:
-    draws: Moves drawn for each that is priced, at least 1.
-    unfiltered: Share of the priced moves that the network has no say in, so
-      that what it does not know of is found as well.
-    gain_weight: What the expected gain counts beside the probability of a
-      gain: 0 ranks by probability, 1 by the product of the two.
-    repair: How often sets are placed anew.
+    draws: Moves drawn for each move that is priced, at least 1.
+    unfiltered: Share of the priced moves that are chosen without the network,
+      so that the search also finds gains that the network does not predict.
+    gain_weight: Weight of the expected gain beside the probability of a gain. A
+      weight of 0 ranks by the probability, 1 by the product of the two.
+    repair: How the filter repairs moves (`repair`).
   """
 
   draws: int = 12
@@ -47,10 +47,10 @@ class FilterConfig:
 
 
 class MoveDescriber:
-  """Features of moves from whatever placement a search is at."""
+  """Computes features of moves from the current placement of a search."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
-    """Lays the problem out; every kind of move gets a feature."""
+    """Prepares the features; every kind of move has one of its own."""
     self._features = featurizer.MoveFeaturizer(
         problem.graph, problem.cluster, problem.evaluator.costs(problem.graph))
     self._columns = {
@@ -61,18 +61,23 @@ class MoveDescriber:
     self._incumbent: np.ndarray | None = None
     self._priorities: np.ndarray | None = None
 
-  def ordered(self, priorities: np.ndarray | None) -> None:
-    """Ops run by these from now on, float64 [N]; None: first in, first out."""
+  def set_priorities(self, priorities: np.ndarray | None) -> None:
+    """Sets the order of ops.
+
+    Args:
+      priorities: float64 [N]; None for first in, first out.
+    """
     self._priorities, self._incumbent = priorities, None
 
   def describe(self, incumbent: np.ndarray, candidates: np.ndarray,
                kinds: Sequence[str]) -> np.ndarray:
-    """float32 [K, F] of `schema.names`; a new kind has no feature.
+    """float32 [K, F], features of moves, named by `schema.names`.
 
     Args:
-      incumbent: int [G].
-      candidates: int [K, G].
-      kinds: [K].
+      incumbent: int [G], the placement before the moves.
+      candidates: int [K, G], placements after each move.
+      kinds: [K], kinds of the moves. A kind that is not in `KINDS` has no
+        feature.
     """
     self._observe(incumbent)
     native = self._features.describe(candidates)
@@ -84,17 +89,17 @@ class MoveDescriber:
         result[row, self._columns[kind]] = 1
     return result
 
-  def repaired(self, incumbent: np.ndarray, candidates: np.ndarray,
-               kinds: Sequence[str], config: repair_lib.RepairConfig,
-               rng: np.random.Generator) -> list[str]:
-    """Kinds [K] of moves, some of which lead elsewhere now (`repair`).
+  def repair(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str], config: repair_lib.RepairConfig,
+             rng: np.random.Generator) -> list[str]:
+    """Repairs some of the moves (`repair`), and returns the kinds [K] of all.
 
     Args:
-      incumbent: int [G].
-      candidates: int32 [K, G]; changed in place.
-      kinds: [K].
-      config: How often.
-      rng: Of the search.
+      incumbent: int [G], the placement before the moves.
+      candidates: int32 [K, G], placements after each move; changed in place.
+      kinds: [K], kinds of the moves.
+      config: How moves are repaired.
+      rng: Random numbers of the search.
     """
     if not config.share:
       return list(kinds)
@@ -113,16 +118,21 @@ class MoveDescriber:
 
 
 class MoveFilter(move_model.MoveModel):
-  """A `MoveModel` that prices the best moves by a network, and some others."""
+  """A `MoveModel` that chooses most moves by a network and some at random."""
 
   def __init__(
       self, problem: placer_lib.Problem, network: move_network.MoveNetwork,
       config: FilterConfig = FilterConfig()
   ) -> None:
-    """Lays the problem out.
+    """Prepares the features of the problem.
+
+    Args:
+      problem: G groups.
+      network: Predicts the gains of moves.
+      config: How the network filters moves.
 
     Raises:
-      ValueError: the network knows other features.
+      ValueError: the network was trained on other features.
     """
     if network.features != schema.names(KINDS):
       raise ValueError('The network was trained on other features of moves.')
@@ -130,11 +140,11 @@ class MoveFilter(move_model.MoveModel):
     self._network, self._config = network, config
     self._describer = MoveDescriber(problem)
 
-  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
-              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
+  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
     """See `MoveModel`."""
-    return self._describer.repaired(incumbent, candidates, kinds,
-                                    self._config.repair, rng)
+    return self._describer.repair(incumbent, candidates, kinds,
+                                  self._config.repair, rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
@@ -144,25 +154,31 @@ class MoveFilter(move_model.MoveModel):
     free = min(round(count * self._config.unfiltered), count)
     scores = self._scores(
         self._describer.describe(incumbent, candidates[free:], kinds[free:]))
-    # What leads nowhere tells nothing.
+    # A move that changes no device would waste a price.
     scores[(candidates[free:] == incumbent).all(axis=1)] = -np.inf
     best = np.argsort(-scores, kind='stable')[:count - free]
     return np.concatenate([np.arange(free), free + best])
 
-  def ordered(self, priorities: np.ndarray | None) -> None:
+  def set_priorities(self, priorities: np.ndarray | None) -> None:
     """See `MoveModel`."""
-    self._describer.ordered(priorities)
+    self._describer.set_priorities(priorities)
 
-  def told(self, gains: np.ndarray) -> None:
-    """See `MoveModel`; the network stays as it is."""
+  def record_gains(self, gains: np.ndarray) -> None:
+    """See `MoveModel`; the network does not learn from gains."""
 
   def _scores(self, features: np.ndarray) -> np.ndarray:
-    """float32 [K], logarithms of how much is to be expected of moves."""
+    """float32 [K], scores of moves; the best move has the highest score."""
     logits, gains = self._network.predict(features)
     return gain_scores(logits, gains, self._config.gain_weight)
 
 
 def gain_scores(logits: np.ndarray, gains: np.ndarray,
                 weight: float) -> np.ndarray:
-  """[K], the logarithm of the probability and, with a weight, of the gain."""
+  """[K], scores of moves: log probability plus weighted log gain.
+
+  Args:
+    logits: [K], logit of the probability that a move gains.
+    gains: [K], logarithm of the gain if the move gains.
+    weight: Weight of the logarithm of the gain.
+  """
   return -np.logaddexp(0, -logits) + weight * gains

@@ -1,4 +1,4 @@
-"""What a search may ask before it prices moves."""
+"""The interface of models that choose the moves which a search prices."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import numpy as np
 
 
 class MoveModel(Protocol):
-  """Says which of the moves from a placement are worth pricing.
+  """Chooses, of the moves that a search draws, the moves to price.
 
-  For one search at a time.
+  An object serves one search at a time.
 
   Attributes:
-    draws: How many moves to draw for each that is priced.
+    draws: Moves that the search draws for each move that it prices.
   """
 
   draws: int
 
-  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
-              kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
-    """What kinds of moves they are, some of which now lead elsewhere.
+  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
+    """Changes some of the moves, and returns the kinds [K] of all.
 
     Args:
-      incumbent: int [G], where the moves are from.
-      candidates: int32 [K, G], where they lead; may be changed in place.
-      kinds: [K], by which rule each was drawn (`Moves.kinds`).
-      rng: Of the search.
+      incumbent: int [G], the placement before the moves.
+      candidates: int32 [K, G], placements after each move; may be changed in
+        place.
+      kinds: [K], kinds of the moves (`Moves.kinds`).
+      rng: Random numbers of the search.
     """
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
@@ -34,24 +35,24 @@ class MoveModel(Protocol):
     """int [count], different indices of the moves to price.
 
     Args:
-      incumbent: int [G], where the moves are from.
-      candidates: int [K, G], where they lead.
-      kinds: [K], as `amended` said.
-      count: At most K.
+      incumbent: int [G], the placement before the moves.
+      candidates: int [K, G], placements after each move.
+      kinds: [K], result of `revise`.
+      count: Moves to price, at most K.
     """
 
-  def ordered(self, priorities: np.ndarray | None) -> None:
-    """Hears in which order ops run from now on.
+  def set_priorities(self, priorities: np.ndarray | None) -> None:
+    """Sets the order in which ops run from now on.
 
     Args:
       priorities: float64 [N]; None for first in, first out.
     """
 
-  def told(self, gains: np.ndarray) -> None:
-    """Hears what the moves chosen last have brought.
+  def record_gains(self, gains: np.ndarray) -> None:
+    """Records the gains of the moves that were chosen last.
 
     Args:
-      gains: float64 [count], by how much better each is than the incumbent, as
-        a share of the step in which the search began; not positive where it is
-        not, infinite where the incumbent cannot run.
+      gains: float64 [count], cost of the incumbent less the cost after the
+        move, as a share of the step of the best start. Not positive if the move
+        does not gain; infinite if the incumbent cannot run.
     """

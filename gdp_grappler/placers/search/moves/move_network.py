@@ -1,8 +1,9 @@
-"""A small network that looks at moves, as plain arrays.
+"""A small network that predicts the gains of moves, as plain arrays.
 
-One hidden layer and two outputs: the logit of the probability that a move
-gains, and the logarithm of what it gains if it does, as a share of the step.
-Files hold numbers and names alone; nothing in them is executed.
+The network has one hidden layer and two outputs. The first output is the logit
+of the probability that a move gains. The second output is the logarithm of the
+gain if the move gains, as a share of the step. A file of weights holds only
+numbers and names; loading it executes nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.features.moves import schema
 
-# Standard deviations beyond which a feature says no more.
+# Standard deviations at which standardized features are clipped.
 _MOST_DEVIATIONS = 5.
+# Bytes of a file of weights, at the most.
 _MOST_BYTES = 1 << 24
+# Names of the arrays in a file of weights.
 _ARRAYS = ('mean', 'deviation', 'hidden_weights', 'hidden_bias', 'weights',
            'bias')
+# Outputs of the network: the probability of a gain and the gain.
 OUTPUTS = 2
 
 
@@ -33,9 +37,9 @@ class MoveNetwork:
   """A network of F features and H hidden units.
 
   Attributes:
-    features: [F] names.
-    mean: float32 [F], of each feature where it was trained.
-    deviation: float32 [F], positive.
+    features: [F], names of the features.
+    mean: float32 [F], mean of each feature in the training data.
+    deviation: float32 [F], standard deviation of each feature, positive.
     hidden_weights: float32 [F, H].
     hidden_bias: float32 [H].
     weights: float32 [H, 2].
@@ -67,7 +71,11 @@ class MoveNetwork:
       raise ValueError('deviation has values that are not positive.')
 
   def standardized(self, features: np.ndarray) -> np.ndarray:
-    """float32 [K, F], features around 0 and not far from it."""
+    """float32 [K, F], features less their means, in standard deviations.
+
+    Args:
+      features: float32 [K, F].
+    """
     return np.clip((features - self.mean) / self.deviation, -_MOST_DEVIATIONS,
                    _MOST_DEVIATIONS)
 
@@ -83,7 +91,7 @@ class MoveNetwork:
 
   @property
   def digest(self) -> str:
-    """64 hex digits that change with any name or number."""
+    """64 hex digits of a hash of all names and numbers."""
     result = hashlib.sha256('\n'.join(self.features).encode())
     for name in _ARRAYS:
       result.update(f'\n{name}\n'.encode())
@@ -92,10 +100,14 @@ class MoveNetwork:
 
 
 def save(path: str | os.PathLike[str], network: MoveNetwork) -> None:
-  """Replaces a file in one step; equal networks give equal files.
+  """Writes a network to a file, atomically; equal networks give equal files.
+
+  Args:
+    path: The file; its folder is made.
+    network: The network.
 
   Raises:
-    GdpError: the file cannot be written; what was there before still is.
+    GdpError: the file cannot be written. An older file is still there.
   """
   buffer = io.BytesIO()
   np.savez(buffer, features=np.array(network.features),
@@ -106,16 +118,16 @@ def save(path: str | os.PathLike[str], network: MoveNetwork) -> None:
 
 def load(path: str | os.PathLike[str],
          kinds: Sequence[str] | None = None) -> MoveNetwork:
-  """What `save` wrote.
+  """Reads a network that `save` wrote.
 
   Args:
     path: The file.
-    kinds: Of moves; the native features of this release and these are what the
-      network has to know. None accepts any.
+    kinds: Kinds of moves. The network must have been trained on the features of
+      this release for these kinds. None accepts any features.
 
   Raises:
-    GdpError: there is no such file, it is damaged or too large, or was trained
-      on other features.
+    GdpError: the file is missing, damaged or too large, or the network was
+      trained on other features.
   """
   try:
     arrays = array_files.read(path, _MOST_BYTES)

@@ -1,4 +1,4 @@
-// Random numbers of moves, the same on every machine.
+// Random numbers for moves; a seed gives the same numbers on every machine.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_RANDOM_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_RANDOM_H_
@@ -11,7 +11,7 @@
 namespace gdp {
 
 // xoshiro256** of D. Blackman and S. Vigna, "Scrambled Linear Pseudorandom
-// Number Generators", ACM TOMS 47, 2021, seeded as they advise.
+// Number Generators", ACM TOMS 47, 2021, seeded by SplitMix64 as in the paper.
 class MoveRandom {
  public:
   explicit MoveRandom(uint64_t seed) {
@@ -23,13 +23,13 @@ class MoveRandom {
     }
   }
 
-  // From 0 up to 1.
+  // Uniform in [0, 1).
   double Uniform() { return (Next() >> 11) * 0x1p-53; }
 
   bool Chance(double probability) { return Uniform() < probability; }
 
-  // From 0 up to `count`, which is positive. D. Lemire, "Fast Random Integer
-  // Generation in an Interval", ACM TOMACS 29, 2019.
+  // Uniform from 0 to `count` - 1; `count` is positive. D. Lemire, "Fast Random
+  // Integer Generation in an Interval", ACM TOMACS 29, 2019.
   int32_t Below(int32_t count) {
     const uint32_t range = static_cast<uint32_t>(count);
     uint64_t product = (Next() >> 32) * range;
@@ -42,13 +42,13 @@ class MoveRandom {
     return static_cast<int32_t>(product >> 32);
   }
 
-  // From 1 to `most`, every order of magnitude alike.
+  // From 1 to `most`, log-uniform.
   int32_t Size(int32_t most) {
     const double size = std::exp(Uniform() * std::log(most + 1.));
     return std::min(static_cast<int32_t>(size), most);
   }
 
-  // An index, by weights that have these sums; any where none has some.
+  // A random index, by cumulative weights; uniform if all weights are 0.
   int32_t Weighted(const std::vector<double>& sums) {
     const int32_t count = static_cast<int32_t>(sums.size());
     if (!(sums.back() > 0)) return Below(count);

@@ -1,5 +1,5 @@
-// Sets of groups that move together, by what they send each other, by when they
-// run, and by labels.
+// Sets of groups that move together: connected sets, intervals of the
+// topological order, and sets of equal labels.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_SETS_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_MOVE_SETS_H_
@@ -34,10 +34,11 @@ struct GdpMoveLayout {
 
 namespace gdp {
 
-// Larger sets are moved as units, scopes and stretches, which costs less.
+// Groups of a connected set, at the most. Larger sets are units, scopes or
+// intervals of the topological order, which take less time to make.
 constexpr int32_t kMostGrown = 1000;
 
-// Groups one after the other in memory, good until the next set is made.
+// Groups in consecutive memory; valid until the next set is made.
 struct Span {
   const int32_t *first, *last;
 
@@ -50,7 +51,7 @@ inline Span All(const std::vector<int32_t>& values) {
   return {values.data(), values.data() + values.size()};
 }
 
-// A number for each group, and the movable groups sorted by it.
+// A label for each group, and the movable groups sorted by label.
 struct Labels {
   std::vector<int32_t> of_group;  // [G]
   Rows members;
@@ -67,7 +68,7 @@ struct Labels {
     return 1 + *std::max_element(of_group.begin(), of_group.end());
   }
 
-  // What has labels from `low` up to `high`, without it.
+  // The groups with labels from `low` to `high` - 1.
   Span Between(int32_t low, int32_t high) const {
     const int32_t* values = members.values.data();
     return {values + members.starts[low], values + members.starts[high]};
@@ -78,7 +79,7 @@ struct Labels {
   }
 };
 
-// Levels [count, G] from memory, each inverted.
+// The `Labels` of each of `count` levels, from an array [count, G].
 inline std::vector<Labels> LabelsOf(const int32_t* levels, int32_t count,
                                     int32_t num_groups,
                                     const std::vector<int32_t>& movable) {
@@ -101,8 +102,8 @@ class Growth {
     }
   }
 
-  // A device of those next to a group that `wanted` says yes to, devices of
-  // many sooner; -1 if there is none.
+  // The device of a random neighbour of a group for which `wanted` is true; -1
+  // if there is none.
   template <typename Wanted>
   int32_t DeviceNear(int32_t group, const int32_t* row, const Wanted& wanted,
                      MoveRandom* random) {
@@ -115,11 +116,12 @@ class Growth {
     return near_[random->Below(static_cast<int32_t>(near_.size()))];
   }
 
-  // `size` connected groups around one, or all in reach; the rule is that of
-  // `grown` in neighbourhood.py. With a row, on the device of `start` alone.
+  // `size` connected groups around one, or fewer if fewer are connected. The
+  // rule is that of `grown` in neighbourhood.py. If a placement `row` is given,
+  // the set only has groups on the device of `start`.
   Span Grown(int32_t start, int32_t size, const int32_t* row,
              MoveRandom* random) {
-    if (++draw_ == 0) {  // Numbers of draws begin anew.
+    if (++draw_ == 0) {  // The number of draws has overflowed.
       std::fill(joined_.begin(), joined_.end(), 0);
       draw_ = 1;
     }
@@ -147,7 +149,7 @@ class Growth {
 
   std::vector<int32_t> starts_;   // [G + 1]
   std::vector<Edge> edges_;       // [E]
-  std::vector<uint32_t> joined_;  // [G], in which draw each group was last in
+  std::vector<uint32_t> joined_;  // [G], number of the last draw with the group
   uint32_t draw_ = 0;
   std::vector<int32_t> set_, near_;
   std::vector<Edge> frontier_;
@@ -164,7 +166,7 @@ class Growth {
   }
 };
 
-// Stretches of the order in which groups run.
+// Intervals of the topological order of groups.
 class Stretches {
  public:
   explicit Stretches(const GdpMoveLayout& g)
@@ -172,14 +174,14 @@ class Stretches {
     for (int32_t i = 0; i < g.num_movable; ++i) rank_[order_[i]] = i;
   }
 
-  // `size` groups with one in their middle, as far as there are so many.
+  // An interval of `size` groups around one; shorter at the end of the order.
   Span Around(int32_t group, int32_t size) const {
     const int32_t first = std::max(rank_[group] - size / 2, 0);
     return Between(first, std::min(first + size, Count()));
   }
 
-  // At most as many, of one device: up to where it changes next, or from where
-  // it changed last.
+  // At most `size` groups of one device, up to the next change of devices or
+  // from the last change on.
   Span Border(int32_t group, int32_t size, const int32_t* row,
               MoveRandom* random) const {
     const int32_t rank = rank_[group];

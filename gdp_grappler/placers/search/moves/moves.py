@@ -1,14 +1,19 @@
-"""Steps from one placement to another, for searches.
+"""Moves of a search: each gives another device to a set of groups.
 
-A move takes groups that belong together to another device: what is moved one
-by one is pulled apart first, and nearly every such step costs transfers. So
-most moves are of many groups, of every order of magnitude, chosen by what they
-send each other, by when they run, by their names, or by where they are in a
-structure that repeats itself: one layer over all time steps, one variable's
-uses from some step on, a stretch of steps of one branch. Whole structures move
-together, which is what a search that grows sets along edges never finds.
+Groups that exchange many bytes should stay together. A search that moves one
+group at a time has to separate such groups first, which nearly always makes the
+step longer. So most moves are of many groups, and the sizes of the sets spread
+over all orders of magnitude. The kinds of moves choose their sets by:
 
-The rules themselves are in C++ (`move_drawer.h`); here is what they look at.
+* edges: groups that send each other tensors;
+* time: groups that run one after the other;
+* names: groups in one name scope;
+* coordinates in repeated structure (`graph.structure`): one layer over all time
+  steps, the uses of one variable from some time step on, some time steps of one
+  branch. A set that grows along edges rarely is such a structure.
+
+The rules that draw moves are in C++ (`move_drawer.h`). This module lays out the
+arrays that the rules read.
 """
 
 from __future__ import annotations
@@ -27,13 +32,17 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.moves import native_drawer
 from gdp_grappler.placers.search.moves import neighbourhood
 
-# Units per level; levels nearly as fine as the groups are left out.
+# Number of units of each level of `coarsening`. A level with nearly as many
+# units as groups is left out.
 _UNITS = (40, 160, 640, 2560)
+# Parts of a name, from its beginning, that make the scopes of each level.
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
-# Scopes that gradients and optimizers put around the names of a model.
+# First letters of the scopes that gradients and optimizers put around the names
+# of a model.
 _WRAPPERS = ('gradient', 'train')
+# First letters of the kinds of moves that choose sets by coordinates.
 _SLAB = 'slab'
-# How often kinds of `Moves` are drawn, in their order.
+# Relative frequencies of the kinds of `Moves`, in the order of `Moves.kinds`.
 _SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 2, 3)
 
 
@@ -41,26 +50,28 @@ class Moves:
   """Draws moves of the G groups of one graph.
 
   Attributes:
-    kinds: Names for `draw`:
+    kinds: Names of the kinds of moves. The kinds `slab...` choose sets of
+      groups with equal coordinates; a slab is such a set.
       group: one group.
-      ball: connected groups, joined at random, heavy edges sooner.
-      patch: the same within one device.
-      unit: a unit of `coarsening`, coarse or fine.
-      part: what a unit has on one device.
-      scope: ops under one name scope, those of their gradients included.
-      window: what a device runs in one stretch of the topological order.
-      border: a stretch of it before or after a change of devices.
-      swap: two devices exchange what they run in a stretch.
-      device: everything that is on a device.
-      slab: what shares coordinates, such as a layer's uses from one time step
-        on; from busy devices and to idle ones sooner.
-      slab_part: what a slab has on one device.
-      slab_swap: two devices exchange what they have of a slab.
-      slab_whole: all that has one coordinate, such as a layer.
-      slab_trade: two devices exchange what they have of two such wholes.
-    shares: float64 [kinds], how often to draw each where nothing is known; 0
-      for what is not wanted, and for slabs where coordinates tell nothing
-      apart.
+      ball: connected groups, joined at random, with preference for heavy edges.
+      patch: a ball of groups of one device.
+      unit: a unit of `coarsening`, of any level.
+      part: the groups of a unit on one device.
+      scope: the groups of one name scope and of its gradients.
+      window: the groups of one device in an interval of the topological order.
+      border: such an interval right before or after a change of devices.
+      swap: two devices exchange their groups in an interval.
+      device: all groups of a device.
+      slab: the groups with the same values of up to three coordinates, or with
+        an interval of values of the last of them, such as one layer from a time
+        step on. Moves from busy devices to idle devices are preferred.
+      slab_part: the groups of a slab on one device.
+      slab_swap: two devices exchange their groups of a slab.
+      slab_whole: all groups with one value of a coordinate, such as a layer.
+      slab_trade: two devices exchange their groups of two such values.
+    shares: float64 [kinds], probability of each kind before the search knows
+      which kinds gain. 0 for a kind that is not wanted, and for slabs if the
+      graph has no coordinates.
     movable: int [M], groups with more than one device.
   """
 
@@ -70,11 +81,11 @@ class Moves:
 
   def __init__(self, problem: placer_lib.Problem,
                wanted: Sequence[str] = kinds) -> None:
-    """Lays out what `shares` need; the rest when the first move is drawn.
+    """Computes `shares`; the first draw computes the rest.
 
     Args:
       problem: G groups.
-      wanted: Of `kinds`, which to draw; at least one.
+      wanted: The kinds to draw, of `kinds`; at least one.
     """
     self._problem = problem
     self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
@@ -87,49 +98,49 @@ class Moves:
         share * (bool(self._axes) or not kind.startswith(_SLAB))
         for kind, share in zip(self.kinds, _SHARES)
     ]) * of_wanted
-    if not result.any():  # Of slabs alone, where there are none.
+    if not result.any():  # Only slabs are wanted, but there are none.
       result = of_wanted * 1.
     return result / result.sum()
 
   def draw(self, kind: str, devices: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
-    """A neighbour of a placement.
+    """Draws one move.
 
     Args:
-      kind: One of `kinds`; where the graph offers none of that kind, a patch.
-      devices: int [G], legal; unchanged.
-      rng: Of the move.
+      kind: One of `kinds`. If the graph has no set of that kind, a patch moves.
+      devices: int [G], the placement before the move, legal; not changed.
+      rng: Random numbers of the move.
 
     Returns:
       int32 [G], legal; it may be equal to `devices`.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     return self.draw_each(np.array([self.kinds.index(kind)]), devices, rng)[0]
 
   def draw_each(self, kinds: np.ndarray, devices: np.ndarray,
                 rng: np.random.Generator, compound: float = 0.,
                 usual: np.ndarray | None = None) -> np.ndarray:
-    """Neighbours of a placement, all in one go.
+    """Draws K moves from one placement.
 
     Args:
       kinds: int [K], indices of `kinds`.
-      devices: int [G], legal; unchanged. Loads are its own for all moves.
-      rng: Of the moves.
-      compound: How often a further move is made from where one led, and so on;
-        less than 1.
-      usual: float64 [kinds], how often each kind is drawn for a further move;
-        by default `shares`.
+      devices: int [G], the placement before the moves, legal; not changed.
+      rng: Random numbers of the moves.
+      compound: Probability that one more move is added to a move, and to that
+        one again; less than 1.
+      usual: float64 [kinds], probability of each kind of an added move; by
+        default `shares`.
 
     Returns:
       int32 [K, G], legal; rows may be equal to `devices`.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     sums = (self.shares if usual is None else usual).cumsum()
-    # Ends with 1, so that no kind without a share is ever drawn.
+    # The last sum is exactly 1, so that a kind with share 0 is never drawn.
     return self._drawer.draw(kinds, devices, devices, neighbourhood.seed(rng),
                              compound, sums / sums[-1])
 
@@ -154,13 +165,13 @@ class Moves:
         problem.allowed.T, accelerators)
 
   def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """Movable groups by their first ops."""
+    """Movable groups in the topological order of their first ops."""
     first = np.unique(graph.groups[graph.topological_order],
                       return_index=True)[1]
     return self.movable[np.argsort(first[self.movable], kind='stable')]
 
   def _scopes(self) -> list[np.ndarray]:
-    """int [G] each, name scopes of groups from short to long."""
+    """int [G] each, number of the name scope of each group, by depth."""
     graph = self._problem.graph
     names = [graph.names[op] for op in graph.first_ops.tolist()]
     texts, labels = _numbered(name.rpartition('/')[0] for name in names)
@@ -168,7 +179,7 @@ class Moves:
     labels = of_text[labels]
     by_depth = []
     for depth in reversed(_SCOPE_DEPTHS):
-      # There are ever fewer: what begins alike is looked at once.
+      # Scopes of a smaller depth are prefixes, so there are fewer texts now.
       texts, of_text = _numbered(
           '/'.join(text.split('/', depth)[:depth]) for text in texts)
       labels = of_text[labels]
@@ -186,14 +197,14 @@ def _unwrapped(scope: str) -> str:
 
 
 def _numbered(texts: Iterable[str]) -> tuple[list[str], np.ndarray]:
-  """Distinct texts [U] as they come, and which of them each is, int [n]."""
+  """Distinct texts [U] in order of appearance, and indices int [n] of all."""
   numbers: dict[str, int] = {}
   of_texts = [numbers.setdefault(text, len(numbers)) for text in texts]
   return list(numbers), np.array(of_texts, int)
 
 
 def _ranks(texts: list[str]) -> np.ndarray:
-  """int [U], where distinct texts come in their order."""
+  """int [U], position of each of the distinct texts in alphabetical order."""
   result = np.empty(len(texts), int)
   result[sorted(range(len(texts)),
                 key=texts.__getitem__)] = np.arange(len(texts))

@@ -18,15 +18,15 @@ class Layout:
 
   Attributes:
     starts: int32 [G + 1], where the edges of each group begin.
-    neighbours: int32 [E].
-    eagerness: float64 [E], how likely an edge draws a group into a set.
-    order: int32 [M], groups with more than one device, as they run.
-    units: int32 [U, G], labels from 0, on each of U levels.
-    scopes: int32 [S, G], likewise.
+    neighbours: int32 [E], the group at the other end of each edge.
+    eagerness: float64 [E], probability that a growing set joins the neighbour.
+    order: int32 [M], groups with more than one device, in topological order.
+    units: int32 [U, G], the unit of each group on each of U levels, from 0.
+    scopes: int32 [S, G], the name scope of each group on S levels, from 0.
     axes: int32 [A, G], coordinates from 0.
     seconds: float64 [G, D], not negative.
-    allowed: bool [D, G], which groups a device may have.
-    accelerators: bool [D], which devices are sooner to get work.
+    allowed: bool [D, G], groups that a device may have.
+    accelerators: bool [D], devices that get work with preference.
   """
 
   starts: np.ndarray
@@ -44,18 +44,18 @@ class Layout:
 class NativeDrawer:
   """Draws moves of the groups of one graph.
 
-  For one thread at a time.
+  One thread at a time may use an object.
   """
 
   def __init__(self, layout: Layout, num_kinds: int) -> None:
-    """Lays the graph out.
+    """Copies the layout.
 
     Args:
       layout: G groups on D devices.
-      num_kinds: Of moves, which have numbers from 0.
+      num_kinds: Number of kinds of moves; the kinds have numbers from 0.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     self._lib = _library()
     assert self._lib.gdp_move_drawer_kinds() == num_kinds
@@ -77,20 +77,21 @@ class NativeDrawer:
 
   def draw(self, kinds: np.ndarray, devices: np.ndarray, like: np.ndarray,
            seed: int, compound: float, usual: np.ndarray) -> np.ndarray:
-    """int32 [K, G], moves from one placement.
+    """int32 [K, G], placements after K moves from one placement.
 
     Args:
-      kinds: int [K].
-      devices: int [G], legal; unchanged.
-      like: int [G], a placement by whose loads slabs are drawn. They are summed
-        up once while it stays the same.
-      seed: Of the moves, less than 2^64.
-      compound: How often a further move is made from where one led, and so on;
-        less than 1.
-      usual: float64 [kinds], of which kind: sums of shares, up to each.
+      kinds: int [K], kind of each move.
+      devices: int [G], the placement before the moves, legal; not changed.
+      like: int [G], a placement whose loads of devices determine the slabs that
+        move. The loads are computed only if this placement changes.
+      seed: Seed of the moves, less than 2^64.
+      compound: Probability that one more move is added to a move, and to that
+        one again; less than 1.
+      usual: float64 [kinds], cumulative probabilities of the kinds of added
+        moves.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     kinds, devices, like = (
         np.ascontiguousarray(of, np.int32) for of in (kinds, devices, like))

@@ -1,7 +1,7 @@
-"""Connected sets of a graph's vertices, of random size, for searches to move.
+"""Connected sets of vertices, of random size, that a search moves.
 
-A set grows from one vertex along its edges, over heavy edges sooner: what
-exchanges much had better stay together.
+A set grows from one vertex along edges. Heavy edges are preferred, because
+vertices that exchange many bytes should stay on one device.
 """
 
 from __future__ import annotations
@@ -12,45 +12,51 @@ from typing import Callable, Iterable
 
 import numpy as np
 
-# A light edge draws a vertex into a set this often; a heavy one always.
+# Probability that a set joins a vertex over the lightest edge. The probability
+# grows to 1 over the heaviest edge.
 _LEAST_EAGERNESS = 0.2
 
+# A neighbour, and the probability that a set joins the neighbour.
 Edge = tuple[int, float]
 
 
 def eagerness(size: np.ndarray) -> np.ndarray:
-  """float64 [E], how likely edges of sizes [E] are to draw a vertex in."""
+  """float64 [E], probabilities that a set joins a vertex over each edge.
+
+  Args:
+    size: [E], bytes of each edge; only their order counts.
+  """
   rank = np.argsort(np.argsort(size, kind='stable'), kind='stable')
   return _LEAST_EAGERNESS + (1 - _LEAST_EAGERNESS) * (rank + 1) / max(
       len(rank), 1)
 
 
 def random_size(most: int, rng: np.random.Generator) -> int:
-  """From 1 to `most`, every order of magnitude alike."""
+  """A random size from 1 to `most`, log-uniform."""
   return min(int(math.exp(rng.random() * math.log(most + 1))), most)
 
 
 def plain(rng: np.random.Generator) -> random.Random:
-  """A generator that is quicker where numbers are drawn one by one."""
+  """A generator that draws single numbers faster than NumPy does."""
   return random.Random(seed(rng))
 
 
 def seed(rng: np.random.Generator) -> int:
-  """Of a generator that is quicker where numbers are drawn one by one."""
+  """A random seed for another generator."""
   return int(rng.integers(1 << 62))
 
 
 def grown(start: int, size: int, edges_of: Callable[[int], list[Edge]],
           rng: random.Random) -> np.ndarray:
-  """int [S], `size` connected vertices around one, or all in reach.
+  """int [S], connected vertices around a start.
 
   Args:
     start: A vertex.
-    size: How many are wanted.
-    edges_of: From a vertex to its neighbours and how eagerly each is joined.
-    rng: Of the edges; see `plain`.
+    size: Number of vertices; the set is smaller if fewer are connected.
+    edges_of: Returns the edges of a vertex.
+    rng: Random numbers; see `plain`.
   """
-  # Plain Python: most sets are small, and numpy would look at every edge.
+  # Most sets are small, so plain Python is faster than NumPy over all edges.
   draw = rng.random
   inside, frontier = {start}, list(edges_of(start))
   while frontier and len(inside) < size:
@@ -68,13 +74,15 @@ def grown(start: int, size: int, edges_of: Callable[[int], list[Edge]],
 
 def moved(devices: np.ndarray, vertices: np.ndarray, target: int,
           allowed: np.ndarray) -> np.ndarray:
-  """int [V], a placement with some vertices moved, as far as they may go.
+  """int [V], a placement after the move of some vertices.
+
+  A vertex that may not be on the target stays.
 
   Args:
-    devices: int [V]; unchanged.
-    vertices: int [S].
-    target: Their new device.
-    allowed: bool [V, D].
+    devices: int [V], the placement before the move; not changed.
+    vertices: int [S], the vertices to move.
+    target: The new device of the vertices.
+    allowed: bool [V, D], devices that each vertex may have.
   """
   result = devices.copy()
   result[vertices[allowed[vertices, target]]] = target
@@ -83,12 +91,12 @@ def moved(devices: np.ndarray, vertices: np.ndarray, target: int,
 
 def unions(current: np.ndarray,
            changed: Iterable[np.ndarray]) -> list[np.ndarray]:
-  """The first two changes of a placement in one, the first three, ...
+  """Unions of moves: of the first two, of the first three, and so on.
 
   Args:
-    current: int [V].
-    changed: J times int [V], the best first. Of two that move one vertex, the
-      better has its way.
+    current: int [V], the placement before the moves.
+    changed: J of int [V], the placement after each move, the best first. If two
+      moves change the same vertex, the better move counts.
   """
   result, union = [], current
   for index, row in enumerate(changed):

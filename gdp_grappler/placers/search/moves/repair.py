@@ -1,8 +1,9 @@
-"""Moves that take a set of groups out of a placement and place it again.
+"""Moves that take a set of groups out of a placement and place the set again.
 
-Which groups says a move that was drawn; where they go, a list scheduler, by all
-else as it is (`features.moves.featurizer`). What counts for it is drawn, too,
-so that one set can be placed in many ways.
+The set is the set of a move that was drawn. A list scheduler chooses the new
+devices of its groups, while all other groups stay where they are
+(`features.moves.featurizer`). The weights of the list scheduler are random, so
+that one set can be placed in many ways.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ import numpy as np
 
 from gdp_grappler.features.moves import featurizer
 
-# What such moves are called beside the kinds of `moves.Moves`.
+# Name of this kind of move, beside those of `moves.Moves`.
 KIND = 'repaired'
 
 
 @dataclasses.dataclass(frozen=True)
 class RepairConfig:
-  """How often sets are placed anew, and by what.
+  """How often moves are repaired, and the weights of the list scheduler.
 
-  Weights are beside 1 for the end of a group; each is drawn between its two
-  bounds, every order of magnitude alike.
+  The list scheduler puts a group on the device with the least cost. The cost is
+  the time at which the group ends, plus three weighted terms. Each weight is
+  drawn between two bounds, log-uniform.
 
   Attributes:
-    share: Of the moves that are drawn, from 0 to 1.
-    most: Groups of a set, 2 or more; larger ones move as they were drawn.
-    late: Weight of the most that outputs of a group come too late by.
-    careless: How often that counts nothing.
-    sent: Weight of the seconds of its transfers.
-    busy: Weight of the seconds that a device has to work in all.
+    share: Share of the drawn moves that are repaired, from 0 to 1.
+    most: Groups of a set that is repaired, at the most; 2 or more.
+    late: Bounds of the weight of the largest delay of the group's outputs.
+    careless: Probability that this weight is 0.
+    sent: Bounds of the weight of the seconds of the group's transfers.
+    busy: Bounds of the weight of the seconds of all work on the device.
   """
 
   share: float = .2
@@ -56,17 +58,17 @@ class RepairConfig:
 def repair(config: RepairConfig, features: featurizer.MoveFeaturizer,
            allowed: np.ndarray, candidates: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
-  """bool [K], which of the moves were placed anew.
+  """Repairs some moves; bool [K] says which.
 
   Args:
-    config: How often, and by what.
-    features: Of the placement from which the moves are made.
-    allowed: bool [G, D].
-    candidates: int32 [K, G], where they lead; changed in place.
-    rng: Of the choice and the weights.
+    config: How often, and by which weights.
+    features: Observed the placement before the moves.
+    allowed: bool [G, D], devices that each group may have.
+    candidates: int32 [K, G], placements after each move; changed in place.
+    rng: Random numbers.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   count = len(candidates)
   late = (_between(config.late, count, rng) *
@@ -83,6 +85,6 @@ def repair(config: RepairConfig, features: featurizer.MoveFeaturizer,
 
 def _between(bounds: tuple[float, float], count: int,
              rng: np.random.Generator) -> np.ndarray:
-  """float64 [count], every order of magnitude alike."""
+  """float64 [count], random numbers between two bounds, log-uniform."""
   least, most = bounds
   return least * (most / least)**rng.random(count)

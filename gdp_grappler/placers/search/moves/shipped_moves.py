@@ -1,6 +1,6 @@
-"""The network that chooses moves, as it comes with the package.
+"""The network that chooses moves, with the weights that the package ships.
 
-How it was made and what it saw says docs/policy.md.
+docs/policy.md describes how the network was trained, and on which graphs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ def network() -> move_network.MoveNetwork:
   """The shipped weights.
 
   Raises:
-    GdpError: they are missing, damaged or of another release.
+    GdpError: the file of weights is missing, damaged or of another release.
   """
   return move_network.load(_WEIGHTS, move_filter.KINDS)

@@ -100,10 +100,10 @@ def test_an_order_changes_what_moves_look_like():
     rows[k, k * 4:k * 4 + 4] = 2
   describer = move_filter.MoveDescriber(problem)
   fifo = describer.describe(incumbent, rows, ['group'] * 8)
-  describer.ordered(-np.arange(problem.graph.num_ops, dtype=float))
+  describer.set_priorities(-np.arange(problem.graph.num_ops, dtype=float))
   ordered = describer.describe(incumbent, rows, ['group'] * 8)
   assert (fifo != ordered).any()
-  describer.ordered(None)
+  describer.set_priorities(None)
   assert (describer.describe(incumbent, rows, ['group'] * 8) == fifo).all()
 
 
@@ -128,8 +128,8 @@ class _Watcher(move_model.MoveModel):
     self.asked: list[tuple[int, int]] = []
     self.heard: list[np.ndarray] = []
 
-  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
-              kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
+  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
     """As they were drawn."""
     return kinds
 
@@ -141,10 +141,10 @@ class _Watcher(move_model.MoveModel):
     self.asked.append((len(candidates), count))
     return np.arange(count)
 
-  def ordered(self, priorities: np.ndarray | None) -> None:
+  def set_priorities(self, priorities: np.ndarray | None) -> None:
     """Of no interest."""
 
-  def told(self, gains: np.ndarray) -> None:
+  def record_gains(self, gains: np.ndarray) -> None:
     """Remembers."""
     self.heard.append(gains)
 
@@ -242,7 +242,7 @@ def test_what_is_placed_anew_has_a_kind_of_its_own():
   incumbent, rows = _moved(4)
   model = move_filter.MoveFilter(problem, _network('groups', 1.),
                                  move_filter.FilterConfig(repair=_ALL))
-  kinds = model.amended(incumbent, rows, ['ball'] * 4, np.random.default_rng(0))
+  kinds = model.revise(incumbent, rows, ['ball'] * 4, np.random.default_rng(0))
   assert kinds == ['ball', 'repaired', 'repaired', 'repaired']
   found = move_filter.MoveDescriber(problem).describe(incumbent, rows, kinds)
   column = _NAMES.index('kind:repaired')
@@ -262,15 +262,15 @@ def test_sets_are_placed_by_the_schedule_in_use():
 
   def placed(describer: move_filter.MoveDescriber) -> list[list[int]]:
     rows = drawn.copy()
-    describer.repaired(incumbent, rows, ['ball'] * 40, _ALL,
-                       np.random.default_rng(0))
+    describer.repair(incumbent, rows, ['ball'] * 40, _ALL,
+                     np.random.default_rng(0))
     return rows.tolist()
 
   describer = move_filter.MoveDescriber(problem)
   fifo = placed(describer)
-  describer.ordered(-np.arange(problem.graph.num_ops, dtype=float))
+  describer.set_priorities(-np.arange(problem.graph.num_ops, dtype=float))
   assert placed(describer) != fifo
-  describer.ordered(None)
+  describer.set_priorities(None)
   assert placed(describer) == fifo != drawn.tolist()
 
 
@@ -278,7 +278,7 @@ def test_where_none_are_placed_anew_nothing_is_looked_at(monkeypatch):
   monkeypatch.setattr(featurizer.MoveFeaturizer, 'observe', None)
   incumbent, rows = _moved(4)
   before, rng = rows.copy(), np.random.default_rng(0)
-  kinds = move_filter.MoveDescriber(_problem()).repaired(
+  kinds = move_filter.MoveDescriber(_problem()).repair(
       incumbent, rows, ['ball'] * 4, repair.RepairConfig(share=0.), rng)
   assert kinds == ['ball'] * 4 and (rows == before).all()
   assert rng.random() == np.random.default_rng(0).random()
