@@ -111,7 +111,7 @@ def _wanted(step: step_lib.Step,
     rooms = shortage.rooms_bytes(step.cluster)
     counts = [choice.parts_for(table.needs_bytes, rooms) for table in found]
     return [(table, n) for table, n in zip(found, counts) if n > 1]
-  result = {}
+  result: dict[str, tuple[finding.Table, int]] = {}
   for pattern, count in chosen:
     matching = [table for table in found if finding.matches(pattern, table)]
     if not matching:
