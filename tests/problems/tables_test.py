@@ -3,10 +3,12 @@
 import dataclasses
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.api import placing
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
@@ -84,6 +86,39 @@ def test_the_whole_graph_is_split_like_its_step(step):
 def test_a_name_that_means_nothing_is_told_with_those_that_do(step):
   with pytest.raises(errors.GdpError, match='did you mean|Did you mean'):
     tables.split(step, (('word', 2),), None, pytest.fail)
+
+
+def test_a_graph_def_comes_out_in_parts_and_trains_alike(step, tmp_path):
+  given, placed = tmp_path / 'step.pb', tmp_path / 'placed.pb'
+  given.write_bytes(step.source.graph_def.SerializeToString())
+  plan = placing.place(str(given), _cluster(10**9), placer='m_etf',
+                       split_tables={'words': 2}, whole_graph=True)
+  plan.save(str(placed))
+  assert {f'words/table/part_{i}' for i in range(2)} <= set(plan.graph.names)
+  values = [_trained(path, names) for path, names in (
+      (given, ['words/table']),
+      (placed, ['words/table/part_0', 'words/table/part_1']))]
+  np.testing.assert_array_equal(*values)
+
+
+def _trained(path, names):
+  graph_def = tf.compat.v1.GraphDef.FromString(path.read_bytes())
+  for node in graph_def.node:
+    node.device = ''
+    if node.op == 'RandomUniform':  # The same for both.
+      node.attr['seed'].i, node.attr['seed2'].i = 1, 2
+  with tf.Graph().as_default() as graph:
+    tf.import_graph_def(graph_def, name='')
+    reads = [
+        tf.raw_ops.ReadVariableOp(
+            resource=graph.get_tensor_by_name(f'{name}:0'), dtype=tf.float32)
+        for name in names
+    ]
+    with tf.compat.v1.Session(graph=graph) as session:
+      session.run('init')
+      for _ in range(3):
+        session.run('train')
+      return np.concatenate(session.run(reads))
 
 
 @pytest.fixture(name='module')
