@@ -37,6 +37,10 @@ class Found:
     """int32 [G]."""
     return self._devices[self.prices.best()]
 
+  def ranked(self, most: int) -> np.ndarray:
+    """int32 [at most `most`, G], the best by price, the best first."""
+    return np.stack([self._devices[k] for k in self.prices.ranking()[:most]])
+
   @property
   def fits(self) -> bool:
     return bool(self.prices.valid.any())
@@ -46,6 +50,10 @@ class Found:
     """Whether none would be faster than the best if there were more memory."""
     seconds, valid = self.prices.seconds, self.prices.valid_seconds.min()
     return self.fits and bool((seconds >= valid).all())
+
+  def knows(self, row: np.ndarray) -> bool:
+    """Whether a placement, int [G], was priced."""
+    return np.asarray(row, np.int32).tobytes() in self._rows
 
   def see(self, devices: Iterable[np.ndarray]) -> evaluator_lib.Prices:
     """The prices [K] of placements, K times int [G]; those new are asked."""
