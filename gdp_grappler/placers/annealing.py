@@ -22,6 +22,7 @@ import sys
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import move_model as move_model_lib
 from gdp_grappler.placers import moves as moves_lib
@@ -259,7 +260,8 @@ class Annealing:
 
 
 def relieved(problem: placer_lib.Problem, devices: np.ndarray,
-             refined: bool = False) -> np.ndarray:
+             refined: bool = False,
+             deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
   """int [G], the first placement found that fits, or what overflows least.
 
   For placers whose proposals exceed a memory although others may not. Where a
@@ -269,16 +271,18 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
     problem: G groups.
     devices: int [G], where to begin.
     refined: Whether to look for faster ones, too, for a while.
+    deadline: Until when.
   """
   start = np.asarray(devices, np.int32)
   most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
   rng, moves = np.random.default_rng(problem.seed), moves_lib.Moves(problem)
-  search = _relieving(problem, start, rng, moves, most, refined)
+  search = _relieving(problem, start, rng, moves, most, refined, deadline)
   if search.fits or not search.can_move:
     return search.best
   found = [search]
   for other in (*packing.packed(problem)[:_RELIEF_STARTS], start):
-    found.append(_relieving(problem, other, rng, moves, most, refined))
+    found.append(_relieving(problem, other, rng, moves, most, refined,
+                            deadline))
     if found[-1].fits:
       break
   return min(found, key=lambda search: search.best_key).best
@@ -286,11 +290,11 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
 
 def _relieving(problem: placer_lib.Problem, start: np.ndarray,
                rng: np.random.Generator, moves: moves_lib.Moves, most: int,
-               refined: bool) -> Annealing:
+               refined: bool, deadline: deadlines.Deadline) -> Annealing:
   """A search that has priced so many placements, or found one that fits."""
   search = Annealing(problem, start[None], rng, moves=moves)
   while search.can_move and search.evaluations < most:
-    if search.fits and not refined:
+    if search.fits and (not refined or deadline.passed):
       break
     search.step(search.evaluations / most, BATCH)
   return search

@@ -33,6 +33,11 @@ class Found:
     return self._prices
 
   @property
+  def devices(self) -> np.ndarray:
+    """int32 [K, G], in the order of `prices`."""
+    return np.stack(self._devices)
+
+  @property
   def best(self) -> np.ndarray:
     """int32 [G]."""
     return self._devices[self.prices.best()]

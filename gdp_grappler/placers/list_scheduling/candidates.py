@@ -53,7 +53,10 @@ def best(
       if tight:
         _ask(problem, tight, found, deadline)
       found.mend()
-      found.see([annealing.relieved(problem, found.best, refined=True)])
+      found.see([
+          annealing.relieved(problem, found.best, refined=True,
+                             deadline=deadline)
+      ])
   return placement_lib.from_groups(problem.graph, found.best, problem.cluster)
 
 

@@ -1,4 +1,4 @@
-"""Placements that a policy begins with: one device, schedules, maps."""
+"""Placements that a policy begins with: one device, maps, cuts, schedules."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import dataclasses
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler import extras
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
 from gdp_grappler.placers import structured
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
+from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.policy import policy_config
+
+_METIS = 'pymetis'
 
 # Ways of list schedulers, in turns: how ops are bundled, and the rules. Of 384
 # random ways these are the ones that are most often among the best twentieth.
@@ -31,7 +35,8 @@ def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
          deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
   """int32 [S, G], legal placements of the groups, no two alike.
 
-  Everything on one device of each kind comes first, then maps, then schedules.
+  Everything on one device of each kind comes first, then maps by coordinates,
+  cuts, and list schedules.
 
   Args:
     problem: G groups.
@@ -44,10 +49,11 @@ def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
   """
   found = [single_device.of_each_kind(problem), _maps(problem, config.maps)]
   if len(problem.cluster.accelerators) > 1:
+    if config.cuts and not deadline.passed and _METIS in extras.of_placers():
+      found.append(metis.few(problem, config.cuts))
     found.append(_schedules(problem, config, rng, deadline))
   rows = np.concatenate(found).astype(np.int32)
-  first = np.unique(rows, axis=0, return_index=True)[1]
-  return rows[np.sort(first)]
+  return np.stack(list({row.tobytes(): row for row in rows}.values()))
 
 
 def _maps(problem: placer_lib.Problem, most: int) -> np.ndarray:

@@ -33,8 +33,8 @@ class Improver:
 
   def __init__(self, problem: placer_lib.Problem, found: found_lib.Found,
                describer: move_filter.MoveDescriber, chooser: choosers.Chooser,
-               config: policy_config.PolicyConfig,
-               rng: np.random.Generator) -> None:
+               config: policy_config.PolicyConfig, rng: np.random.Generator,
+               moves: moves_lib.Moves | None = None) -> None:
     """Looks at nothing yet.
 
     Args:
@@ -45,10 +45,11 @@ class Improver:
       chooser: Of the moves.
       config: How many are drawn and priced.
       rng: Of the moves.
+      moves: Of the problem; by default of all kinds.
     """
     self._found, self._describer, self._chooser = found, describer, chooser
     self._config, self._rng = config, rng
-    self._moves = moves_lib.Moves(problem)
+    self._moves = moves_lib.Moves(problem) if moves is None else moves
 
   def run(self, deadline: deadlines.Deadline = deadlines.NEVER) -> None:
     """Looks again and again, until so many are priced or the time is over."""
@@ -93,6 +94,7 @@ class Improver:
     names = self._describer.repaired(here, rows,
                                      [moves.kinds[kind] for kind in kinds],
                                      _REPAIR, rng)
-    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    fresh = [k for k in first.tolist() if not self._found.knows(rows[k])]
-    return rows[fresh], [names[k] for k in fresh]
+    # Equal rows are found by their bytes: numpy would sort all of them.
+    first = {row.tobytes(): k for k, row in reversed([*enumerate(rows)])}
+    fresh = [k for k in first.values() if not self._found.knows(rows[k])]
+    return rows[fresh[::-1]], [names[k] for k in fresh[::-1]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Callable
+from typing import Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers.policy import choosers
@@ -82,32 +83,33 @@ class MovePolicyPlacer:
               for row in found.ranked(_TOLD)[1:])
     return (best, *others)
 
-  def found(self, problem: placer_lib.Problem,
-            clock: Callable[[], float] | None = None) -> found_lib.Found:
+  def found(
+      self, problem: placer_lib.Problem, moves: moves_lib.Moves | None = None,
+      starts: Sequence[np.ndarray] = ()
+  ) -> found_lib.Found:
     """All that it has priced.
 
     Args:
-      problem: What is to be placed; its time budget is kept, but one draft is
-        there in any case.
-      clock: Seconds since any moment; by default that of the problem.
+      problem: What is to be placed; its time budget is kept, but some drafts
+        are there in any case.
+      moves: Of the problem, which searches may share; by default of all kinds.
+      starts: int [G] each, more drafts.
     """
-    clock = clock or problem.clock
-    deadline = deadlines.within(problem.time_budget_s, clock)
+    deadline, budget_s = problem.deadline(), problem.time_budget_s
     rng = np.random.default_rng(problem.seed)
-    budget_s = problem.time_budget_s
     rows = drafts.draw(
         problem, self._config, rng,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
-                         clock))
+                         problem.clock))
     found = found_lib.Found(problem)
-    found.see(rows[:self._config.prices])
+    found.see([*starts, *rows][:self._config.prices])
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
     describer = move_filter.MoveDescriber(problem)
     improving.Improver(problem, found, describer,
                        self._chooser(describer, problem.seed), self._config,
-                       rng).run(deadline)
+                       rng, moves).run(deadline)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,

@@ -13,6 +13,7 @@ class PolicyConfig:
     prices: Placements that are priced at most, drafts among them.
     maps: Drafts by coordinates of repeated structure (`structured`).
     schedules: Drafts of list schedulers.
+    cuts: Drafts by METIS, if it is installed.
     spread: Standard deviation of the logarithm of the factor that a schedule
       beyond the usual ones multiplies each bundle's seconds by.
     at_once: Moves that are priced before the policy looks at a placement anew.
@@ -23,6 +24,7 @@ class PolicyConfig:
   prices: int = 64
   maps: int = 12
   schedules: int = 12
+  cuts: int = 2
   spread: float = .1
   at_once: int = 4
   draws: int = 192
@@ -32,6 +34,6 @@ class PolicyConfig:
     for name in ('prices', 'at_once', 'draws'):
       if getattr(self, name) < 1:
         raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
-    for name in ('maps', 'schedules', 'spread', 'gain_weight'):
+    for name in ('maps', 'schedules', 'cuts', 'spread', 'gain_weight'):
       if not 0 <= getattr(self, name) < float('inf'):
         raise ValueError(f'{name} is {getattr(self, name)}; give 0 or more.')

@@ -45,15 +45,15 @@ def test_a_list_schedule_parts_equal_branches():
 
 def test_no_more_are_made_than_wanted():
   problem = problems.make(graphs.random_graph(0, 300))
-  alone = _drawn(problem, maps=0, schedules=0)
+  alone = _drawn(problem, maps=0, schedules=0, cuts=0)
   assert len(alone) <= problem.cluster.num_devices
-  assert len(_drawn(problem, maps=0, schedules=2)) <= len(alone) + 2
+  assert len(_drawn(problem, maps=0, schedules=2, cuts=0)) <= len(alone) + 2
 
 
 def test_one_schedule_is_made_when_time_is_over():
   problem = problems.make(graphs.random_graph(0, 300))
   config = policy_config.PolicyConfig(maps=0)
-  alone = _drawn(problem, maps=0, schedules=0)
+  alone = _drawn(problem, maps=0, schedules=0, cuts=0)
   late = drafts.draw(problem, config, np.random.default_rng(0),
                      deadlines.within(0.,
                                       itertools.count().__next__))
