@@ -17,7 +17,6 @@ from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
@@ -26,14 +25,17 @@ from gdp_grappler.placers import learned
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers import worth as worth_lib
+from gdp_grappler.placers.policy import asking
 
-POLICY, REFINED = 'policy', 'refined'
+POLICY, MOVES, REFINED = 'policy', 'gdp_policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case. Who
 # takes least and prices least is asked first; on several hosts `hierarchical`
@@ -44,10 +46,10 @@ ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
 # Those that read what repeats itself. Where it makes a smaller graph, a search
 # of that finds all that others do, unless what is fast overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
+_LISTS = 'm_etf', 'heft'  # After the policy of moves, which is quicker.
 # With more groups times devices a partition takes longer than coordinates do.
 _LARGE = 200_000
-# They say what somebody else has thought of, or nothing of graphs that do not
-# repeat themselves.
+# They say what others have thought of, or nothing where nothing repeats itself.
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
 # Anchors in a process of their own, each with the module that has to be there.
 # On one core they take so many seconds, and so many more for each group and
@@ -65,11 +67,8 @@ DEFAULT_BUDGET_S = 10.
 # sooner, after so much of what there would be time for.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 _WAITED_FOR = .5
-# What anchors may take of the time, and where graphs are large: list schedulers
-# would take all of it.
+# What anchors may take of the time; list schedulers would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2
-# A search takes no longer than so many steps of the program could gain.
-_STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
 # nobody asked for may take a tenth of what the search does.
 _POLICY_S, _UNASKED_S = 3., 60.
@@ -138,7 +137,8 @@ class AnchoredPlacer:
   def __init__(self, policy: str | None = None,
                anchors: Sequence[str] = (*ANCHORS, *_SLOW),
                clock: Callable[[], float] = time.monotonic, *,
-               asks_policy: bool = True, asks_network: bool = True) -> None:
+               asks_policy: bool = True, asks_moves: bool = True,
+               asks_network: bool = True) -> None:
     """Loads nothing yet.
 
     Args:
@@ -146,9 +146,9 @@ class AnchoredPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
-      asks_policy: Whether the policy proposes.
-      asks_network: Whether a network chooses what refinement prices; if not,
-        all that is drawn is priced.
+      asks_policy: Whether the policy of one forward pass proposes.
+      asks_moves: Whether the policy of moves does.
+      asks_network: Whether a network chooses what refinement prices.
 
     Raises:
       PolicyMismatchError: the folder that is named holds no such policy.
@@ -157,7 +157,8 @@ class AnchoredPlacer:
       learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
-    self._may_ask_policy, self._asks_network = asks_policy, asks_network
+    self._may_ask_policy = asks_policy
+    self._asks_moves, self._asks_network = asks_moves, asks_network
     self._winner: str | None = None
 
   @property
@@ -187,20 +188,30 @@ class AnchoredPlacer:
     # One device and the anchors first: they are the likely ones.
     blocks = {k: starts.pop(k) for k in [local_search.BLOCKS] if k in starts}
     found = _priced(problem, starts)
-    worth = _Worth(problem)
-    if self._asks_policy(worth.seconds(found)):
+    worth = worth_lib.Worth(problem, _budget_s(problem))
+    moves = moves_lib.Moves(problem)
+    if self._asks_policy(worth.seconds(found.prices)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
-        problem, _ahead_s(problem, worth.seconds(found), deadline))
+        problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
     first, rest = self._quick(problem, coarse is not None)
-    found = self._with_anchors(problem, found, deadline, first)
+    lists = [n for n in first if self._asks_moves and n in _LISTS]
+    until = self._until(problem, deadline)
+    found = self._with_anchors(problem, found, until,
+                               [n for n in first if n not in lists])
+    if self._asks_moves:
+      worth_s, left_s = worth.seconds(found.prices), deadline.left_s
+      found = self._with_moves(problem, found, worth_s, left_s, coarse, moves)
+      found = self._with_anchors(problem, found, until, lists)
     found = _with(problem, found, blocks)
     if found.overflows:
-      found = self._with_anchors(problem, found, deadline, rest)
-    if _has_time(problem, worth.seconds(found), deadline):
+      until = self._until(problem, deadline)
+      found = self._with_anchors(problem, found, until, rest)
+    if _has_time(problem, worth.seconds(found.prices), deadline):
       slow = [name for name in self._anchors if _is_there(name)]
-      found = self._with_anchors(problem, found, deadline, slow)
-    worth_s = worth.seconds(found)
+      until = self._until(problem, deadline)
+      found = self._with_anchors(problem, found, until, slow)
+    worth_s = worth.seconds(found.prices)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
@@ -213,7 +224,7 @@ class AnchoredPlacer:
     refined, *in_order = local_search.searched(
         problem, begin, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
-        functools.partial(self._model, problem), further=further)
+        functools.partial(self._model, problem), further=further, moves=moves)
     groups = refined.devices[problem.graph.first_ops]
     found = _priced(problem, {REFINED: groups[None]}).joined(found)
     best = found.best()
@@ -268,17 +279,20 @@ class AnchoredPlacer:
       return None
     return move_filter.MoveFilter(problem, shipped_moves.network())
 
+  def _until(self, problem: placer_lib.Problem,
+             deadline: stopwatch.Deadline) -> deadlines.Deadline:
+    """Until when anchors are asked."""
+    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
+    return deadlines.within(share * deadline.left_s, self._clock)
+
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
-                    deadline: stopwatch.Deadline,
+                    until: deadlines.Deadline,
                     names: Sequence[str]) -> _Anchors:
     """What was found, and what anchors propose that there is time for.
 
-    Where nobody said how much time there is, one is asked in any case: a large
-    graph on a busy machine would be left on a single device.
+    Where nobody said how much, one is asked: on a busy machine a large graph
+    would be left on a single device.
     """
-    first = problem.graph.first_ops
-    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
-    until = deadlines.within(share * deadline.left_s, self._clock)
     for name in names:
       heard = set(found.names) - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
@@ -287,32 +301,26 @@ class AnchoredPlacer:
         proposed, _ = best_of.propose_each(problem, [name], until)
         found = _with(
             problem, found, {
-                name: np.stack([p.devices[first] for p in own])
+                name:
+                    np.stack([p.devices[problem.graph.first_ops] for p in own])
                 for name, own in proposed.items()
             })
     return found
+
+  def _with_moves(self, problem: placer_lib.Problem, found: _Anchors,
+                  worth_s: float, left_s: float, coarse: object,
+                  moves: moves_lib.Moves) -> _Anchors:
+    """What was found, and what the policy of moves has made of that."""
+    share = asking.share(_is_by_count(problem), coarse is not None)
+    seen = asking.asked(problem, worth_s, share * min(left_s, worth_s),
+                        self._clock, moves, found.starts())
+    return found if seen is None else found.joined(
+        _Anchors((MOVES,) * len(seen.prices), seen.devices, seen.prices))
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
     first = problem.graph.first_ops
     placer = learned.LearnedPlacer(self._policy)
     return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
-
-
-class _Worth:
-  """What a search is worth, by how far it could get at best."""
-
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._budget_s = _budget_s(problem)
-    self._bound_s = bounds.lower_bound(problem.graph, problem.cluster,
-                                       problem.op_seconds).seconds
-
-  def seconds(self, found: _Anchors) -> float:
-    """Seconds that a search is worth that begins with the best of these."""
-    best = found.prices.best()
-    if not found.prices.valid[best]:
-      return self._budget_s  # What does not run is worth all.
-    gain_s = float(found.prices.seconds[best]) - self._bound_s
-    return min(self._budget_s, max(_STEPS * gain_s, 0.))
 
 
 def _priced(problem: placer_lib.Problem, rows: dict[str,

@@ -115,7 +115,8 @@ def _no_model() -> None:
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
              rng: np.random.Generator, limit: limits.Limit,
              models: Models = _no_model,
-             kinds: Sequence[str] = moves_lib.Moves.kinds) -> np.ndarray:
+             kinds: Sequence[str] = moves_lib.Moves.kinds,
+             moves: moves_lib.Moves | None = None) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
   Args:
@@ -125,12 +126,13 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     limit: Of the search, the starts included.
     models: Chooses steps.
     kinds: Of moves that are made; at least one.
+    moves: Of those kinds, if they have been made.
   """
   progress_lib.doing('searching')
   search = annealing.with_packed(
       problem, starts,
       annealing.Annealing(problem, starts, rng, models(),
-                          moves_lib.Moves(problem, kinds)))
+                          moves or moves_lib.Moves(problem, kinds)))
   run([search], limit, races.Phase())
   return search.best
 
@@ -139,7 +141,7 @@ def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     limit: limits.Limit, models: Models = _no_model,
     kinds: Sequence[str] = moves_lib.Moves.kinds,
-    further: Sequence[np.ndarray] = ()
+    further: Sequence[np.ndarray] = (), moves: moves_lib.Moves | None = None
 ) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
@@ -154,13 +156,14 @@ def searched(
     models: Chooses steps, for each order anew.
     kinds: Of moves that are made; at least one.
     further: int [K, G] each, more starts of the search in order.
+    moves: Of those kinds, if they have been made.
   """
+  moves = moves_lib.Moves(problem, kinds) if moves is None else moves
   if not prioritized.pays(problem):
-    best = annealed(problem, starts, rng, limit, models, kinds)
+    best = annealed(problem, starts, rng, limit, models, moves=moves)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
   begin_s = limit.spent_s
-  moves = moves_lib.Moves(problem, kinds)
   plain = annealing.with_packed(
       problem, starts, annealing.Annealing(problem, starts, rng, models(),
                                            moves))

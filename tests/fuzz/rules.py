@@ -67,10 +67,11 @@ def create(name: str) -> placer_lib.Placer:
     return local_search.LocalSearchPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
     return best_of.BestOfPlacer(_OTHERS)
-  if name in ('gdp_no_network', 'gdp_held_out'):
+  if name in ('gdp_no_network', 'gdp_held_out', 'gdp_no_policy'):
     # What it prices by the clock depends on what else the machine does.
     return anchored.AnchoredPlacer(asks_policy=False,
-                                   asks_network=name == 'gdp_held_out',
+                                   asks_moves=name == 'gdp_held_out',
+                                   asks_network=name != 'gdp_no_network',
                                    clock=lambda: 0.)
   return registry.create(name)
 

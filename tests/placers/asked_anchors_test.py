@@ -8,10 +8,17 @@ import pytest
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers.policy import asking
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import watched_anchors
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

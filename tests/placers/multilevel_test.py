@@ -13,8 +13,16 @@ from gdp_grappler.placers import local_search
 from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import worth
+from gdp_grappler.placers.policy import asking
 from helpers import graphs
 from helpers import unrolled
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
@@ -311,7 +319,7 @@ def _asked(monkeypatch, budget_s):
 
   monkeypatch.setattr(local_search, 'searched', watched)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 20_000)
-  monkeypatch.setattr(anchored, '_STEPS', 10**9)
+  monkeypatch.setattr(worth, 'STEPS', 10**9)
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)
   placer = anchored.AnchoredPlacer(anchors=('structured',), clock=lambda: 0.,

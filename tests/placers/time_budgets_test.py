@@ -13,10 +13,18 @@ from gdp_grappler.placers import anchored
 from gdp_grappler.placers import enforced
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers.policy import asking
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import stopwatches
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+
 
 _SINGLE = ('single_device',)
 
