@@ -183,8 +183,8 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
     problem = dataclasses.replace(problem, simulator=None)
   return staged_search.searched(
       problem, starts, rng, budget, functools.partial(_model, problem, levers),
-      moves.Moves.kinds if levers.coordinates else _LOOSE, further,
-      levers.config)
+      moves.Moves(problem, moves.Moves.kinds if levers.coordinates else _LOOSE),
+      further, levers.config)
 
 
 def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,

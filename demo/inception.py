@@ -61,7 +61,7 @@ def main() -> int:
 
   _say('4. Train as it is and with the policy, over 4 logical CPU devices')
   option = {
-      'placer': 'gdp_policy', 'policy': str(MODEL_DIR / 'policy'),
+      'placer': 'gdp_one_shot', 'policy': str(MODEL_DIR / 'policy'),
       'keep_best': False
   }
   print('keep_best is off to show the mechanism: logical CPU devices share '

@@ -102,11 +102,11 @@ PARTS = {
     'figure2':
         Part(
             "GDP's figure 2: graphs that were held out", _SIX,
-            (_HUMAN, _HDP, 'gdp_policy', _TUNED, _ONE),
+            (_HUMAN, _HDP, 'gdp_one_shot', _TUNED, _ONE),
             (Ratio('human / zero-shot', _HUMAN,
-                   'gdp_policy'), Ratio('human / fine-tuned', _HUMAN, _TUNED),
+                   'gdp_one_shot'), Ratio('human / fine-tuned', _HUMAN, _TUNED),
              Ratio('HDP / fine-tuned', _HDP, _TUNED),
-             Ratio('zero-shot / fine-tuned', 'gdp_policy', _TUNED)),
+             Ratio('zero-shot / fine-tuned', 'gdp_one_shot', _TUNED)),
             'Fine-tuned, fewer than 50 steps in less than a minute, GDP is '
             'said to beat both human and HDP on all six and to be a little '
             f'slower than GDP-one. {_HELD_OUT}'),

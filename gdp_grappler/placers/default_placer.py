@@ -16,22 +16,24 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-POLICY, REFINED = 'policy', 'refined'
+POLICY, MOVES, REFINED = 'policy', 'gdp_policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case. Who
 # takes least and prices least is asked first; on several hosts `hierarchical`
@@ -42,6 +44,8 @@ ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
 # Those that read what repeats itself. Where it makes a smaller graph, a search
 # of that finds all that others do, unless what is fast overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
+# They come after the policy of moves, which is quicker.
+_LIST_SCHEDULERS = 'm_etf', 'heft'
 # With more groups times devices a partition takes longer than coordinates do.
 _LARGE = 200_000
 # They say what somebody else has thought of, or nothing of graphs that do not
@@ -57,8 +61,6 @@ _GRACE, _WAITED_FOR = .5, .5
 # What anchors may take of the time, and where graphs are large: list schedulers
 # would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2
-# A search takes no longer than so many steps of the program could gain.
-_STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
 # nobody asked for may take a tenth of what the search does.
 _POLICY_S, _UNASKED_S = 3., 60.
@@ -128,7 +130,8 @@ class DefaultPlacer:
   def __init__(self, policy: str | None = None,
                anchors: Sequence[str] = ANCHORS,
                clock: Callable[[], float] = time.monotonic, *,
-               asks_policy: bool = True, asks_network: bool = True) -> None:
+               asks_policy: bool = True, asks_moves: bool = True,
+               asks_network: bool = True) -> None:
     """Loads nothing yet.
 
     Args:
@@ -136,7 +139,8 @@ class DefaultPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
-      asks_policy: Whether the policy proposes.
+      asks_policy: Whether the policy of one forward pass proposes.
+      asks_moves: Whether the policy of moves proposes.
       asks_network: Whether a network chooses what refinement prices; if not,
         all that is drawn is priced.
 
@@ -147,7 +151,8 @@ class DefaultPlacer:
       learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
-    self._may_ask_policy, self._asks_network = asks_policy, asks_network
+    self._may_ask_policy = asks_policy
+    self._asks_moves, self._asks_network = asks_moves, asks_network
     self._winner: str | None = None
 
   @property
@@ -181,17 +186,26 @@ class DefaultPlacer:
         if name in starts
     }
     found = _priced(problem, starts)
-    worth = _Worth(problem)
-    if self._asks_policy(problem, worth.seconds(found)):
+    worth = search_worth.Worth(problem, _budget_s(problem))
+    moves = moves_lib.Moves(problem)
+    if self._asks_policy(problem, worth.seconds(found.prices)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
-        problem, _ahead_s(problem, worth.seconds(found), deadline))
+        problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
     first, rest = self._quick(problem, coarse is not None)
-    found = self._with_anchors(problem, found, deadline, first)
+    lists = [n for n in first if self._asks_moves and n in _LIST_SCHEDULERS]
+    until = self._until(problem, deadline)
+    found = self._with_anchors(problem, found, until,
+                               [n for n in first if n not in lists])
+    if self._asks_moves:
+      found = self._with_moves(problem, found, worth.seconds(found.prices),
+                               deadline.remaining_s, coarse is not None, moves)
+      found = self._with_anchors(problem, found, until, lists)
     found = _with(problem, found, blocks)
     if found.overflows:
-      found = self._with_anchors(problem, found, deadline, rest)
-    worth_s = worth.seconds(found)
+      until = self._until(problem, deadline)
+      found = self._with_anchors(problem, found, until, rest)
+    worth_s = worth.seconds(found.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
@@ -204,7 +218,7 @@ class DefaultPlacer:
     refined, *in_order = staged_search.searched(
         problem, begin, rng,
         _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
-        functools.partial(self._model, problem), further=further)
+        functools.partial(self._model, problem), further=further, moves=moves)
     groups = refined.devices[problem.graph.first_ops]
     found = _priced(problem, {REFINED: groups[None]}).joined(found)
     best = found.best()
@@ -265,8 +279,15 @@ class DefaultPlacer:
       return None
     return move_filter.MoveFilter(problem, shipped_moves.network())
 
+  def _until(self, problem: placer_lib.Problem,
+             deadline: deadlines.Deadline) -> deadlines.Deadline:
+    """When anchors end."""
+    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
+    return deadlines.within(share * deadline.remaining_s,
+                            self._clock_of(problem))
+
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
-                    deadline: deadlines.Deadline,
+                    until: deadlines.Deadline,
                     names: Sequence[str]) -> _Anchors:
     """What was found, and what anchors propose that there is time for.
 
@@ -274,9 +295,6 @@ class DefaultPlacer:
     graph on a busy machine would be left on a single device.
     """
     first = problem.graph.first_ops
-    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
-    until = deadlines.within(share * deadline.remaining_s,
-                             self._clock_of(problem))
     for name in names:
       heard = set(found.names) - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
@@ -290,27 +308,20 @@ class DefaultPlacer:
             })
     return found
 
+  def _with_moves(self, problem: placer_lib.Problem, found: _Anchors,
+                  worth_s: float, left_s: float, repeats: bool,
+                  moves: moves_lib.Moves) -> _Anchors:
+    """What was found, and what the policy of moves makes of that."""
+    share = asking.share(_is_by_count(problem), repeats)
+    priced = asking.asked(problem, worth_s, share * min(left_s, worth_s),
+                          self._clock_of(problem), moves, found.starts())
+    return found if priced is None else found.joined(
+        _Anchors((MOVES,) * len(priced.prices), priced.devices, priced.prices))
+
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
     first = problem.graph.first_ops
     placer = learned.LearnedPlacer(self._policy)
     return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
-
-
-class _Worth:
-  """What a search is worth, by how far it could get at best."""
-
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._budget_s = _budget_s(problem)
-    self._bound_s = bounds.lower_bound(problem.graph, problem.cluster,
-                                       problem.op_seconds).seconds
-
-  def seconds(self, found: _Anchors) -> float:
-    """Seconds that a search is worth that begins with the best of these."""
-    best = found.prices.best()
-    if not found.prices.valid[best]:
-      return self._budget_s  # What does not run is worth all.
-    gain_s = float(found.prices.seconds[best]) - self._bound_s
-    return min(self._budget_s, max(_STEPS * gain_s, 0.))
 
 
 def _priced(problem: placer_lib.Problem, rows: dict[str,

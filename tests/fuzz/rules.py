@@ -64,11 +64,12 @@ def create(name: str) -> placer_lib.Placer:
     return annealing_placer.AnnealingPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
     return best_of.BestOfPlacer(_OTHERS)
-  if name in ('gdp_no_network', 'gdp_held_out'):
+  if name in ('gdp_no_network', 'gdp_held_out', 'gdp_no_policy'):
     # What it prices by the clock depends on what else the machine does.
     return default_placer.DefaultPlacer(asks_policy=False,
-                                        asks_network=name == 'gdp_held_out',
-                                        clock=lambda: 0.)
+                                   asks_moves=name == 'gdp_held_out',
+                                   asks_network=name != 'gdp_no_network',
+                                   clock=lambda: 0.)
   return registry.create(name)
 
 

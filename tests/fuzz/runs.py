@@ -23,7 +23,8 @@ from fuzz import strangers
 # process for each placement.
 _TURNS = {
     'local_search': 3, 'best_of': 7, 'structured': 3, 'gdp_no_network': 48,
-    'gdp_held_out': 24, 'scotch': 50, 'min_cut': 50, 'mt_kahypar': 50
+    'gdp_held_out': 24, 'gdp_no_policy': 24, 'scotch': 50, 'min_cut': 50,
+    'mt_kahypar': 50
 }
 # Every how many cases files of strangers are tried; 24 kinds have their turn in
 # these, so that no divisor of that will do.

@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import default_placer
+from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.search import multilevel
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import watched_anchors
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
 
 
 @pytest.mark.parametrize('memory_bytes, expected',

@@ -17,7 +17,9 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
@@ -26,6 +28,13 @@ from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import watched_anchors
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+
 
 _SINGLE = ('single_device',)
 
@@ -306,7 +315,8 @@ def test_the_network_chooses_what_is_priced_unless_it_is_not_to(
   assert set(networks) == ({shipped_moves.network()} if asks else set())
 
 
-@pytest.mark.parametrize('name', ['gdp_held_out', 'gdp_no_network'])
+@pytest.mark.parametrize('name',
+                         ['gdp_held_out', 'gdp_no_policy', 'gdp_no_network'])
 def test_what_is_held_out_asks_no_policy(policy, name):
   problem = _problem(1.)
   placement = registry.create(name).place(problem)
@@ -337,3 +347,38 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   starts, = given
   assert starts[:2] == list(map(list, halves))
   assert len(starts) == len(set(map(tuple, starts)))
+
+
+@pytest.mark.parametrize('asks', [True, False])
+def test_the_policy_of_moves_is_asked_before_list_schedulers(monkeypatch, asks):
+  said = []
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
+                                lambda: len(said))
+
+  def best(problem, worth_s, budget_s, clock, moves, starts):
+    said.append((worth_s, budget_s, clock(), len(starts)))
+    found = priced_placements.PricedPlacements(problem)
+    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
+    return found
+
+  monkeypatch.setattr(asking, 'asked', best)
+  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
+                                        clock=lambda: 0., asks_policy=False,
+                                        asks_moves=asks)
+  placer.place(_problem(1., time_budget_s=40.))
+  assert asked == [('round_robin', 0), ('m_etf', int(asks))]
+  assert [row[:3] for row in said] == [(40., 20., 0.)] * asks
+
+
+def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):
+
+  def best(problem, *_):
+    found = priced_placements.PricedPlacements(problem)
+    found.see([np.repeat([1, 2], 6)])
+    return found
+
+  monkeypatch.setattr(asking, 'asked', best)
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE, clock=lambda: 0.,
+                                        asks_policy=False)
+  told = [p.devices.tolist() for p in placer.proposals(_problem(1.))]
+  assert np.repeat([1, 2], 6).tolist() in told

@@ -13,6 +13,7 @@ from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
+from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
@@ -21,6 +22,13 @@ from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import stopwatches
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+
 
 _SINGLE = ('single_device',)
 
@@ -77,7 +85,7 @@ def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
     placers = {
         'gdp':
             default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False,
-                                    clock=clock),
+                                         clock=clock),
         'local_search':
             annealing_placer.AnnealingPlacer(starts=_SINGLE, clock=clock)
     }

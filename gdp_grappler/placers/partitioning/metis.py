@@ -102,6 +102,32 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
   return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
 
 
+def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
+  """int32 [at most `most`, G], legal placements by one cut each.
+
+  All accelerators come first, then half of them, edges with and without the
+  latency of a message.
+
+  Args:
+    problem: G groups.
+    most: How many to make.
+
+  Raises:
+    GdpError: pymetis is not installed.
+  """
+  targets = [
+      target for target in partitioning.make_targets(problem, 0.)
+      if target.num_workers > 1
+  ][:most]
+  rows = [
+      partitioning.repair(
+          problem, target.graph,
+          _proposal(problem, target, _IMBALANCE, problem.seed, False).devices)
+      for target in targets
+  ]
+  return np.array(rows, np.int32).reshape(-1, problem.graph.num_groups)
+
+
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
   """Tries several numbers of devices, then cuts for the best of them."""

@@ -31,9 +31,18 @@ class PricedPlacements:
     return self._prices
 
   @property
+  def devices(self) -> np.ndarray:
+    """int32 [K, G], in the order of `prices`."""
+    return np.stack(self._devices)
+
+  @property
   def best(self) -> np.ndarray:
     """int32 [G], the best placement by price."""
     return self._devices[self.prices.best()]
+
+  def ranked(self, most: int) -> np.ndarray:
+    """int32 [at most `most`, G], the best by price, the best first."""
+    return np.stack([self._devices[k] for k in self.prices.ranking()[:most]])
 
   @property
   def fits(self) -> bool:
@@ -45,6 +54,10 @@ class PricedPlacements:
     """Whether one fits and none that overflows a memory is faster."""
     seconds, valid = self.prices.seconds, self.prices.valid_seconds.min()
     return self.fits and bool((seconds >= valid).all())
+
+  def knows(self, row: np.ndarray) -> bool:
+    """Whether a placement, int [G], was priced."""
+    return np.asarray(row, np.int32).tobytes() in self._rows
 
   def see(self, devices: Iterable[np.ndarray]) -> evaluator_lib.Prices:
     """Adds placements, K times int [G], and returns their prices [K].

@@ -33,8 +33,7 @@ def _no_model() -> None:
 def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = _no_model,
-    kinds: Sequence[str] = moves_lib.Moves.kinds,
-    further: Sequence[np.ndarray] = (),
+    moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
     config: search_config.SearchConfig = search_config.DEFAULT
 ) -> tuple[placement_lib.Placement, ...]:
   """Searches for the best placement of each order of ops.
@@ -45,7 +44,7 @@ def searched(
     rng: Random numbers of the search.
     budget: Budget of the search; the prices of the starts count.
     models: Makes a model for each annealing.
-    kinds: Kinds of moves; at least one.
+    moves: Of the problem; by default of all kinds.
     further: int [K, G] each, more starts for the annealing under priorities.
     config: The numbers of the search.
 
@@ -57,7 +56,7 @@ def searched(
   """
   orders = priority_annealing.pays(problem)
   progress_lib.doing('searching, and for an order' if orders else 'searching')
-  search = _StagedSearch(problem, starts, rng, budget, models, kinds, further,
+  search = _StagedSearch(problem, starts, rng, budget, models, moves, further,
                          config)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     search.run(stage)
@@ -117,13 +116,13 @@ class _StagedSearch:
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
-               models: Models, kinds: Sequence[str],
+               models: Models, moves: moves_lib.Moves | None,
                further: Sequence[np.ndarray],
                config: search_config.SearchConfig) -> None:
     self._problem, self._starts, self._further = problem, starts, further
     self._rng, self._budget, self._models = rng, budget, models
     self._config = config
-    self._moves = moves_lib.Moves(problem, kinds)
+    self._moves = moves_lib.Moves(problem) if moves is None else moves
     orders = priority_annealing.pays(problem)
     begin_s = budget.spent_s if orders else 0.
     self._plain = fifo_annealing(problem, starts, rng, models(), self._moves,

@@ -121,3 +121,12 @@ def test_without_pymetis(monkeypatch):
   monkeypatch.setitem(sys.modules, 'pymetis', None)
   with pytest.raises(errors.GdpError, match='needs the package pymetis'):
     _place(_two_chains(), clusters.make_cluster(2))
+
+
+def test_a_few_cuts_are_legal_and_over_all_accelerators():
+  problem = problems.make(_two_chains())
+  rows = metis.few(problem, 2)
+  assert 1 <= len(rows) <= 2
+  assert (problem.allowed[np.arange(rows.shape[1]), rows]).all()
+  assert all({1, 2} <= set(row.tolist()) for row in rows)
+  assert not len(metis.few(problem, 0))

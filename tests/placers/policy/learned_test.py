@@ -63,13 +63,13 @@ def test_places_where_the_policy_says_and_may(gpu_1):
                             pins=['', '', 'GPU:0', ''])
   # As slow as that elsewhere: no device alone is faster.
   problem = problems.make(graph, seconds=[[9, 9, 1]] * 4)
-  placement = registry.create('gdp_policy', gpu_1).place(problem)
+  placement = registry.create('gdp_one_shot', gpu_1).place(problem)
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
 def test_no_slower_than_one_device(gpu_1):
   problem = problems.make(graphs.chain(3), seconds=[[9, 1, 2]] * 3)
-  placer = registry.create('gdp_policy', gpu_1)
+  placer = registry.create('gdp_one_shot', gpu_1)
   assert placer.candidates(problem).tolist() == [[2, 2, 2]] * 16
   assert placer.place(problem).devices.tolist() == [1, 1, 1]
 
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_made_to(gpu_1):
   graph = graphs.make_graph(num_ops=3, param_bytes=40)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
                           seconds=[[9, 1, 1]] * 3)
-  placement = registry.create('gdp_policy', gpu_1).place(problem)
+  placement = registry.create('gdp_one_shot', gpu_1).place(problem)
   # The host alone would fit as well.
   assert sorted(placement.devices.tolist()) in ([1, 1, 2], [1, 2, 2])
 
@@ -88,9 +88,9 @@ def test_what_does_not_fit_is_made_to(gpu_1):
 def test_legal_and_repeatable(tmp_path, units, seed):
   policy = _export(tmp_path, -1, units=units)
   problem = problems.make(graphs.random_graph(seed, 700), seed=seed)
-  placement = registry.create('gdp_policy', policy).place(problem)
+  placement = registry.create('gdp_one_shot', policy).place(problem)
   assert not placement.violations(problem.graph)
-  again = registry.create('gdp_policy', policy).place(problem)
+  again = registry.create('gdp_one_shot', policy).place(problem)
   assert placement.devices.tolist() == again.devices.tolist()
 
 
@@ -98,7 +98,7 @@ def test_the_cheapest_candidate_wins(tmp_path):
   policy = _export(tmp_path, -1)
   # The most likely placement has all ops on one device; some sample has not.
   problem = problems.make(graphs.make_graph(num_ops=6, flops=1e9))
-  chosen = registry.create('gdp_policy', policy).place(problem)
+  chosen = registry.create('gdp_one_shot', policy).place(problem)
   price = problems.seconds_of(problem, chosen)
   one_device = problem.evaluator.price(problem.graph, np.zeros(
       (1, 6), np.int32)).seconds[0]
@@ -123,7 +123,7 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
   # All on one device is fastest, and overflows most.
   graph = graphs.make_graph([(i, i + 1, 1) for i in range(7)],
                             param_bytes=[100] * 8)
-  placement = registry.create('gdp_policy', policy).place(
+  placement = registry.create('gdp_one_shot', policy).place(
       placer_lib.Problem(graph, cluster, watched))
   prices = watched.prices
   assert not prices.valid.any()
@@ -135,7 +135,7 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
 
 def test_the_environment_names_a_policy(gpu_1, monkeypatch):
   monkeypatch.setenv('GDP_POLICY', gpu_1)
-  placer = registry.create('gdp_policy')
+  placer = registry.create('gdp_one_shot')
   placement = placer.place(problems.make(graphs.chain(3)))
   assert placement.devices.tolist() == [2, 2, 2]
 
@@ -153,7 +153,7 @@ def test_loaded_ahead_once_and_whoever_wants_it_waits(tmp_path, monkeypatch):
   learned.load_ahead(folder)
   learned.load_ahead(folder)
   go.set()
-  placement = registry.create('gdp_policy',
+  placement = registry.create('gdp_one_shot',
                               folder).place(problems.make(graphs.chain(3)))
   assert placement.devices.tolist() == [2, 2, 2] and len(begun) == 1
 
@@ -170,7 +170,7 @@ def test_waiting_for_a_policy_counts_as_loading(tmp_path, monkeypatch):
     return stock(path)
 
   monkeypatch.setattr(learned, '_load', watched)
-  placer = registry.create('gdp_policy', _export(tmp_path, 2))
+  placer = registry.create('gdp_one_shot', _export(tmp_path, 2))
   waited = watch.seconds
   assert waited >= during[0] > 0
   placer.place(problems.make(graphs.chain(3)))
@@ -181,10 +181,10 @@ def test_loading_ahead_what_is_none_tells_whoever_wants_it(tmp_path):
   learned.load_ahead(str(tmp_path))
   for _ in range(2):
     with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
-      registry.create('gdp_policy', str(tmp_path))
+      registry.create('gdp_one_shot', str(tmp_path))
   # It may be put right.
   folder = _export(tmp_path, 1)
-  assert registry.create('gdp_policy', folder)
+  assert registry.create('gdp_one_shot', folder)
 
 
 def test_a_child_loads_what_the_parent_had_begun_to(tmp_path, monkeypatch):
@@ -200,14 +200,14 @@ def test_a_child_loads_what_the_parent_had_begun_to(tmp_path, monkeypatch):
     os._exit(7 if known is None else 1)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
   go.set()
-  registry.create('gdp_policy', folder)
+  registry.create('gdp_one_shot', folder)
 
 
 def test_no_policy_is_installed(monkeypatch):
   monkeypatch.delenv('GDP_POLICY', raising=False)
   monkeypatch.setattr(shipped_policy, 'folder', lambda: None)
   with pytest.raises(errors.PolicyMismatchError, match='Train one with'):
-    registry.create('gdp_policy')
+    registry.create('gdp_one_shot')
 
 
 def _spoil(folder, what):
@@ -235,5 +235,5 @@ def _spoil(folder, what):
      ('no model', 'is damaged'), ('damaged', 'is damaged')])
 def test_policies_that_are_none(tmp_path, what, message):
   with pytest.raises(errors.PolicyMismatchError, match=message) as error:
-    registry.create('gdp_policy', str(_spoil(tmp_path, what)))
+    registry.create('gdp_one_shot', str(_spoil(tmp_path, what)))
   assert '\n' not in str(error.value)

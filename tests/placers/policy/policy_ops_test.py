@@ -60,7 +60,7 @@ def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op):
   if op not in hostile.SIDE_EFFECTS:  # Any that TensorFlow may come to know.
     hostile.edited(folder, renamed)
   with pytest.raises(errors.PolicyMismatchError, match=f'the op {op}'):
-    registry.create('gdp_policy', str(folder))
+    registry.create('gdp_one_shot', str(folder))
   assert not (tmp_path / 'owned').exists()
 
 
@@ -82,7 +82,7 @@ def test_a_function_named_like_an_op_would_run(tmp_path, monkeypatch):
   assert (tmp_path / 'owned').exists()  # It would do harm.
   (tmp_path / 'owned').unlink()
   with pytest.raises(errors.PolicyMismatchError, match=message):
-    registry.create('gdp_policy', str(folder))
+    registry.create('gdp_one_shot', str(folder))
   assert not (tmp_path / 'owned').exists()
 
 
@@ -113,7 +113,7 @@ def test_what_restores_itself_is_not_loaded(tmp_path):
   (folder / 'policy.json').write_text(
       json.dumps({'schema': schema.fingerprint()}))
   with pytest.raises(errors.PolicyMismatchError, match='restores itself'):
-    registry.create('gdp_policy', str(folder))
+    registry.create('gdp_one_shot', str(folder))
   assert not owned.exists()
 
 
@@ -179,7 +179,7 @@ def test_a_damaged_policy_is_not_loaded(tmp_path):
   folder = _exported(tmp_path / 'policy')
   (folder / 'variables' / 'more').write_text('')
   with pytest.raises(errors.PolicyMismatchError, match='variables/more'):
-    registry.create('gdp_policy', str(folder))
+    registry.create('gdp_one_shot', str(folder))
 
 
 def test_policies_without_digests_are_taken(tmp_path):

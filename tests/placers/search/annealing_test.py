@@ -180,3 +180,13 @@ def test_the_best_of_many_is_priced_closely(steps, closely):
       graph, search.best[None]).keys()[0]
   assert (search.best_key == honest) == closely == bool(prices.asked)
   assert prices.asked < search.evaluations / 10
+
+
+def test_nobody_looks_for_faster_ones_when_the_time_is_over():
+  problem = problems.make(graphs.random_graph(0, 60))
+  start = np.ones(problem.graph.num_groups, np.int32)
+  late = annealing.relieved(problem, start, refined=True,
+                            deadline=deadlines.Deadline(0., lambda: 1.))
+  assert late.tolist() == start.tolist()
+  found = annealing.relieved(problem, start, refined=True)
+  assert found.tolist() != start.tolist()

@@ -9,15 +9,23 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from helpers import graphs
 from helpers import search_configs
 from helpers import unrolled
+
+
+@pytest.fixture(autouse=True)
+def _without_moves(monkeypatch):
+  """What is asked of others, where the policy of moves has nothing to say."""
+  monkeypatch.setattr(asking, 'asked', lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
@@ -323,7 +331,7 @@ def _asked(monkeypatch, budget_s):
 
   monkeypatch.setattr(staged_search, 'searched', watched)
   monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 20_000)
-  monkeypatch.setattr(default_placer, '_STEPS', 10**9)
+  monkeypatch.setattr(search_worth, 'STEPS', 10**9)
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)
   placer = default_placer.DefaultPlacer(anchors=('structured',),

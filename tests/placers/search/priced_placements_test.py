@@ -69,3 +69,14 @@ def test_settled_where_memory_is_no_matter():
   seen = priced_placements.PricedPlacements(problem)
   seen.see([np.array([0, 0])])
   assert seen.settled().devices.tolist() == [1, 1]
+
+
+def test_what_was_seen_is_known_and_ranked():
+  seen, _ = _found()
+  rows = np.array([[1, 1], [1, 2], [0, 2]])
+  seen.see(rows)
+  assert seen.knows(rows[1]) and not seen.knows(np.array([2, 1]))
+  assert seen.devices.tolist() == rows.tolist()
+  # The first does not fit.
+  assert seen.ranked(2).tolist() == [[1, 2], [0, 2]]
+  assert seen.ranked(9).tolist() == [[1, 2], [0, 2], [1, 1]]

@@ -20,7 +20,7 @@ def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
   problem = problems.make(graph, presets.preset('2xP100'))
   problem = dataclasses.replace(problem,
                                 simulator=simulator.Simulator(problem.cluster))
-  asked, first = order_ranking.OrderRanking._asked, []
+  asked, first = order_ranking.OrderRanking._compute_edges, []
 
   def kept(self, placement):
     first.append(placement.devices)
@@ -28,7 +28,7 @@ def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
     is_first = (placement.devices == first[0]).all()
     return (*key[:3], 0.) if is_first else key, placement
 
-  monkeypatch.setattr(order_ranking.OrderRanking, '_asked', kept)
+  monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', kept)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
   _, ordered = staged_search.searched(problem, starts, rng,
@@ -45,14 +45,14 @@ def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
     graph = graphs.random_graph(seed, 60)
     problem = problems.make(graph, cluster,
                             simulator=simulator.Simulator(cluster))
-    likeliest, known = staged_search._StagedSearch._likeliest, []
+    likeliest, known = staged_search._StagedSearch._most_promising, []
 
     def watched(self, likeliest=likeliest, known=known):
       known.append(likeliest(self))
       return known[-1]
 
     with monkeypatch.context() as patch:
-      patch.setattr(staged_search._StagedSearch, '_likeliest', watched)
+      patch.setattr(staged_search._StagedSearch, '_most_promising', watched)
       rng = np.random.default_rng(seed)
       starts = rng.integers(1, 3, (4, graph.num_groups)).astype(np.int32)
       found = staged_search.searched(problem, starts, rng,
@@ -68,7 +68,7 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
   graph = graphs.random_graph(2, 40)
   problem = problems.make(graph, cluster,
                           simulator=simulator.Simulator(cluster))
-  asked, first = order_ranking.OrderRanking._asked, []
+  asked, first = order_ranking.OrderRanking._compute_edges, []
   anneal = staged_search.anneal
 
   def kept(self, placement):
@@ -80,7 +80,7 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
     first.append(type(annealings[0]))
     return anneal(annealings, *arguments, **options)
 
-  monkeypatch.setattr(order_ranking.OrderRanking, '_asked', kept)
+  monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', kept)
   monkeypatch.setattr(staged_search, 'anneal', watched)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)

@@ -1,0 +1,123 @@
+"""A placer that improves drafts by moves that a network chooses, few priced."""
+
+from __future__ import annotations
+
+import enum
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.policy import choosers
+from gdp_grappler.placers.policy import drafts
+from gdp_grappler.placers.policy import improving
+from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves as moves_lib
+from gdp_grappler.placers.search.moves import shipped_moves
+
+# What drafts may take of the time.
+_DRAFTS_SHARE = .5
+# How many placements it tells of, the best by price: which is the best with
+# control edges no price tells.
+_TOLD = 4
+_DEFAULT = policy_config.PolicyConfig()
+
+
+class Choice(enum.StrEnum):
+  """Who chooses moves."""
+
+  TRAINED = 'trained'
+  UNTRAINED = 'untrained'  # The same network, its weights as initialized.
+  RANDOM = 'random'
+
+
+class MovePolicyPlacer:
+  """One device, maps by coordinates and list schedules, improved by moves.
+
+  Drafts are priced, then moves of sets of ops from the best one: a layer, a
+  time step, a branch, a unit, what runs in a stretch of time. A network that
+  looks at the draft's simulated step chooses which of them are priced
+  (`improving`). All is over after few prices, or when the time is.
+  """
+
+  def __init__(self, policy: str | None = None, choice: str = Choice.TRAINED,
+               config: policy_config.PolicyConfig = _DEFAULT) -> None:
+    """Loads no weights yet.
+
+    Args:
+      policy: A folder that `gdp_train` exported, what it says is a draft as
+        well; None for none.
+      choice: Who chooses moves, of `Choice`.
+      config: How many are drafted, drawn and priced.
+
+    Raises:
+      PolicyMismatchError: the folder that is named holds no such policy.
+    """
+    if policy is not None:
+      learned.check(policy)
+    self._policy, self._choice = policy, Choice(choice)
+    self._config = config
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    return self.proposals(problem)[0]
+
+  def proposals(
+      self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+    """See `Proposer`: the best by price, everything on one device among them.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+      PolicyMismatchError: the policy does not fit.
+    """
+    if not problem.graph.num_ops:
+      return (placement_lib.Placement(np.zeros(0, np.int32), problem.cluster),)
+    found = self.found(problem)
+    best = found.settled()
+    others = (placement_lib.from_groups(problem.graph, row, problem.cluster)
+              for row in found.ranked(_TOLD)[1:])
+    return (best, *others)
+
+  def found(
+      self, problem: placer_lib.Problem, moves: moves_lib.Moves | None = None,
+      starts: Sequence[np.ndarray] = ()
+  ) -> priced_placements.PricedPlacements:
+    """All that it has priced.
+
+    Args:
+      problem: What is to be placed; its time budget is kept, but some drafts
+        are there in any case.
+      moves: Of the problem, which searches may share; by default of all kinds.
+      starts: int [G] each, more drafts.
+    """
+    deadline, budget_s = problem.deadline(), problem.time_budget_s
+    rng = np.random.default_rng(problem.seed)
+    rows = drafts.draw(
+        problem, self._config, rng,
+        deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
+                         problem.clock))
+    found = priced_placements.PricedPlacements(problem)
+    found.see([*starts, *rows][:self._config.prices])
+    if self._policy is not None:
+      said = learned.LearnedPlacer(self._policy).candidates(problem)
+      found.see(said[:, problem.graph.first_ops])
+    describer = move_filter.MoveDescriber(problem)
+    improving.Improver(problem, found, describer,
+                       self._chooser(describer, problem.seed), self._config,
+                       rng, moves).run(deadline)
+    return found
+
+  def _chooser(self, describer: move_filter.MoveDescriber,
+               seed: int) -> choosers.Chooser:
+    rng = np.random.default_rng((seed, 1))
+    if self._choice == Choice.RANDOM:
+      return choosers.ByChance(rng)
+    network = shipped_moves.network()
+    if self._choice == Choice.UNTRAINED:
+      network = choosers.untrained(network, rng)
+    return choosers.ByNetwork(describer, network, self._config.gain_weight)

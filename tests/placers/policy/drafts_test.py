@@ -1,0 +1,65 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import constraints
+from gdp_grappler.placers.policy import drafts
+from gdp_grappler.placers.policy import policy_config
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+def _drawn(problem, seed=0, **config):
+  return drafts.draw(problem, policy_config.PolicyConfig(**config),
+                     np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_legal_all_different_and_repeatable(seed):
+  problem = problems.make(graphs.random_graph(seed, 300), seed=seed)
+  rows = _drawn(problem, seed)
+  assert rows.shape[1] == problem.graph.num_groups
+  assert len(np.unique(rows, axis=0)) == len(rows) > 3
+  legal = constraints.made_legal(rows, problem.allowed, problem.cluster.host)
+  assert (legal == rows).all()
+  assert (rows == _drawn(problem, seed)).all()
+
+
+def test_each_device_alone_comes_first():
+  problem = problems.make(graphs.make_graph(num_ops=4), seconds=[[9, 1, 2]] * 4)
+  rows = _drawn(problem)
+  assert rows[:3].tolist() == [[0] * 4, [1] * 4, [2] * 4]
+
+
+def test_a_list_schedule_parts_equal_branches():
+  # Two chains that nothing joins.
+  edges = [(0, 1, 8), (1, 2, 8), (3, 4, 8), (4, 5, 8)]
+  rows = _drawn(
+      problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6))
+  parted = [row for row in rows.tolist() if len({*row}) == 2]
+  assert any(len({*row[:3]}) == len({*row[3:]}) == 1 for row in parted)
+
+
+def test_no_more_are_made_than_wanted():
+  problem = problems.make(graphs.random_graph(0, 300))
+  alone = _drawn(problem, maps=0, schedules=0, cuts=0)
+  assert len(alone) <= problem.cluster.num_devices
+  assert len(_drawn(problem, maps=0, schedules=2, cuts=0)) <= len(alone) + 2
+
+
+def test_one_schedule_is_made_when_time_is_over():
+  problem = problems.make(graphs.random_graph(0, 300))
+  config = policy_config.PolicyConfig(maps=0)
+  alone = _drawn(problem, maps=0, schedules=0, cuts=0)
+  late = drafts.draw(problem, config, np.random.default_rng(0),
+                     deadlines.within(0.,
+                                      itertools.count().__next__))
+  assert len(late) == len(alone) + 1
+
+
+def test_nothing_is_scheduled_for_one_accelerator():
+  problem = problems.make(graphs.random_graph(0, 100), clusters.make_cluster(1))
+  assert len(_drawn(problem)) <= 2

@@ -1,0 +1,76 @@
+import itertools
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.placers.policy import choosers
+from gdp_grappler.placers.policy import improving
+from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.moves import move_filter
+from helpers import graphs
+from helpers import problems
+
+
+class _Oracle:
+  """Knows what every move brings."""
+
+  def __init__(self, problem):
+    self._problem = problem
+
+  def scores(self, incumbent, candidates, kinds):
+    del incumbent, kinds
+    return -self._problem.evaluator.price_groups(self._problem.graph,
+                                                 candidates).seconds
+
+
+def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
+  found = priced_placements.PricedPlacements(problem)
+  found.see(np.ones((1, problem.graph.num_groups), np.int32))
+  improving.Improver(problem, found, move_filter.MoveDescriber(problem),
+                     chooser, policy_config.PolicyConfig(**config),
+                     np.random.default_rng(0)).run(deadline)
+  return found
+
+
+def _branches():
+  edges = [(b * 4 + i, b * 4 + i + 1, 8) for b in range(2) for i in range(3)]
+  return problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 8)
+
+
+def test_no_more_are_priced_than_wanted_and_none_is_worse():
+  problem = problems.make(graphs.random_graph(1, 300))
+  for prices in 1, 2, 7, 30:
+    found = _improved(problem, choosers.ByChance(np.random.default_rng(0)),
+                      prices=prices)
+    assert len(found.prices) == prices
+    assert found.prices.seconds.min() <= found.prices.seconds[0]
+
+
+def test_what_is_chosen_well_is_better_than_what_is_drawn():
+  problem = problems.make(graphs.random_graph(1, 300))
+  chosen = _improved(problem, _Oracle(problem), prices=24)
+  drawn = _improved(problem, choosers.ByChance(np.random.default_rng(0)),
+                    prices=24)
+  assert chosen.prices.seconds.min() < drawn.prices.seconds.min()
+
+
+def test_equal_branches_are_parted():
+  problem = _branches()
+  found = _improved(problem, _Oracle(problem), prices=12)
+  assert found.prices.seconds.min() == 36
+  assert len({*found.best[:4]}) == len({*found.best[4:]}) == 1
+
+
+def test_it_ends_where_all_moves_are_known():
+  problem = problems.make(graphs.make_graph(num_ops=1))
+  found = _improved(problem, choosers.ByChance(np.random.default_rng(0)))
+  assert len(found.prices) <= 3
+
+
+def test_it_ends_when_time_is_over():
+  ticks = itertools.count()
+  deadline = deadlines.within(2, lambda: next(ticks))
+  found = _improved(_branches(), choosers.ByChance(np.random.default_rng(0)),
+                    deadline, at_once=1, prices=64)
+  assert 1 < len(found.prices) < 10

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import move_policy
+from gdp_grappler.placers.policy import policy_config
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+_NAMES = 'gdp_policy', 'gdp_policy_untrained', 'gdp_policy_random'
+
+
+@pytest.mark.parametrize('name', _NAMES)
+def test_legal_repeatable_and_no_slower_than_one_device(name):
+  problem = problems.make(graphs.random_graph(3, 200), seed=3)
+  placement = registry.create(name).place(problem)
+  assert not placement.violations(problem.graph)
+  again = registry.create(name).place(problem)
+  assert placement.devices.tolist() == again.devices.tolist()
+  alone = registry.create('single_device').place(problem)
+  assert (problems.seconds_of(problem, placement)
+          <= problems.seconds_of(problem, alone))
+
+
+@pytest.mark.parametrize('prices', [1, 10, 40])
+def test_no_more_is_priced_than_its_config_says(prices):
+  problem = problems.make(graphs.random_graph(3, 200))
+  config = policy_config.PolicyConfig(prices=prices)
+  placer = move_policy.MovePolicyPlacer(config=config)
+  assert len(placer.found(problem).prices) == prices
+
+
+def test_all_three_begin_with_the_same_drafts():
+  problem = problems.make(graphs.random_graph(3, 200))
+  config = policy_config.PolicyConfig(prices=8)
+  seconds = [
+      move_policy.MovePolicyPlacer(
+          choice=choice, config=config).found(problem).prices.seconds.tolist()
+      for choice in move_policy.Choice
+  ]
+  assert seconds[0] == seconds[1] == seconds[2]
+
+
+def test_two_equal_branches_are_on_two_devices():
+  edges = [(b * 4 + i, b * 4 + i + 1, 8) for b in range(2) for i in range(3)]
+  problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 8)
+  devices = registry.create('gdp_policy').place(problem).devices
+  assert len({*devices[:4]}) == len({*devices[4:]}) == 1
+  assert devices[0] != devices[4]
+
+
+def test_what_does_not_fit_is_made_to():
+  problem = problems.make(graphs.make_graph(num_ops=3, param_bytes=40),
+                          clusters.make_cluster(2, memory_bytes=100),
+                          seconds=[[9, 1, 1]] * 3)
+  problems.seconds_of(problem, registry.create('gdp_policy').place(problem))
+
+
+def test_a_graph_without_ops_is_placed():
+  problem = problems.make(graphs.make_graph(num_ops=0))
+  assert not registry.create('gdp_policy').place(problem).devices.size
+
+
+def test_the_best_is_told_of_first():
+  problem = problems.make(graphs.random_graph(3, 200))
+  told = registry.create('gdp_policy').proposals(problem)
+  devices = np.stack([placement.devices for placement in told])
+  keys = problem.evaluator.price(problem.graph, devices).keys()
+  assert len(keys) > 1 and keys == sorted(keys)
+
+
+def test_what_is_no_policy_is_refused(tmp_path):
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    registry.create('gdp_policy', str(tmp_path))
