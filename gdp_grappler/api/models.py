@@ -20,10 +20,10 @@ from tensorflow.python.eager import cancellation
 from tensorflow.python.eager import context
 
 from gdp_grappler import errors
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
-from gdp_grappler.graph import variable_scopes
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import batch_specs
 from gdp_grappler.graph.sources import captures

@@ -8,23 +8,20 @@ wherever it is written.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
-from tensorflow.python.framework import op_def_registry
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 
 # TensorFlow ignores attributes that begin so.
 _ATTRIBUTE = '_gdp_variable'
 # The ends of readers' names that say nothing of their layer.
 _NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
-_NUMBER = re.compile(r'_\d+$')
-_GUESS = re.compile(r'(/|_)variable(/slot_\d+)?$')
 # What names of ops begin with where functions were inlined, and in gradients.
 _BEFORE = re.compile(
     r'^((Stateful)?PartitionedCall(_\d+)?/|gradient_tape(_\d+)?/)*')
@@ -59,17 +56,6 @@ def of(node: node_def_pb2.NodeDef) -> str:
     return ''
   name = node.attr[_ATTRIBUTE].s.decode(errors='replace')
   return '' if name == node.name else name
-
-
-def is_guess(name: str) -> bool:
-  """Whether `guessed` made up a name."""
-  return _GUESS.search(name) is not None
-
-
-@functools.cache
-def names_an_op(part: str) -> bool:
-  """Whether a part of a name is an op's and no scope, such as 'BiasAdd_1'."""
-  return op_def_registry.get(_NUMBER.sub('', part)) is not None
 
 
 def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
@@ -137,7 +123,7 @@ def _called(readers: Sequence[str]) -> str:
   while len(path) > 1 and _NO_LAYER.fullmatch(path[-1]):
     path.pop()
   return '/'.join(path) + ('_variable'
-                           if names_an_op(path[-1]) else '/variable')
+                           if name_parts.names_an_op(path[-1]) else '/variable')
 
 
 def _scope(name: str) -> str:

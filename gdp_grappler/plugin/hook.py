@@ -191,7 +191,7 @@ def _watch_datasets() -> None:
 
 
 def _watch_variables() -> None:
-  from gdp_grappler.graph import variable_scopes
+  from gdp_grappler import variable_scopes
   variable_scopes.watch()
 
 

@@ -4,10 +4,12 @@ Each host is a TensorFlow server in a process of its own.
 """
 
 import contextlib
+import dataclasses
 import re
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -23,8 +25,11 @@ _LABELS = 'localhost/0/CPU:0', 'worker/0/CPU:0', 'worker/1/CPU:0'
 
 
 @contextlib.contextmanager
-def _servers(**variables):
-  """Two of them, each a process; yields addresses and processes."""
+def _servers(log, **variables):
+  """Two of them, each a process; yields addresses and processes.
+
+  Their standard error goes to `log`, a binary file.
+  """
   held = []
   for _ in range(2):
     port = socket.socket()
@@ -42,7 +47,7 @@ def _servers(**variables):
               sys.executable,
               str(fresh.PROGRAMS / 'host_server.py'), ','.join(addresses),
               str(task)
-          ], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+          ], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                            env=fresh.environment(
                                TF_GRPC_REUSE_PORT='1',
                                LD_PRELOAD=str(native.LOOPBACK_PATH),
@@ -55,9 +60,13 @@ def _servers(**variables):
 
 
 def _run(mode, **variables):
-  with _servers(**variables) as (addresses, running):
-    return fresh.run('hosts.py', mode, *addresses, str(running[1].pid),
-                     timeout_s=120, **variables)
+  with tempfile.TemporaryFile() as log:
+    with _servers(log, **variables) as (addresses, running):
+      finished = fresh.run('hosts.py', mode, *addresses, str(running[1].pid),
+                           timeout_s=120, **variables)
+    log.seek(0)
+    said = log.read().decode()
+  return dataclasses.replace(finished, stderr=finished.stderr + said)
 
 
 def _placed(finished, what):

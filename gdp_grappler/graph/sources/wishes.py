@@ -15,8 +15,8 @@ from typing import Any, Callable, Iterable, Mapping
 from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import context
 
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph import variable_scopes
 from gdp_grappler.graph.legality import asked
 
 # Attributes of ops that call functions: one each, or several.

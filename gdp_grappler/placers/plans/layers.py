@@ -19,9 +19,9 @@ import weakref
 import numpy as np
 
 from gdp_grappler.cluster import layer_map
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
 from gdp_grappler.placers.plans import updates
@@ -98,7 +98,7 @@ class _Reader:
     self._late = _late(graph)
     self._variable_scopes = {
         part for label in (*graph.variables, *_names_of_variables(graph))
-        if not variable_names.is_guess(label) for part in label.split('/')[:-1]
+        if not name_parts.is_guess(label) for part in label.split('/')[:-1]
     }
 
   def read(self) -> Layer:
@@ -117,10 +117,9 @@ class _Reader:
     @functools.cache
     def outside_ops(path: _Path) -> _Path:
       """A path without the scopes that are those of an op."""
-      end = next(
-          (i for i in range(1, len(path))
-           if path[:i] in ops or variable_names.names_an_op(path[i - 1])),
-          len(path))
+      end = next((i for i in range(1, len(path))
+                  if path[:i] in ops or name_parts.names_an_op(path[i - 1])),
+                 len(path))
       return path[:min(end, len(path)) - 1]
 
     paths = [outside_ops(path) for path in whole]

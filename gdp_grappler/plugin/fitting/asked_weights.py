@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, TYPE_CHECKING
 
 from gdp_grappler import errors
-from gdp_grappler.graph import variable_scopes
+from gdp_grappler import variable_scopes
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links

@@ -14,8 +14,8 @@ import math
 from typing import Any, Sequence, TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import variable_scopes
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.graph import variable_scopes
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 

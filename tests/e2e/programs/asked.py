@@ -108,7 +108,7 @@ def main():
   slot = tf.distribute.get_strategy().extended.colocate_vars_with
   with slot(unasked):
     unasked_slot = tf.Variable(1.)
-  from gdp_grappler.graph import variable_scopes
+  from gdp_grappler import variable_scopes
   common.set_option({**FORCED, 'pins': 'ignore'})
   lifted = ran(lambda: function(tf.constant(X)), 'Erf')
   common.finish(weights=weights, freed=freed, fit_lines=fit_lines, op=op,

@@ -1,7 +1,7 @@
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
-from gdp_grappler.graph import variable_scopes
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import wishes
 from helpers import graph_defs

@@ -2,7 +2,7 @@ import types
 
 import pytest
 
-from gdp_grappler.graph import variable_scopes
+from gdp_grappler import variable_scopes
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import settings
 from gdp_grappler.plugin.fitting import asked_weights

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.graph import variable_scopes
+from gdp_grappler import variable_scopes
 
 _HERE = '/job:localhost/replica:0/task:0/device:CPU:0'
 
