@@ -78,7 +78,7 @@ def that_can_be_kept(
     return source
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
-                                    settings.max_memory)
+                                       settings.max_memory)
   except errors.GdpError:
     return source  # Whoever places it says what is wrong.
   here = {cluster_lib.canonical_device(name) for name in source.devices}

@@ -74,7 +74,7 @@ def steps_stay(settings: settings_lib.Settings) -> bool:
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names(),
-                                    settings.max_memory)
+                                       settings.max_memory)
   except errors.GdpError:
     return False  # Whoever places says what is wrong.
   return never_pay(cluster, settings)

@@ -60,9 +60,8 @@ def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
   assert data['ops']['names'] == [
       graph.label(op) for op in range(graph.num_ops)
   ]
-  assert {row[0] for row in run['layers']} == {
-      row.name for row in plans[1].layers
-  }
+  assert {row[0] for row in run['layers']
+         } == {row.name for row in plans[1].layers}
   assert data['verdict'].startswith('A step by metis takes ')
 
 

@@ -54,8 +54,8 @@ def test_pages_carry_their_index_and_start_no_worker_from_a_file():
 
 @pytest.mark.skipif(not shutil.which('node'), reason='node is not installed')
 def test_an_iframe_answers_in_place_of_a_worker():
-  text = _PAGE + _SHIM.read_text(encoding='utf-8').replace(
-      "'use strict';", '') + _ASKS
+  text = _PAGE + _SHIM.read_text(encoding='utf-8').replace("'use strict';",
+                                                           '') + _ASKS
   done = subprocess.run(['node', '-e', text], capture_output=True, text=True,
                         timeout=60, check=True)
   assert done.stdout.split() == ['2', '3']

@@ -67,9 +67,9 @@ def create(name: str) -> placer_lib.Placer:
   if name in ('gdp_no_network', 'gdp_held_out', 'gdp_no_policy'):
     # What it prices by the clock depends on what else the machine does.
     return default_placer.DefaultPlacer(asks_policy=False,
-                                   asks_moves=name == 'gdp_held_out',
-                                   asks_network=name != 'gdp_no_network',
-                                   clock=lambda: 0.)
+                                        asks_moves=name == 'gdp_held_out',
+                                        asks_network=name != 'gdp_no_network',
+                                        clock=lambda: 0.)
   return registry.create(name)
 
 

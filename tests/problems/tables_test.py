@@ -95,9 +95,12 @@ def test_a_graph_def_comes_out_in_parts_and_trains_alike(step, tmp_path):
                        split_tables={'words': 2}, whole_graph=True)
   plan.save(str(placed))
   assert {f'words/table/part_{i}' for i in range(2)} <= set(plan.graph.names)
-  values = [_trained(path, names) for path, names in (
-      (given, ['words/table']),
-      (placed, ['words/table/part_0', 'words/table/part_1']))]
+  values = [
+      _trained(path, names)
+      for path, names in ((given, ['words/table']),
+                          (placed,
+                           ['words/table/part_0', 'words/table/part_1']))
+  ]
   np.testing.assert_array_equal(*values)
 
 

@@ -101,6 +101,8 @@ def test_a_fork_in_tests_can_be_killed():
     assert process.stdout.readline() == 'there\n' and process.poll() is None
     process.kill()
   assert process.returncode == -signal.SIGKILL
+
+
 def test_the_keras_of_children_is_the_users(monkeypatch):
   # The trainer has set the variable for itself.
   monkeypatch.setenv('TF_USE_LEGACY_KERAS', '1')

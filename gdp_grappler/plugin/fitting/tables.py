@@ -82,7 +82,7 @@ def _rooms_of(settings: settings_lib.Settings,
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names,
-                                    settings.max_memory)
+                                       settings.max_memory)
   except errors.GdpError:
     return ()  # A step that is placed says what is wrong.
   return shortage.rooms_bytes(cluster)

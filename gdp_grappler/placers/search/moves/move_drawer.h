@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "gdp_grappler/placers/search/moves/coordinate_sets.h"
 #include "gdp_grappler/placers/search/moves/move_random.h"
 #include "gdp_grappler/placers/search/moves/move_sets.h"
-#include "gdp_grappler/placers/search/moves/coordinate_sets.h"
 
 namespace gdp {
 
