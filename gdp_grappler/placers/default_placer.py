@@ -1,7 +1,7 @@
-"""The best of cheap placers and the policy, refined as long as that may pay.
+"""The default placer: cheap placers and the policies propose, a search refines.
 
-A network that learned from searches on drawn graphs (`shipped_moves`) chooses
-the steps that refinement prices.
+A network that learned from searches on synthetic graphs (`shipped_moves`)
+chooses the moves that the search prices.
 """
 
 from __future__ import annotations
@@ -33,37 +33,43 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-POLICY, MOVES, REFINED = 'policy', 'gdp_policy', 'refined'
-# Cheap, and each is the best of them somewhere. That everything is on one
-# device, and stretches of the topological order, are anchors in any case. Who
-# takes least and prices least is asked first; on several hosts `hierarchical`
-# is worth more of a short time than the rest.
-_PARTITIONER, _STRUCTURED = 'metis', 'structured'
+# Names of starts that no placer of the registry made.
+POLICY = 'policy'
+MOVES = 'gdp_policy'
+REFINED = 'refined'
+_PARTITIONER = 'metis'
+_STRUCTURED = 'structured'
+# Placers whose placements are starts. Each one is cheap, and has the best start
+# of some graph. The cheapest comes first. On several hosts `hierarchical` is
+# worth more of a short time than the others. Single devices and blocks of the
+# topological order are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
-# Those that read what repeats itself. Where it makes a smaller graph, a search
-# of that finds all that others do, unless what is fast overflows a memory.
+# Placers that use repeated structure. If there is a coarse graph, its search
+# finds what the other placers find, unless a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
-# They come after the policy of moves, which is quicker.
+# They come after the policy of moves, which takes less time.
 _LIST_SCHEDULERS = 'm_etf', 'heft'
-# With more groups times devices a partition takes longer than coordinates do.
+# Groups times devices above which METIS takes longer than `structured`.
 _LARGE = 200_000
-# They say what somebody else has thought of, or nothing of graphs that do not
-# repeat themselves.
+# Placers that may have nothing to propose: no expert, no repeated structure.
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
-# Seconds that it may take where nobody says how many.
+# Seconds, if the problem has no time budget.
 DEFAULT_BUDGET_S = 10.
-# Where the end of refinement is to be the same again (`_limit`), the clock does
-# not count until half of the time is over, so that the result depends on it
-# where a machine is slow or busy only. A program that waits gets its answer
-# sooner, after so much of what there would be time for.
-_GRACE, _WAITED_FOR = .5, .5
-# What anchors may take of the time, and where graphs are large: list schedulers
-# would take all of it.
-_ANCHORS_SHARE, _OF_LARGE = .3, .2
-# It takes as long to load a policy and to run it for the first time; one that
-# nobody asked for may take a tenth of what the search does.
-_POLICY_S, _UNASKED_S = 3., 60.
+# Share of the time in which the clock does not end a search that has to be
+# repeatable. The result then depends on the clock on slow machines only.
+_GRACE = .5
+# Share of the affordable placements that is priced if a program waits.
+_WAITED_FOR = .5
+# Share of the time for the placers of `ANCHORS`.
+_ANCHORS_SHARE = .3
+# The same share for large graphs: list schedulers would use up any time.
+_OF_LARGE = .2
+# Seconds that a search must be worth for the policy of one forward pass, if the
+# user named the policy or it is loaded. Loading and the first run take as long.
+_POLICY_S = 3.
+# The same, if nobody named a policy: loading may take a small part of a search.
+_UNASKED_S = 60.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -13,14 +13,19 @@ from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# What it may take of the time; less where a smaller graph is searched in order,
-# and more where what is priced ends a search: there the clock should not.
-_SHARE, _OF_REPEATED, _BY_COUNT = .25, .1, .5
-# A search that is worth less than so many seconds, and so many more per op, is
-# over before the policy would be.
-_LEAST_S, _OP_S = .1, 1e-4
-# Maps and cuts have been proposed by others; it begins with the best of them.
+# Share of the search's time that the policy may take.
+_SHARE = .25
+# The same share if a coarse graph is searched as well.
+_OF_REPEATED = .1
+# The same share if the number of prices ends the search, and not the clock.
+_BY_COUNT = .5
+# Seconds that a search must be worth, beside `_OP_S` per op: a shorter search
+# ends before the policy does.
+_LEAST_S = .1
+_OP_S = 1e-4
+# Other placers have proposed maps and cuts: the policy begins with the best.
 _BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6)
+# Placements of other placers among the drafts.
 _STARTS = 4
 
 
