@@ -169,10 +169,12 @@ def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
 
 def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
                   settings: settings_lib.Settings) -> bool:
-  """Whether what may move is on one of the devices that never pay."""
+  """Whether what may move is on one of the devices that never pay, and fits."""
   free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
   return (devices_lib.never_pay(problem.cluster, settings) and
-          len(np.unique(before.devices[free])) == 1)
+          len(np.unique(before.devices[free])) == 1 and bool(
+              problem.evaluator.price(problem.graph,
+                                      before.devices[None]).valid[0]))
 
 
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
