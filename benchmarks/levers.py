@@ -115,10 +115,6 @@ _WAYS = {
         _Levers(priorities=False),
     'orders':
         _without('priorities', several_orders=0),
-    'races':
-        _without('priorities', racers=1),
-    'comparison':
-        _without('edges', compared=1, clocked=1),
     'unions':
         _without('annealing', unions=0),
     'compound':

@@ -78,14 +78,12 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: What no step runs restricts it, too: for a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
-    repeatable: No clock ends the search: the budget stands for the placements
-      that two idle cores price in that time.
+    repeatable: No clock ends the search; the budget stands for placements.
     data: One batch for a model that does not know its inputs: what `fit` takes,
       of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
     split_tables: Tables of a file or a function that are in parts: 'auto' for
       those that no device can hold, 'off', or layers, as {'words': 4}.
-    verbose: Whether to show progress and what was assumed; 'auto' shows
-      progress on a terminal or in a notebook.
+    verbose: Whether to show progress and assumptions; 'auto' where one looks.
     tell: Hears what was assumed, a line each, in place of standard error.
 
   Raises:

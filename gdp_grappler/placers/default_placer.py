@@ -198,19 +198,8 @@ class DefaultPlacer:
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
         problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
-    first, rest = self._quick(problem, coarse is not None)
-    lists = [n for n in first if self._asks_moves and n in _LIST_SCHEDULERS]
-    until = self._until(problem, deadline)
-    found = self._with_anchors(problem, found, until,
-                               [n for n in first if n not in lists])
-    if self._asks_moves:
-      found = self._with_moves(problem, found, worth.seconds(found.prices),
-                               deadline.remaining_s, coarse is not None, moves)
-      found = self._with_anchors(problem, found, until, lists)
-    found = _with(problem, found, blocks)
-    if found.overflows:
-      until = self._until(problem, deadline)
-      found = self._with_anchors(problem, found, until, rest)
+    found = self._proposed(problem, found, blocks, worth, deadline, coarse
+                           is not None, moves)
     worth_s = worth.seconds(found.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found = _with(problem, found, self._of_policy(problem))
@@ -233,18 +222,30 @@ class DefaultPlacer:
                                         problem.cluster)
               for row in best), *in_order)
 
+  def _proposed(self, problem: placer_lib.Problem, found: _Anchors,
+                blocks: dict[str, np.ndarray], worth: search_worth.Worth,
+                deadline: deadlines.Deadline, repeats: bool,
+                moves: moves_lib.Moves) -> _Anchors:
+    """What was found, and what anchors and the policy of moves propose."""
+    first, rest = self._quick(problem, repeats)
+    lists = [n for n in first if self._asks_moves and n in _LIST_SCHEDULERS]
+    until = self._until(problem, deadline)
+    found = self._with_anchors(problem, found, until,
+                               [n for n in first if n not in lists])
+    if self._asks_moves:
+      found = self._with_moves(problem, found, worth.seconds(found.prices),
+                               deadline.remaining_s, repeats, moves)
+      found = self._with_anchors(problem, found, until, lists)
+    found = _with(problem, found, blocks)
+    if found.overflows:
+      until = self._until(problem, deadline)
+      found = self._with_anchors(problem, found, until, rest)
+    return found
+
   def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
              deadline: deadlines.Deadline) -> multilevel.Ahead:
-    """What a smaller problem says.
-
-    Args:
-      coarse: Of G groups.
-      starts: int [S, G], where to begin.
-      rng: Of the search.
-      worth_s: Seconds that all of the search is worth.
-      deadline: When it ends.
-    """
+    """What a search of a smaller problem finds, from starts int [S, G]."""
     progress_lib.doing('searching a smaller graph')
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,

@@ -30,8 +30,8 @@ waits what where which why with won word words work
 """.split())
 # Placeholders of help texts, units and what every user knows.
 _ACRONYMS = frozenset("""
-CLUSTER COMMAND DEVICE DIR FILE FOLDER GRAPH HOST KINDS NAME OP PLAN PORT SIZE
-CPU GB GPU JSON MB PIL SIGTERM
+CLUSTER COMMAND COUNT DEVICE DIR FILE FOLDER GRAPH HOST KINDS NAME OP PLAN PORT
+SIZE CPU GB GPU JSON MB PIL SIGTERM
 """.split())
 # Where a head is text between bars.
 _MARKDOWN = re.compile(r'^\| (?!-)[^\n]*\|', re.MULTILINE)

@@ -56,7 +56,7 @@ def add_priced_graph(parser: argparse.ArgumentParser,
                       default=assumptions.PINS_KEPT,
                       help=f'{help_texts.PINS} (default %(default)s)')
   parser.add_argument('--split_tables', default=choice.AUTO,
-                      metavar='TABLE=PARTS,...', help=help_texts.SPLIT_TABLES)
+                      metavar='NAME=COUNT,...', help=help_texts.SPLIT_TABLES)
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:

@@ -24,9 +24,9 @@ def test_paper_switches_every_lever_off():
 
 @pytest.mark.parametrize(
     'changes',
-    [{'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
-     {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0},
-     {'credit': 'all'}, {'ridge': 0.0}, {'levels': ()}, {'levels':
+    [{'rollouts': 0}, {'iterations': -1}, {'exploration': 'none'},
+     {'confidence': 1.0}, {'learning_rate': 0.0}, {'credit': 'all'},
+     {'ridge': 0.0}, {'levels': ()}, {'levels':
          (0, 9)}, {'last_rate': 0.0}, {'last_temperature': 0.0}, {'window': 0}])
 def test_wrong_values_are_refused(changes):
   with pytest.raises(errors.GdpError, match=next(iter(changes))):
