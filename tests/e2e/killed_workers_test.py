@@ -20,6 +20,7 @@ from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from helpers import processes
+from helpers import warm
 
 pytestmark = pytest.mark.e2e
 
@@ -82,6 +83,7 @@ class _Killer(threading.Thread):
 
 
 @pytest.mark.timeout(600)
+@warm.cold()  # Workers are killed while they import TensorFlow, too.
 def test_nothing_is_lost(tmp_path, monkeypatch):
   monkeypatch.setenv('TMPDIR', str(tmp_path))
   monkeypatch.setattr(tempfile, 'tempdir', None)

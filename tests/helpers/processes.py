@@ -21,8 +21,11 @@ def children(process: int) -> list[int]:
     except (FileNotFoundError, ProcessLookupError):  # It has just gone.
       continue
     # Those that only start others are no children of a test.
-    if int(rest.split()[1]) == process and not name.endswith(f'({warm.NAME}'):
-      result.append(int(stat.parent.name))
+    child = int(stat.parent.name)
+    if int(
+        rest.split()[1]) == process and not warm.forks(child,
+                                                       name.partition('(')[2]):
+      result.append(child)
   return sorted(result)
 
 

@@ -68,6 +68,7 @@ _POPEN = subprocess.Popen
 
 _lock = threading.RLock()
 _starters: dict[_Kind, _Starter] = {}
+_ids: set[int] = set()  # Of processes that fork, from when they start.
 _is_cold = False
 _own_path: list[str] = []  # What no variable adds to.
 _image: _Kind | None = None  # Whose forks are all that this process starts.
@@ -95,6 +96,16 @@ def cold() -> Iterator[None]:
     yield
   finally:
     _is_cold = before
+
+
+def forks(process: int, name: str) -> bool:
+  """Whether a process only forks those that do what was asked for.
+
+  Args:
+    process: Its id.
+    name: What the kernel calls it, which only says so once it can fork.
+  """
+  return name == NAME or process in _ids
 
 
 def install() -> None:
@@ -262,6 +273,7 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
     process = _POPEN([*command, json.dumps(kind.keras)], env=env,
                      pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                      stdout=subprocess.DEVNULL)
+  _ids.add(process.pid)
   process.returncode = 0  # It is `_Starter` who waits for it.
   return ours, process.pid
 
