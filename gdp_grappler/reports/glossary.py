@@ -138,6 +138,8 @@ TERMS = {
         'gives each device one part.',
     'move':
         'Of a search: some groups go to other devices.',
+    'move network':
+        'A small network that predicts which moves make a placement faster.',
     'OOM':
         'Out of memory: a placement exceeds a memory.',
     'op':
@@ -160,7 +162,8 @@ TERMS = {
     'plan':
         'A file that says which op of a graph goes where.',
     'policy':
-        'The learned network, as a folder that `gdp_train` writes.',
+        "GDP's network: the probability of each device for every op. "
+        '`gdp_train` writes it as a folder.',
     'pool':
         'A memory, of one device or shared by several.',
     'portfolio':
