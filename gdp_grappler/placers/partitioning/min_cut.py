@@ -54,7 +54,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
   see(
       scotch.map_targets([
-          (target, imbalance, problem.seed + seed, balanced)
+          (target, scotch.arguments(imbalance, problem.seed + seed, balanced))
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES
           for balanced in ((True, False) if not seed else (True,))
           for target in targets

@@ -16,7 +16,7 @@ from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import arrangement
+from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -64,38 +64,26 @@ def partition(
     seeds: Iterable[int] = range(4)) -> np.ndarray:
   """int [V], the part of each vertex in the best of several mappings.
 
-  A mapping within the allowed imbalance is better than one beyond it, and a
-  smaller excess is better. Of equals, the mapping that sends the fewest bytes
-  wins; a tensor counts once for each part that needs it.
+  See `mapping.partition`; the cost is the bytes sent (`sent_bytes`).
 
   Args:
     graph: V vertices.
     num_parts: k.
-    shares: float64 [k], share of the weight that each part should get; equal by
-      default.
+    shares: See `mapping.partition`.
     distances: float64 [k, k], cost of a byte between two parts; equal by
       default.
-    fixed: int [V], part that a vertex must be in, -1 for any; any by default.
-    imbalance: Allowed excess of a part, as a share of its weight.
+    fixed: See `mapping.partition`.
+    imbalance: See `mapping.partition`.
     seeds: Seeds of the mappings.
 
   Raises:
     GdpError: mtkahypar is not installed, or the library failed.
   """
   extras.require('The placer "mt_kahypar"', 'mtkahypar')
-  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
-  if num_parts == 1 or not graph.num_vertices:
-    return np.zeros(graph.num_vertices, int)
-  mappings = [
-      parts for parts in _run([
-          dict(graph=graph, shares=shares, distances=distances, fixed=fixed,
-               imbalance=imbalance, seed=seed) for seed in seeds
-      ]) if parts is not None
-  ]
-  return min(
-      mappings, key=lambda parts:
-      (partitioning.excess(graph, parts, shares, imbalance),
-       sent_bytes(graph, parts, distances)))
+  return mapping.partition(
+      graph, num_parts, shares, fixed, imbalance,
+      [dict(distances=distances, seed=seed) for seed in seeds], _run,
+      lambda parts: sent_bytes(graph, parts, distances))
 
 
 def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
@@ -119,19 +107,13 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Tries several numbers of devices, then mappings onto the best of them."""
-  targets = partitioning.make_targets(problem, memory, with_all=True)
-  most = max(_most_vertices(problem) // max(problem.graph.num_groups, 1), 2)
-  winner = see(
-      _map_targets(
-          [(target, _IMBALANCE, problem.seed) for target in targets[:most]],
-          problem.allowed))
-  near = partitioning.like(winner, targets, problem)
-  see(
-      _map_targets([(target, imbalance, problem.seed + seed)
-                    for imbalance, seed in (*((i, 0) for i in _IMBALANCES),
-                                            (_IMBALANCES[0], 1))
-                    for target in near][:most], problem.allowed))
+  seed = problem.seed
+  mapping.propose(
+      problem, memory, see, _most_vertices(problem),
+      dict(imbalance=_IMBALANCE, seed=seed), [
+          *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
+          dict(imbalance=_IMBALANCES[0], seed=seed + 1)
+      ], _map_targets)
 
 
 def _most_vertices(problem: placer_lib.Problem) -> int:
@@ -141,25 +123,17 @@ def _most_vertices(problem: placer_lib.Problem) -> int:
   return int(min(_MOST_VERTICES, problem.time_budget_s * _VERTICES_PER_S))
 
 
-def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
+def _map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
                  allowed: np.ndarray) -> list[partitioning.Proposal]:
-  """Maps graphs onto targets, with imbalances and seeds."""
-  several = [job for job in jobs if len(job[0].devices) > 1]
-  mappings = _run([
-      dict(graph=target.graph, shares=target.shares,
-           distances=None if target.uniform else target.distances,
-           fixed=target.fixed, imbalance=imbalance, seed=seed)
-      for target, imbalance, seed in several
-  ]) if several else []
-  mapped = [(target, parts) for (target, _, _), parts in zip(several, mappings)
-            if parts is not None]
-  mapped += [(target, np.zeros(target.graph.num_vertices, int))
-             for target, _, _ in jobs if len(target.devices) == 1]
-  return [
-      partitioning.Proposal(
-          target.devices[arrangement.arrange(parts, target, allowed)], target)
-      for target, parts in mapped
-  ]
+  """Maps graphs onto targets; targets of one device come last.
+
+  If the time is over, only the first proposal is priced, and each device alone
+  is priced in any case.
+  """
+  return mapping.map_targets([(target, {
+      **given, 'distances': None if target.uniform else target.distances
+  }) for target, given in sorted(jobs, key=lambda job: len(job[0].devices) == 1)
+                             ], allowed, _run)
 
 
 def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:

@@ -17,6 +17,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import arrangement
+from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -59,95 +60,78 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
               seeds: Iterable[int] | None = None) -> np.ndarray:
   """int [V], the part of each vertex in the best of several mappings.
 
-  A mapping within the allowed imbalance is better than one beyond it, and a
-  smaller excess is better. Of equals, the mapping with the least traffic wins.
+  See `mapping.partition`; the cost is the traffic.
 
   Args:
     graph: V vertices.
     num_parts: k.
-    shares: float64 [k], share of the weight that each part should get; equal by
-      default.
+    shares: See `mapping.partition`.
     distances: float64 [k, k], cost of a byte between two parts; equal by
       default.
-    fixed: int [V], part that a vertex must be in, -1 for any; any by default.
-    imbalance: Allowed excess of a part, as a share of its weight.
+    fixed: See `mapping.partition`.
+    imbalance: See `mapping.partition`.
     seeds: Seeds of the mappings; by default, small graphs get more seeds.
 
   Raises:
     GdpError: scotchpy is not installed, or Scotch failed.
   """
   extras.require('The placer "scotch"', 'scotchpy')
-  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
-  if num_parts == 1 or not graph.num_vertices:
-    return np.zeros(graph.num_vertices, int)
   if seeds is None:
     fewest, most = _SEEDS_OF_PARTITION
     seeds = range(
-        min(max(_MOST_VERTICES // graph.num_vertices // 4, fewest), most))
+        min(max(_MOST_VERTICES // max(graph.num_vertices, 1) // 4, fewest),
+            most))
   # Two descriptions of the same architecture, which Scotch treats differently.
   uniform = np.ones((num_parts, num_parts)) - np.eye(num_parts)
-  mappings = _run([
-      dict(graph=graph, shares=shares, distances=form, fixed=fixed,
-           imbalance=imbalance * factor, seed=seed, balanced=balanced)
-      for form in ((distances,) if distances is not None else (None, uniform))
-      for factor in (1., 0.3) for balanced in (False, True) for seed in seeds
-  ])
-  return min((parts for parts in mappings if parts is not None),
-             key=lambda parts:
-             (partitioning.excess(graph, parts, shares, imbalance),
-              arrangement.traffic(graph, parts, distances)))
+  return mapping.partition(
+      graph, num_parts, shares, fixed, imbalance, [
+          dict(distances=form, imbalance=imbalance * factor, seed=seed,
+               balanced=balanced)
+          for form in ((distances,) if distances is not None else (None,
+                                                                   uniform))
+          for factor in (1., 0.3) for balanced in (False, True)
+          for seed in seeds
+      ], _run, lambda parts: arrangement.traffic(graph, parts, distances))
 
 
-def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
-                                     bool]], allowed: np.ndarray,
+def map_targets(jobs: Sequence[tuple[partitioning.Target,
+                                     mapping.Arguments]], allowed: np.ndarray,
                 topology: bool = True) -> list[partitioning.Proposal]:
   """Maps graphs onto their targets.
 
   Args:
-    jobs: Target, imbalance, seed, and whether to prefer balance, of each job.
+    jobs: Target and arguments (`arguments`) of each mapping.
     allowed: bool [V, D], devices that each vertex may have.
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. In both cases parts are assigned to devices
       by distance afterwards.
   """
-  several = [job for job in jobs if len(job[0].devices) > 1]
-  parts = iter(
-      _run([
-          dict(graph=target.graph, shares=target.
-               shares, distances=_distances(target, topology), fixed=target.
-               fixed, imbalance=imbalance, seed=seed, balanced=balanced)
-          for target, imbalance, seed, balanced in several
-      ]) if several else ())
-  result = []
-  for target, *_ in jobs:
-    mapping = (next(parts) if len(target.devices) > 1 else np.zeros(
-        target.graph.num_vertices, int))
-    if mapping is not None:
-      mapping = arrangement.arrange(mapping, target, allowed)
-      result.append(partitioning.Proposal(target.devices[mapping], target))
-  return result
+  return mapping.map_targets(
+      [(target, {**given, 'distances': _distances(target, topology)})
+       for target, given in jobs], allowed, _run)
+
+
+def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
+  """Arguments of one mapping.
+
+  Args:
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seed: Seed of the mapping.
+    balanced: Whether Scotch prefers balance to a small cut.
+  """
+  return dict(imbalance=imbalance, seed=seed, balanced=balanced)
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Tries several numbers of devices, then mappings onto the best of them."""
-  targets = partitioning.make_targets(problem, memory, with_all=True)
-  most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
-  winner = see(
-      map_targets([
-          (target, _IMBALANCE, problem.seed, True) for target in targets[:most]
-      ], problem.allowed))
-  near = partitioning.like(winner, targets, problem)
-  see(
-      map_targets([
-          (target, imbalance, problem.seed + seed, balanced)
-          for imbalance, seed, balanced in (*((i, 0, True)
-                                              for i in _IMBALANCES),
-                                            (_IMBALANCE, 0, False),
-                                            *((_IMBALANCES[0], s, True)
-                                              for s in range(1, _NUM_SEEDS)))
-          for target in near
-      ][:most], problem.allowed))
+  seed = problem.seed
+  mapping.propose(
+      problem, memory, see, _MOST_VERTICES, arguments(_IMBALANCE, seed, True), [
+          *(arguments(imbalance, seed, True) for imbalance in _IMBALANCES),
+          arguments(_IMBALANCE, seed, False),
+          *(arguments(_IMBALANCES[0], seed + more, True)
+            for more in range(1, _NUM_SEEDS))
+      ], map_targets)
 
 
 def _distances(target: partitioning.Target,

@@ -1,0 +1,107 @@
+"""Mappings of graphs onto targets, by Scotch and Mt-KaHyPar.
+
+Both libraries get the same jobs, run in a process of their own, and refuse some
+jobs. Their placers propose in the same two rounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import arrangement
+from gdp_grappler.placers.partitioning import partitioning
+
+# Arguments of a library for one mapping, by name.
+Arguments = Mapping[str, Any]
+# Runs jobs; the parts of each, or None for a job that the library refuses.
+Run = Callable[[list[dict[str, Any]]], list[np.ndarray | None]]
+# Maps graphs onto targets, with the library's arguments for each.
+Map = Callable[[Sequence[tuple[partitioning.Target, Arguments]], np.ndarray],
+               list[partitioning.Proposal]]
+
+
+def partition(graph: group_graph.GroupGraph, num_parts: int,
+              shares: np.ndarray | None, fixed: np.ndarray | None,
+              imbalance: float, variants: Iterable[Arguments], run: Run,
+              cost: Callable[[np.ndarray], float]) -> np.ndarray:
+  """int [V], the part of each vertex in the best of several mappings.
+
+  A mapping within the allowed imbalance is better than one beyond it, and a
+  smaller excess is better. Of equals, the mapping with the least cost wins.
+
+  Args:
+    graph: V vertices.
+    num_parts: k.
+    shares: float64 [k], share of the weight that each part should get; equal
+      if None.
+    fixed: int [V], part that a vertex must be in, -1 for any; any if None.
+    imbalance: Allowed excess of a part, as a share of its weight.
+    variants: Arguments of each mapping beside these.
+    run: Runs the library.
+    cost: Cost of int [V], the part of each vertex.
+
+  Raises:
+    GdpError: the library failed.
+  """
+  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
+  if num_parts == 1 or not graph.num_vertices:
+    return np.zeros(graph.num_vertices, int)
+  given = dict(graph=graph, shares=shares, fixed=fixed, imbalance=imbalance)
+  return min(
+      (parts for parts in run([given | {**variant}
+                               for variant in variants]) if parts is not None),
+      key=lambda parts:
+      (partitioning.excess(graph, parts, shares, imbalance), cost(parts)))
+
+
+def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
+                allowed: np.ndarray, run: Run) -> list[partitioning.Proposal]:
+  """Maps graphs onto targets; nothing for a job that the library refuses.
+
+  Args:
+    jobs: Target and arguments of each mapping. One device needs no mapping.
+    allowed: bool [V, D], devices that each vertex may have.
+    run: Runs the library.
+  """
+  several = [job for job in jobs if len(job[0].devices) > 1]
+  mapped = iter(
+      run([
+          dict(graph=target.graph, shares=target.shares, fixed=target.
+               fixed, **arguments) for target, arguments in several
+      ]) if several else ())
+  result = []
+  for target, _ in jobs:
+    parts = (next(mapped) if len(target.devices) > 1 else np.zeros(
+        target.graph.num_vertices, int))
+    if parts is not None:
+      parts = arrangement.arrange(parts, target, allowed)
+      result.append(partitioning.Proposal(target.devices[parts], target))
+  return result
+
+
+def propose(problem: placer_lib.Problem, memory: float, see: partitioning.See,
+            most_vertices: int, first: Arguments, further: Sequence[Arguments],
+            map_jobs: Map) -> None:
+  """Tries several numbers of devices, then mappings onto the best of them.
+
+  Args:
+    problem: The problem to place.
+    memory: Weight of memory (`partitioning.make_target`).
+    see: Prices proposals.
+    most_vertices: Vertices of all mappings of one round together, at the most.
+    first: Arguments of the mappings onto several numbers of devices.
+    further: Arguments of further mappings onto the best number.
+    map_jobs: Maps graphs onto targets.
+  """
+  targets = partitioning.make_targets(problem, memory, with_all=True)
+  most = max(most_vertices // max(problem.graph.num_groups, 1), 2)
+  winner = see(
+      map_jobs([(target, first) for target in targets[:most]], problem.allowed))
+  near = partitioning.like(winner, targets, problem)
+  see(
+      map_jobs([(target, arguments) for arguments in further for target in near
+               ][:most], problem.allowed))

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.placers.partitioning import mapping
+from gdp_grappler.placers.partitioning import partitioning
+from helpers import graphs
+from helpers import problems
+from helpers import weighted_graphs
+
+
+def _partition(answers, num_parts=2, cost=lambda parts: float(parts[0])):
+  jobs = []
+
+  def run(given):
+    jobs.extend(given)
+    return answers
+
+  parts = mapping.partition(weighted_graphs.path(4), num_parts, None, None, .1,
+                            [dict(seed=seed) for seed in range(len(answers))],
+                            run, cost)
+  return parts.tolist(), jobs
+
+
+def test_balance_counts_before_cost():
+  uneven, even = np.array([0, 0, 0, 1]), np.array([1, 1, 0, 0])
+  assert _partition([uneven, None, even])[0] == even.tolist()
+
+
+def test_of_balanced_parts_the_cheapest_wins():
+  first, second = np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])
+  assert _partition([first, second])[0] == second.tolist()
+
+
+def test_every_job_has_defaults_and_its_own_arguments():
+  _, jobs = _partition([np.array([0, 0, 1, 1])] * 2)
+  assert [job['seed'] for job in jobs] == [0, 1]
+  for job in jobs:
+    assert job['shares'].tolist() == [.5, .5]
+    assert job['fixed'].tolist() == [partitioning.FREE] * 4
+
+
+def test_one_part_needs_no_library():
+  assert _partition([], num_parts=1) == ([0] * 4, [])
+
+
+@pytest.fixture(name='problem')
+def _problem():
+  return problems.make(graphs.random_graph(0, 40), presets.preset('4xP100'))
+
+
+def _map(problem, refused=()):
+  """Proposals for 4, 1 and 2 devices, and how many jobs a library got."""
+  targets = {
+      target.num_workers: target
+      for target in partitioning.make_targets(problem, 0.)
+  }
+  counts = []
+
+  def run(jobs):
+    counts.append(len(jobs))
+    return [
+        None if k in refused else np.arange(job['graph'].num_vertices)
+        % len(job['shares']) for k, job in enumerate(jobs)
+    ]
+
+  proposals = mapping.map_targets(
+      [(targets[count], dict(seed=0)) for count in (4, 1, 2)], problem.allowed,
+      run)
+  return [each.target.num_workers for each in proposals], proposals, counts
+
+
+def test_proposals_keep_the_order_of_jobs_and_one_device_costs_none(problem):
+  order, proposals, counts = _map(problem)
+  assert order == [4, 1, 2] and counts == [2]
+  for proposal in proposals:
+    assert len(set(proposal.devices.tolist())) == proposal.target.num_workers
+
+
+def test_a_job_that_is_refused_has_no_proposal(problem):
+  assert _map(problem, refused=(0,))[0] == [1, 2]
+
+
+def test_the_second_round_is_for_the_best_number_of_devices(problem):
+  asked = []
+
+  def map_jobs(jobs, allowed):
+    del allowed
+    asked.append([(target.num_workers, given['seed']) for target, given in jobs
+                 ])
+    return [
+        partitioning.Proposal(np.zeros(target.graph.num_vertices, int), target)
+        for target, _ in jobs
+    ]
+
+  def see(proposals):
+    return [each for each in proposals if each.target.num_workers == 2][0]
+
+  mapping.propose(problem, 0., see, 10_000, dict(seed=0),
+                  [dict(seed=1), dict(seed=2)], map_jobs)
+  first, second = asked
+  assert {count for count, _ in first} >= {1, 2, 4}
+  assert {seed for _, seed in first} == {0}
+  assert {count for count, _ in second} == {2}
+  assert [seed for _, seed in second] == sorted(seed for _, seed in second)
+
+
+def test_large_graphs_get_two_mappings_a_round(problem):
+  asked = []
+
+  def map_jobs(jobs, allowed):
+    del allowed
+    asked.append(len(jobs))
+    return [
+        partitioning.Proposal(np.zeros(target.graph.num_vertices, int), target)
+        for target, _ in jobs
+    ]
+
+  mapping.propose(problem, 0., lambda proposals: [*proposals][-1], 1,
+                  dict(seed=0), [dict(seed=1)] * 9, map_jobs)
+  assert asked == [2, 2]
