@@ -6,13 +6,17 @@ import math
 import os
 import sys
 import textwrap
+import types
 from typing import Callable, Sequence
 
+from absl import app
 from absl import flags
+from absl import logging
 
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler.bin import starting
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import progress_line
@@ -65,6 +69,20 @@ class CommandLine:
     """
     self.program, self.flags = program, (*own, QUIET)
     self._text, self._missing = text, missing
+
+  def run(self, main: Callable[[list[str]], int], interrupted: str) -> None:
+    """Runs the program, as its console script does, and ends the process.
+
+    Args:
+      main: Gets the arguments after the flags; returns the exit code.
+      interrupted: What Ctrl-C means before `main` handles it; exit code 130.
+    """
+    starting.end_as_interrupted()
+    try:
+      app.run(main, flags_parser=self.parse)
+    except KeyboardInterrupt:
+      self.say(f'interrupted; {interrupted}')
+      sys.exit(130)
 
   def parse(self, argv: list[str]) -> list[str]:
     """Parses flags, for `app.run`; a bad one is one line and exit code 2."""
@@ -139,6 +157,19 @@ def _print(text: str) -> None:
     print(text, flush=True)
   except BrokenPipeError:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def make_repeatable(tf: types.ModuleType) -> None:
+  """Prepares TensorFlow for a training that --seed repeats.
+
+  Args:
+    tf: The module `tensorflow`, which few commands import.
+  """
+  logging.set_verbosity(logging.WARNING)
+  tf.keras.utils.set_random_seed(SEED.value)
+  tf.config.experimental.enable_op_determinism()
+  # To optimize a graph of the trainer takes longer than it ever gains.
+  tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
 
 
 def check_ray() -> None:

@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import shlex
-import sys
 import types
 from typing import Any
 
@@ -25,13 +24,11 @@ from gdp_grappler import environment
 # Before anything imports TensorFlow: this process has nothing to place.
 os.environ.update(environment.without_plugin())
 
-from absl import app
 from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
 from gdp_grappler import extras
-from gdp_grappler.bin import starting
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -80,12 +77,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
-  starting.end_as_interrupted()
-  try:
-    app.run(main, flags_parser=_LINE.parse)
-  except KeyboardInterrupt:
-    _LINE.say('interrupted; nothing had been started yet.')
-    sys.exit(130)
+  _LINE.run(main, 'nothing had been started yet.')
 
 
 def main(argv: list[str]) -> int:

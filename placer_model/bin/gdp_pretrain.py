@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import sys
 import types
 from typing import Any
 
@@ -24,14 +23,11 @@ from gdp_grappler import environment
 # Before anything imports TensorFlow: this process has nothing to place.
 os.environ.update(environment.without_plugin())
 
-from absl import app
 from absl import flags
-from absl import logging
 
 from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler import quiet
-from gdp_grappler.bin import starting
 from placer_model import run_folder
 from placer_model.bin import command_line
 
@@ -67,12 +63,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
-  starting.end_as_interrupted()
-  try:
-    app.run(main, flags_parser=_LINE.parse)
-  except KeyboardInterrupt:
-    _LINE.say('interrupted; the same command goes on after the last round.')
-    sys.exit(130)
+  _LINE.run(main, 'the same command goes on after the last round.')
 
 
 def main(argv: list[str]) -> int:
@@ -119,11 +110,7 @@ def _placer() -> tuple[types.ModuleType, Any]:
 
     from placer_model.pretraining.placements import config as config_lib
     from placer_model.pretraining.placements import run as run_lib
-  logging.set_verbosity(logging.WARNING)
-  tf.keras.utils.set_random_seed(command_line.SEED.value)
-  tf.config.experimental.enable_op_determinism()
-  # Optimizing a graph of ours takes longer than it ever gains.
-  tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
+  command_line.make_repeatable(tf)
   config = config_lib.named(_CONFIG.value)
   if _ROUNDS.value is not None:
     config = dataclasses.replace(config, rounds=_ROUNDS.value)

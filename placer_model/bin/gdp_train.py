@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import sys
 import time
 import types
 from typing import Any
@@ -22,9 +21,7 @@ from gdp_grappler import environment
 # Before anything imports TensorFlow: this process has nothing to place.
 os.environ.update(environment.without_plugin())
 
-from absl import app
 from absl import flags
-from absl import logging
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
@@ -32,7 +29,6 @@ from gdp_grappler import extras
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
-from gdp_grappler.bin import starting
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -111,12 +107,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
-  starting.end_as_interrupted()
-  try:
-    app.run(main, flags_parser=_LINE.parse)
-  except KeyboardInterrupt:
-    _LINE.say('interrupted; this run had learned nothing yet.')
-    sys.exit(130)
+  _LINE.run(main, 'this run had learned nothing yet.')
 
 
 def main(argv: list[str]) -> int:
@@ -144,11 +135,7 @@ def _train() -> int:
     from placer_model.training import task as task_lib
   # A fresh process that checks the policy loads TensorFlow as well, and more.
   slow_s = max(2 * (time.monotonic() - start_s) - run_lib.EXPORT_S, 0.)
-  logging.set_verbosity(logging.WARNING)
-  tf.keras.utils.set_random_seed(command_line.SEED.value)
-  tf.config.experimental.enable_op_determinism()
-  # Optimizing a graph of the trainer's takes longer than it ever gains.
-  tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
+  command_line.make_repeatable(tf)
   try:
     run_lib.train(_every(task_lib), rich.console.Console(),
                   deadline.earlier(slow_s))
