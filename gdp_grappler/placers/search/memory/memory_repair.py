@@ -22,6 +22,7 @@ import numpy as np
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
 # Numbers of units that the groups are joined to; a repair is tried with each.
@@ -82,10 +83,13 @@ class MemoryRepair:
     """int32 [K', G], repaired placements; most of them fit.
 
     Each placement is repaired several times, with parts of different sizes.
+    There are none if the configuration repairs none (`FitConfig.repairs`).
 
     Args:
       devices: int [K, G], placements that overflow.
     """
+    if not search_config.DEFAULT.fit.repairs:
+      devices = devices[:0]
     rows = np.repeat(devices, len(self._levels), axis=0)
     levels = np.tile(np.arange(len(self._levels)), len(devices))
     room = self._problem.cluster.pool_bytes
