@@ -41,9 +41,9 @@ MOVES = 'gdp_policy'
 REFINED = 'refined'
 _PARTITIONER = 'metis'
 _STRUCTURED = 'structured'
-# Placers whose placements are starts, the cheapest first. Each one has the best
-# start of some graph; on several hosts `hierarchical` most often. Single devices
-# and blocks of the topological order are starts in any case.
+# Placers whose placements are starts, the cheapest first. Each has the best start
+# of some graph; on several hosts `hierarchical` most often. Single devices and
+# blocks of the topological order are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
 # Placers that use repeated structure. If there is a coarse graph, its search
