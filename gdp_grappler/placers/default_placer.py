@@ -21,6 +21,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
@@ -29,6 +30,7 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
@@ -59,8 +61,8 @@ _WAITED_FOR = .5
 _ANCHORS_SHARE = .3
 # The same share for large graphs: list schedulers would use up any time.
 _OF_LARGE = .2
-# Seconds that a search must be worth for the policy of one forward pass, if the
-# user named the policy or it is loaded. Loading and the first run take as long.
+# Seconds that a search must be worth for the policy of one forward pass, if it
+# is named or loaded. Loading and the first run take as long.
 _POLICY_S = 3.
 # The same, if nobody named a policy: loading may take a small part of a search.
 _UNASKED_S = 60.
@@ -70,12 +72,10 @@ class DefaultPlacer:
   """Cheap placers and the policy propose, the best by price is annealed.
 
   Nothing here makes a placement worse: the best anchor is an answer already.
-  What is annealed for is bounded by what it could gain: no placement is faster
-  than the lower bound, and ten thousand steps should earn the search's time.
-  A policy that somebody names, or that is loaded already, takes part if the
-  search is worth what it takes to load; the one that is installed only if that
-  is little beside the search. A graph whose step takes microseconds never waits
-  for either.
+  Ten thousand steps should earn the search's time, and no placement is faster
+  than the lower bound. A policy that somebody names, or that is loaded already,
+  takes part if the search is worth what it takes to load; the one that is
+  installed only if that is little beside the search.
   """
 
   def __init__(self, policy: str | None = None,
@@ -83,10 +83,11 @@ class DefaultPlacer:
                clock: Callable[[], float] = time.monotonic, *,
                asks_policy: bool = True, asks_moves: bool = True,
                asks_network: bool = True) -> None:
-    """Loads nothing yet.
+    """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: As of `learned.LearnedPlacer`.
+      policy: As of `move_policy.MovePolicyPlacer`. A policy of one forward pass
+        proposes; beside a move network none does.
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
@@ -98,11 +99,12 @@ class DefaultPlacer:
     Raises:
       PolicyMismatchError: the folder that is named holds no such policy.
     """
-    if policy is not None:
+    self._network = move_folder.named(policy)
+    if policy is not None and self._network is None:
       learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
-    self._may_ask_policy = asks_policy
+    self._may_ask_policy = asks_policy and self._network is None
     self._asks_moves, self._asks_network = asks_moves, asks_network
     self._winner: str | None = None
 
@@ -120,8 +122,8 @@ class DefaultPlacer:
     """See `Proposer`: the refined one, the best of every anchor, and at last
     what a search in order found, where control edges may be added.
 
-    `Problem.time_budget_s` is what it may take: first the anchors, then
-    refinement has what is left, as far as it may pay.
+    The anchors come first; refinement has what is left of the time budget, as
+    far as it may pay.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -208,7 +210,10 @@ class DefaultPlacer:
              problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
     if not self._asks_network:
       return None
-    return move_filter.MoveFilter(problem, shipped_moves.network())
+    return move_filter.MoveFilter(problem, self._known_moves())
+
+  def _known_moves(self) -> move_network.MoveNetwork:
+    return self._network or shipped_moves.network()
 
   def _ask_anchors(self, problem: placer_lib.Problem,
                    found: priced_placements.PricedPlacements,
@@ -290,8 +295,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   """Of a search, which begins now.
 
   Whoever says how long it may take gets all that it is worth of that. Else, or
-  where it has to be repeatable, a quick machine is done sooner, with as many
-  placements as `worth_s` are said to price.
+  where it has to be repeatable, it prices as many as `worth_s` stand for.
 
   Args:
     problem: G groups.
