@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from typing import Callable, Sequence
 
 import numpy as np
@@ -135,7 +134,7 @@ class DefaultPlacer:
 
   def __init__(self, policy: str | None = None,
                anchors: Sequence[str] = ANCHORS,
-               clock: Callable[[], float] = time.monotonic, *,
+               clock: Callable[[], float] | None = None, *,
                asks_policy: bool = True, asks_moves: bool = True,
                asks_network: bool = True) -> None:
     """Loads nothing yet.
@@ -144,7 +143,7 @@ class DefaultPlacer:
       policy: As of `learned.LearnedPlacer`.
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
-      clock: Seconds since any moment.
+      clock: Measures the time budget; the problem's clock if None.
       asks_policy: Whether the policy of one forward pass proposes.
       asks_moves: Whether the policy of moves proposes.
       asks_network: Whether a network chooses what refinement prices; if not,
@@ -270,7 +269,9 @@ class DefaultPlacer:
     return first, [name for name in quick if name not in first]
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
-    return problem.clock if problem.by_count else self._clock
+    if problem.by_count or self._clock is None:
+      return problem.clock
+    return self._clock
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
