@@ -7,7 +7,6 @@ chooses the moves that the search prices.
 from __future__ import annotations
 
 import functools
-import time
 from typing import Callable, Sequence
 
 import numpy as np
@@ -80,7 +79,7 @@ class DefaultPlacer:
 
   def __init__(self, policy: str | None = None,
                anchors: Sequence[str] = ANCHORS,
-               clock: Callable[[], float] = time.monotonic, *,
+               clock: Callable[[], float] | None = None, *,
                asks_policy: bool = True, asks_moves: bool = True,
                asks_network: bool = True) -> None:
     """Loads the weights of a move network, if a folder with one is named.
@@ -90,7 +89,7 @@ class DefaultPlacer:
         proposes; beside a move network none does.
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
-      clock: Seconds since any moment.
+      clock: Measures the time budget; the problem's clock if None.
       asks_policy: Whether the policy of one forward pass proposes.
       asks_moves: Whether the policy of moves proposes.
       asks_network: Whether a network chooses what refinement prices; if not,
@@ -196,7 +195,9 @@ class DefaultPlacer:
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
-    return problem.clock if problem.by_count else self._clock
+    if problem.by_count or self._clock is None:
+      return problem.clock
+    return self._clock
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
