@@ -255,7 +255,8 @@ class DefaultPlacer:
     share = asking.share(_is_by_count(problem), repeats)
     priced = asking.asked(problem, worth_s, share * min(left_s, worth_s),
                           self._clock_of(problem), moves,
-                          found.ranked(search_config.DEFAULT.priorities.starts))
+                          found.ranked(search_config.DEFAULT.priorities.starts),
+                          self._known_moves())
     if priced is not None:
       found.take(priced, MOVES)
 
