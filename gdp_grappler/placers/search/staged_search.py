@@ -29,6 +29,9 @@ _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 # Cost of simulating a step for control edges, in prices of one placement: a
 # price simulates several steps.
 _EDGES_COST = 1 / 3
+# Steps that one computation of control edges simulates, at the most, even if
+# the graph is small.
+_EDGES_STEPS = 200
 
 
 def _no_model() -> None:
@@ -135,9 +138,9 @@ class _StagedSearch:
     # Seconds per price, for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
-    # Seconds of one computation of control edges, at the most.
-    self._edges_s = (_EDGES_COST * self._each_s * config.edge_ops
-                     / max(problem.graph.num_ops, 1))
+    # Seconds of one computation of control edges, about.
+    steps = min(config.edge_ops / max(problem.graph.num_ops, 1), _EDGES_STEPS)
+    self._edges_s = _EDGES_COST * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
     # The placement that was likely the fastest with control edges when the last
