@@ -32,6 +32,7 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
 # Names of starts that no placer of the registry made.
+ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'

@@ -153,11 +153,13 @@ class _StagedSearch:
     if stage.order is stages.Order.FIFO:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.Order.PRIORITIES:
+      if not self._budget.has_left(0.):
+        return  # The first prices in order take longer than a late search has.
       self._ordered = priority_annealing.PriorityAnnealing(
           self._problem, self._ordered_starts(), self._rng, self._models(),
           self._moves, self._config)
       self._anneal([self._ordered, self._plain], stage, 0.)
-    elif self._budget.progress(self._evaluations) < 1:
+    elif self._ordered and self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)
     self._begin, self._cooled = stage.until, stage.cooled
 
