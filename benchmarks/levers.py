@@ -4,9 +4,10 @@ Run it from the repository:
 
   python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with what the anchors propose and has so many seconds of the
-processor, the anchors' own not counted; what it finds gets the control edges
-that pay. Once with all levers ('all'), then without one of them:
+Each search begins with what the anchors and the policy of moves propose. It has
+so many seconds of the processor. The time of the policy counts, the time of the
+anchors does not. What the search finds gets the control edges that pay. Once
+with all levers ('all'), then without one of them:
 
   network: all that is drawn is priced, no set is placed anew.
   filter: all that is drawn is priced, sets that are placed anew among it.
@@ -21,7 +22,12 @@ that pay. Once with all levers ('all'), then without one of them:
   compound: every move is of one set.
   patience: the search never returns to its best placement.
   anchors: it begins with single devices and stretches of the topological order.
-  search: the best of the anchors.
+  policy: the policy of moves proposes nothing.
+  mending: placements that overflow a memory are not repaired.
+  packing: memories are not packed.
+  search: the best of the anchors; the policy proposes nothing either.
+
+Mending and packing are memory's: they are also off while anchors propose.
 
 Prints a list of {"task", "seed", "all_s", "network_s", ...}: simulated steps
 without the lever that is named. Without --json, a table of the step with all of
@@ -31,13 +37,14 @@ seeds; below, of all tasks, with the least and the most of any seed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
 import statistics
 import sys
 import time
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
@@ -49,6 +56,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.policy import asking
+from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
@@ -64,6 +73,7 @@ _TITLE = 'Levers'
 _LOOSE = tuple(
     kind for kind in moves.Moves.kinds if not kind.startswith('slab'))
 _COORDINATES = 'structured'
+_POLICY = default_placer.MOVES
 _Row = dict[str, Any]
 
 
@@ -77,6 +87,7 @@ class _Levers:
     coordinates: Whether coordinates make anchors, moves and a smaller graph.
     priorities: Whether it searches under priorities.
     anchors: Whether it begins with anchors.
+    policy: Whether the policy of moves proposes.
     search: Whether it searches.
   """
 
@@ -85,6 +96,7 @@ class _Levers:
   coordinates: bool = True
   priorities: bool = True
   anchors: bool = True
+  policy: bool = True
   search: bool = True
 
 
@@ -123,8 +135,14 @@ _WAYS = {
         _without('annealing', patience=math.inf),
     'anchors':
         _Levers(anchors=False),
+    'policy':
+        _Levers(policy=False),
+    'mending':
+        _without('fit', repairs=False),
+    'packing':
+        _without('fit', packs=False),
     'search':
-        _Levers(search=False),
+        _Levers(policy=False, search=False),
 }
 _NAMES = tuple(name for name in _WAYS if name != 'all')
 
@@ -134,51 +152,86 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
-  proposed = annealing_placer.starting_points(problem, default_placer.ANCHORS,
-                                              np.random.default_rng(0))
+  proposed = {
+      fit: _proposed(problem, fit)
+      for fit in {levers.config.fit for levers in _WAYS.values()}
+  }
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
     for name, levers in _WAYS.items():
-      found = _found(problem, proposed, levers, seconds,
-                     np.random.default_rng(seed))
+      with _by_default(levers.config.fit):
+        found = _found(dataclasses.replace(problem, seed=seed),
+                       proposed[levers.config.fit], levers, seconds,
+                       np.random.default_rng(seed))
       row[f'{name}_s'] = _step_s(problem, simulator, found)
     rows.append(row)
   return rows
+
+
+@contextlib.contextmanager
+def _by_default(fit: search_config.FitConfig) -> Iterator[None]:
+  """Makes placers that take no config fit memories by these numbers."""
+  stock = search_config.DEFAULT
+  search_config.DEFAULT = dataclasses.replace(stock, fit=fit)
+  try:
+    yield
+  finally:
+    search_config.DEFAULT = stock
+
+
+def _proposed(problem: placer_lib.Problem,
+              fit: search_config.FitConfig) -> dict[str, np.ndarray]:
+  """int [S, G] by the name of their source, which fits memories as told."""
+  with _by_default(fit):
+    return annealing_placer.starting_points(problem, default_placer.ANCHORS,
+                                            np.random.default_rng(0))
 
 
 def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
            levers: _Levers, seconds: float,
            rng: np.random.Generator) -> tuple[placement_lib.Placement, ...]:
   """What a search finds by its levers."""
+  begin_s = time.process_time()
   starts = _starts(problem, proposed, levers)
   if not levers.search:
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in starts)
-  begin_s = time.process_time()
-  further = _ahead(problem, starts, levers, seconds, rng)
-  budget = _budget(seconds - (time.process_time() - begin_s))
+  drawer = moves.Moves(problem,
+                       moves.Moves.kinds if levers.coordinates else _LOOSE)
+  coarse = _coarse(problem, levers, seconds)
+  if levers.policy:
+    own_s = seconds * asking.share(False, coarse is not None)
+    asked = asking.asked(problem, seconds, own_s, time.process_time, drawer,
+                         starts)
+    if asked is not None:
+      starts = _starts(problem, {**proposed, _POLICY: asked.devices}, levers)
+  further = []
+  if coarse is not None:
+    own_s = levers.config.coarse.share * _left_s(seconds, begin_s)
+    ahead = multilevel.in_order(coarse, starts, rng, _budget(own_s),
+                                lambda problem: _model(problem, levers))
+    further = [ahead.rows]
+  budget = _budget(_left_s(seconds, begin_s))
   if not levers.priorities:
     problem = dataclasses.replace(problem, simulator=None)
-  return staged_search.searched(
-      problem, starts, rng, budget, functools.partial(_model, problem, levers),
-      moves.Moves(problem, moves.Moves.kinds if levers.coordinates else _LOOSE),
-      further, levers.config)
+  return staged_search.searched(problem, starts, rng, budget,
+                                functools.partial(_model, problem, levers),
+                                drawer, further, levers.config)
 
 
-def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
-           seconds: float, rng: np.random.Generator) -> list[np.ndarray]:
-  """int32 [K, G], what a smaller graph says, if it is asked."""
+def _left_s(seconds: float, begin_s: float) -> float:
+  return max(seconds - (time.process_time() - begin_s), 0.)
+
+
+def _coarse(problem: placer_lib.Problem, levers: _Levers,
+            seconds: float) -> coarse_problem.CoarseProblem | None:
+  """The smaller graph, if the levers search one."""
   if not (levers.coordinates and levers.priorities):
-    return []
-  own_s = levers.config.coarse.share * seconds
-  coarse = multilevel.coarsened(problem, own_s, levers.config)
-  if coarse is None:
-    return []
-  ahead = multilevel.in_order(coarse, starts, rng, _budget(own_s),
-                              lambda problem: _model(problem, levers))
-  return [ahead.rows]
+    return None
+  return multilevel.coarsened(problem, levers.config.coarse.share * seconds,
+                              levers.config)
 
 
 def _budget(seconds: float) -> search_budget.SearchBudget:

@@ -1,14 +1,15 @@
 """Makes the papers' tables and figures anew, simulated, beside what was said.
 
   make paper                                         # all of them
-  python -m benchmarks.paper table2 --seconds=60
+  python -m benchmarks.paper table2 --seconds=60 --seeds=3
   python -m benchmarks.paper hdp --tiny --seconds=2  # a first look, minutes
 
 What there is: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's
 table), eight (SGDP's comparison) and seconds (every rival with the same
-seconds, from 1 to 300). Each search has --seconds; what begins with nothing may
-take one step more. A part is written when it is finished; run again, all goes
-on where it stopped. All of it takes a day.
+seconds, from 1 to 300). Each search has --seconds, of the processor unless
+--clock=wall; what begins with nothing may take one step more. A part is written
+when it is finished; run again, all goes on where it stopped. All of it takes a
+day.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import os
 import pathlib
 import shlex
 import sys
-from typing import Any, Sequence
+from typing import Sequence
 
 from gdp_grappler import environment
 
@@ -26,16 +27,18 @@ os.environ.update(environment.without_plugin())
 
 import rich.console
 
+from benchmarks.paper import cells
+from benchmarks.paper import columns as columns_lib
 from benchmarks.paper import page
 from benchmarks.paper import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
+from placer_model.benchmark import figures
 from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
 
 _SECONDS = (1., 3., 10., 30., 60., 300.)
-_CLUSTER = '@'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +98,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       '--tiny', action='store_true',
       help='small variants of the workloads, which say nothing '
       'about the full ones')
-  parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument('--seed', type=int, default=0, help='the first one')
+  parser.add_argument(
+      '--seeds', type=int, default=1,
+      help='how many; of several, the least and the most are shown')
+  parser.add_argument(
+      '--clock', choices=settings_lib.CLOCKS, default=settings_lib.PROCESSOR,
+      help='what --seconds are of: the processor, or all that pass')
   parser.add_argument(
       '--may_round', action='store_true',
       help='let ops go where they are rounded otherwise, as the papers did')
@@ -123,8 +132,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if not 0 < seconds < float('inf'):
       raise errors.GdpError(f'A search cannot have {seconds:g} s. Give more '
                             'than 0.')
+  if arguments.seeds < 1:
+    raise errors.GdpError(f'--seeds={arguments.seeds}: give at least 1.')
   for name in arguments.parts:
-    _tasks(parts_lib.PARTS[name], arguments)
+    _part(name, arguments)
 
 
 def _curve_s(arguments: argparse.Namespace) -> list[float]:
@@ -135,8 +146,9 @@ def _curve_s(arguments: argparse.Namespace) -> list[float]:
                           'by commas.') from error
 
 
-def _tasks(part: parts_lib.Part, arguments: argparse.Namespace) -> list[str]:
-  """Those of a part that are wanted."""
+def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
+  """A part with the tasks that are wanted."""
+  part = parts_lib.PARTS[name]
   wanted = [word for word in arguments.tasks.split(',') if word]
   chosen = [
       task for task in part.tasks
@@ -145,48 +157,49 @@ def _tasks(part: parts_lib.Part, arguments: argparse.Namespace) -> list[str]:
   if not chosen:
     raise errors.GdpError(f'--tasks={arguments.tasks} leaves none of '
                           f'{", ".join(part.tasks)}.')
-  if not arguments.tiny:
-    return chosen
-  return [
-      f'{_CLUSTER}tiny{_CLUSTER}'.join(task.split(_CLUSTER)) for task in chosen
-  ]
+  part = part.of(chosen)
+  return part.tiny() if arguments.tiny else part
 
 
 def _made(name: str, arguments: argparse.Namespace,
           console: rich.console.Console) -> tuple[str, int]:
   """A part's section, and how many of its cells failed."""
-  part = parts_lib.PARTS[name]
+  part = _part(name, arguments)
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
   if not part.curve:
-    seconds = arguments.seconds if part.limited else None
-    results = _run(part, seconds, arguments, console)
-    return (page.section(part, results['tasks'], command,
-                         seconds), len(runner.failures(results)))
+    found = _found(part, arguments.seconds, arguments, console)
+    return (page.section(part, found, command,
+                         arguments.seconds), _failures(found))
   every = {
-      seconds: _run(part, seconds, arguments, console)
+      seconds: _found(part, seconds, arguments, console)
       for seconds in _curve_s(arguments)
   }
-  tasks = {seconds: results['tasks'] for seconds, results in every.items()}
   from placer_model.benchmark import pictures
   picture = arguments.out_dir / f'{name}.png'
-  pictures.save(picture, page.drawn(part, tasks))
-  return (page.curve_section(part, tasks, command, picture.name),
-          sum(len(runner.failures(results)) for results in every.values()))
+  pictures.save(picture, page.drawn(part, every))
+  return (page.curve_section(part, every, command,
+                             picture.name), sum(map(_failures, every.values())))
 
 
-def _run(part: parts_lib.Part, budget_s: float | None,
-         arguments: argparse.Namespace,
-         console: rich.console.Console) -> dict[str, Any]:
-  """Results of all cells of a part, those that are kept included."""
-  return runner.run(
-      runner.Options(
-          tasks=','.join(_tasks(part, arguments)),
-          placers=','.join(part.placers), out_dir=arguments.work_dir,
-          settings=settings_lib.Settings(seed=arguments.seed,
-                                         time_budget_s=budget_s,
-                                         may_round=arguments.may_round),
-          command=f'python -m benchmarks.paper {arguments.options}'.strip()),
-      console)
+def _found(part: columns_lib.Part, budget_s: float,
+           arguments: argparse.Namespace,
+           console: rich.console.Console) -> page.Found:
+  """Tasks with all cells of a part, by seed; those that are kept included."""
+  return [
+      cells.of(
+          part,
+          cells.Options(
+              settings_lib.Settings(seed=arguments.seed + more,
+                                    time_budget_s=budget_s,
+                                    may_round=arguments.may_round,
+                                    clock=arguments.clock), arguments.work_dir,
+              f'python -m benchmarks.paper {arguments.options}'.strip(),
+              console)) for more in range(arguments.seeds)
+  ]
+
+
+def _failures(found: page.Found) -> int:
+  return sum(len(figures.failures(task)) for tasks in found for task in tasks)
 
 
 def _head(arguments: argparse.Namespace) -> str:
@@ -196,8 +209,23 @@ def _head(arguments: argparse.Namespace) -> str:
       '# A table of the papers, made anew\n\nAll step times are **simulated**, '
       'first in, first out. What was published was measured, on other machines '
       'and with another TensorFlow. A ratio is above 1 where the placer below '
-      f'the line is better. {_numbers(arguments.may_round)} One seed, '
-      f'{arguments.seed}; one cell at a time.{small}')
+      f'the line is better. {_numbers(arguments.may_round)} '
+      f'{_seeds(arguments)} {_clock(arguments.clock)}{small}')
+
+
+def _seeds(arguments: argparse.Namespace) -> str:
+  if arguments.seeds == 1:
+    return f'One seed, {arguments.seed}; one cell at a time.'
+  return (f'{arguments.seeds} seeds from {arguments.seed}: geometric means, '
+          'with the least and the most; one cell at a time.')
+
+
+def _clock(clock: str) -> str:
+  if clock == settings_lib.WALL:
+    return ('Seconds of searches are those that passed, so what else the '
+            'machine did counts.')
+  return ('Seconds of searches are of the processor, on a machine that had '
+          'other work: compare them within one page, by their ratios.')
 
 
 def _numbers(may_round: bool) -> str:

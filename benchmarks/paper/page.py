@@ -6,69 +6,85 @@ from typing import Any, Mapping, Sequence
 
 from matplotlib import figure as figure_lib
 
-from benchmarks.paper import parts as parts_lib
+from benchmarks.paper import columns as columns_lib
+from benchmarks.paper import figures as figures_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.reports import tables
 from placer_model.benchmark import figures
 
 # Of a task of gdp_bench's results.
 Task = Mapping[str, Any]
+# Tasks of each seed; [S][R].
+Found = Sequence[Sequence[Task]]
 Table = list[tuple[str, ...]]
-_OF = {parts_lib.STEP: figures.ratio, parts_lib.SEARCH: figures.search_ratio}
 _PUBLISHED = 'published'
 _MEAN = 'geometric mean'
 
 
-def section(part: parts_lib.Part, tasks: Sequence[Task], command: str,
-            seconds: float | None) -> str:
-  """A part as a section.
+def section(part: columns_lib.Part, found: Found, command: str,
+            seconds: float) -> str:
+  """A part as a section: its steps, the seconds of searches, its ratios.
 
   Args:
     part: Which.
-    tasks: Of the results, with cells of all its placers that apply.
+    found: Tasks with cells of all its columns that apply.
     command: That makes it anew.
-    seconds: That each search had; None if it ended by itself.
+    seconds: That each search had.
   """
-  had = ('Searches ended by themselves.'
-         if seconds is None else f'Each search had {seconds:g} s.')
-  failed = [line for task in tasks for line in figures.failures(task)]
+  failed = [
+      line for tasks in found for task in tasks
+      for line in figures.failures(task)
+  ]
   notes = '\n'.join(f'* {line}' for line in dict.fromkeys(failed))
   return '\n\n'.join(
-      filter(None,
-             (f'## {part.title}', part.said, f'Made by `{command}`. {had}',
-              tables.as_markdown(table(part, tasks)), notes)))
+      filter(
+          None,
+          (f'## {part.title}', part.said, f'Made by `{command}`. Each search '
+           f'had {seconds:g} s.', '### Steps', _markdown(steps(part, found)),
+           *(('### Seconds of search',
+              _markdown(searches(part, found))) if part.searches else ()),
+           *(('### Ratios', _markdown(ratios(part, found))) if part.ratios else
+             ()), notes)))
 
 
-def table(part: parts_lib.Part, tasks: Sequence[Task]) -> Table:
-  """A row per task, and the geometric means of ratios.
-
-  Where a paper has the same ratio for a task, it stands in a column of its own;
-  its mean is over the tasks that have both.
-  """
-  columns: list[tuple[str, list[float | None]]] = []
-  means: list[str] = []
-  for ratio in part.ratios:
-    ours = [_ratio(ratio, task) for task in tasks]
-    columns.append((ratio.title, ours))
-    means.append(_mean(ours))
-    if ratio.published:
-      known = dict(ratio.published)
-      theirs = [known.get(task['name']) for task in tasks]
-      columns.append((_PUBLISHED, theirs))
-      means.append(_mean([v for v, own in zip(theirs, ours) if own is not None
-                         ]))
-  rows = [('task', *part.placers, *(title for title, _ in columns))]
-  for row, task in enumerate(tasks):
+def steps(part: columns_lib.Part, found: Found) -> Table:
+  """A row per task, a column per placer."""
+  rows = [('task', *(column.name for column in part.columns))]
+  for seeds in zip(*found):
     rows.append(
-        (task['name'],
-         *(figures.step(task['cells'].get(name)) for name in part.placers),
-         *(figures.times(values[row]) for _, values in columns)))
-  rows.append((_MEAN, *[''] * len(part.placers), *means))
+        (seeds[0]['name'],
+         *(figures_lib.step(seeds, column.name) for column in part.columns)))
   return rows
 
 
-def curve_table(part: parts_lib.Part, found: Mapping[float,
-                                                     Sequence[Task]]) -> Table:
+def searches(part: columns_lib.Part, found: Found) -> Table:
+  """A row per task, a column per search."""
+  rows = [('task', *part.searches)]
+  for seeds in zip(*found):
+    rows.append((seeds[0]['name'],
+                 *(figures_lib.search(seeds, name) for name in part.searches)))
+  return rows
+
+
+def ratios(part: columns_lib.Part, found: Found) -> Table:
+  """A row per task, a column per ratio, and the geometric means.
+
+  Where a paper has the same ratio for a task, it stands in a column of its own;
+  its mean is over the tasks that have both, or what the paper's text says.
+  """
+  names = [task['name'] for task in found[0]]
+  heads, columns = ['task'], [[*names, _MEAN]]
+  for ratio in part.ratios:
+    ours = [figures_lib.ratios(ratio, seeds) for seeds in zip(*found)]
+    heads.append(ratio.title)
+    columns.append([*map(figures_lib.times, ours), figures_lib.mean(ours)])
+    if ratio.published or ratio.published_mean:
+      heads.append(_PUBLISHED)
+      columns.append(_published(ratio, names, ours))
+  return [tuple(heads), *zip(*columns)]
+
+
+def curve_table(part: columns_lib.Part, found: Mapping[float, Found]) -> Table:
   """Geometric means over tasks, a row per placer, a column per seconds.
 
   Args:
@@ -81,13 +97,14 @@ def curve_table(part: parts_lib.Part, found: Mapping[float,
   *others, ours = part.placers
   rows = [('placer / ' + ours, *(f'{seconds:g} s' for seconds in found))]
   for other in others:
-    ratio = parts_lib.Ratio('', other, ours)
-    rows.append((other, *(_mean([_ratio(ratio, task) for task in tasks])
+    ratio = columns_lib.Ratio('', other, ours)
+    rows.append((other, *(figures_lib.mean(
+        [figures_lib.ratios(ratio, seeds) for seeds in zip(*tasks)])
                           for tasks in found.values())))
   return rows
 
 
-def curve_section(part: parts_lib.Part, found: Mapping[float, Sequence[Task]],
+def curve_section(part: columns_lib.Part, found: Mapping[float, Found],
                   command: str, picture: str) -> str:
   """A part of several numbers of seconds; arguments as above.
 
@@ -101,15 +118,16 @@ def curve_section(part: parts_lib.Part, found: Mapping[float, Sequence[Task]],
       f'## {part.title}', f'Made by `{command}`. Steps over those of '
       f'`{part.placers[-1]}`, which had the same seconds: geometric means over '
       'the tasks on which both run, and of how many.',
-      tables.as_markdown(curve_table(part, found)),
+      _markdown(curve_table(part, found)),
       f'![Steps over seconds of search]({picture})'
   ])
 
 
-def drawn(part: parts_lib.Part,
-          found: Mapping[float, Sequence[Task]]) -> figure_lib.Figure:
-  """A panel per task, a curve per placer, steps over seconds."""
-  names = [task['name'] for task in next(iter(found.values()))]
+def drawn(part: columns_lib.Part, found: Mapping[float,
+                                                 Found]) -> figure_lib.Figure:
+  """A panel per task, a curve per placer, steps over seconds; first seed."""
+  first = {seconds: tasks[0] for seconds, tasks in found.items()}
+  names = [task['name'] for task in next(iter(first.values()))]
   columns = min(4, len(names))
   rows = -(-len(names) // columns)
   figure = figure_lib.Figure((3.2 * columns, .6 + 2.4 * rows),
@@ -120,7 +138,7 @@ def drawn(part: parts_lib.Part,
   for row, (axis, name) in enumerate(zip(axes, names)):
     for placer in part.placers:
       points = [(seconds, cell['step_time_s'] * 1e3)
-                for seconds, tasks in found.items()
+                for seconds, tasks in first.items()
                 if figures.valid(cell := tasks[row]['cells'].get(placer))]
       if points:
         axis.plot(*zip(*points), marker='.', label=placer,
@@ -132,11 +150,16 @@ def drawn(part: parts_lib.Part,
   return figure
 
 
-def _ratio(ratio: parts_lib.Ratio, task: Task) -> float | None:
-  cells = task['cells']
-  return _OF[ratio.figure](cells.get(ratio.other), cells.get(ratio.ours))
+def _published(ratio: columns_lib.Ratio, names: Sequence[str],
+               ours: Sequence[Sequence[float | None]]) -> list[str]:
+  """A paper's column, by task, and its mean."""
+  known = dict(ratio.published)
+  theirs = [known.get(name) for name in names]
+  both = [[value] for value, own in zip(theirs, ours) if any(own)]
+  mean = (f'{figures.times(ratio.published_mean)} (its text)'
+          if ratio.published_mean else figures_lib.mean(both))
+  return [*map(figures.times, theirs), mean]
 
 
-def _mean(values: Sequence[float | None]) -> str:
-  mean, count = figures.geomean(values)
-  return figures.NONE if mean is None else f'{figures.times(mean)} ({count})'
+def _markdown(table: Table) -> str:
+  return tables.as_markdown(table)

@@ -166,9 +166,8 @@ def by_placer(
   choice = edge_selection.best(
       problem, found, simulator, lambda _: _order_config(deadline)
       if ordered else None)
-  placement = dataclasses.replace(
-      choice.placement,
-      priorities=None if choice.order is None else choice.order.priorities)
+  placement = (choice.kept if choice.order is not None else dataclasses.replace(
+      choice.placement, priorities=None))
   refuse_illegal(placement, step.graph, f'The placement by {placer}',
                  'Nothing was written.')
   return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
@@ -364,9 +363,10 @@ def _ordered(placed: placed_step.PlacedStep, order: str | None,
     priorities = control_edges.control_edges(placed.graph, placed.placement,
                                              placed.simulator,
                                              config).priorities
-  return dataclasses.replace(
-      placed, placement=dataclasses.replace(placed.placement,
-                                            priorities=priorities), order=order)
+  placement = placed.placement
+  if priorities is not placement.priorities:
+    placement = dataclasses.replace(placement, priorities=priorities)
+  return dataclasses.replace(placed, placement=placement, order=order)
 
 
 def _order_config(

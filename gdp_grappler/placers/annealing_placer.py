@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from typing import Callable, Sequence
 
 import numpy as np
@@ -55,7 +54,7 @@ class AnnealingPlacer:
 
   def __init__(self, evaluations: int | None = None,
                starts: Sequence[str] = DEFAULT_STARTS,
-               clock: Callable[[], float] = time.monotonic) -> None:
+               clock: Callable[[], float] | None = None) -> None:
     """Sets the limits.
 
     Args:
@@ -65,7 +64,7 @@ class AnnealingPlacer:
         on the speed of the machine. The search prices all starts in any case.
       starts: Placers of the starts. A placer that cannot take part is left out
         with a notice.
-      clock: Returns seconds since a fixed moment.
+      clock: Measures the time budget; the problem's clock if None.
     """
     self._evaluations = evaluations
     self._starts = tuple(starts)
@@ -80,11 +79,12 @@ class AnnealingPlacer:
     """See `Proposer`: the best first in, first out; the best by priorities."""
     deadline = deadlines.NEVER
     seconds = None if problem.by_count else problem.time_budget_s
+    clock = self._clock or problem.clock
     if seconds is not None:
-      deadline = deadlines.within(_STARTS_SHARE * seconds, self._clock)
+      deadline = deadlines.within(_STARTS_SHARE * seconds, clock)
     limit = search_budget.SearchBudget(
         (evaluations_for(problem) if self._evaluations is None else
-         self._evaluations), seconds, clock=self._clock)
+         self._evaluations), seconds, clock=clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return staged_search.searched(problem,

@@ -151,7 +151,7 @@ def propose_each(
   proposed: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
   hurried = deadline.at_s < math.inf
-  for name in sorted(names, key=_slowness):
+  for name in quickest_first(names):
     why = _missing(registry.get(name).needs, problem)
     if why:
       skipped[name] = why
@@ -168,6 +168,11 @@ def propose_each(
       skipped[name] = str(error)
       _notice(name, str(error))
   return {name: proposed[name] for name in names if name in proposed}, skipped
+
+
+def quickest_first(names: Sequence[str]) -> list[str]:
+  """The names of placers, those first that are quick on most graphs."""
+  return sorted(names, key=_slowness)
 
 
 def _slowness(name: str) -> int:

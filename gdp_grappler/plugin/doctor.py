@@ -243,9 +243,11 @@ def _xla() -> Iterator[Finding]:
 
 def _policy(policy: str | None) -> Iterator[Finding]:
   from gdp_grappler.placers.policy import learned
+  from gdp_grappler.placers.policy import move_folder
   from gdp_grappler.placers.policy import shipped_policy
   try:
-    learned.LearnedPlacer(policy)
+    if move_folder.named(policy) is None:
+      learned.LearnedPlacer(policy)
     folder = policy or environment.policy_folder(
     ) or shipped_policy.shipped_policy()
     yield Finding(GOOD, 'policy', f'{folder} loads')

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from typing import Callable
 
-# Name of a layer, shape of the table, bytes of an element, whether it can be
-# split -> number of parts; 0 for no opinion, 1 for the whole.
-Decider = Callable[[str, tuple[int, ...], int, bool], int]
+# Name of a layer, shape of the table, bytes of an element, why it has to be
+# whole or '' -> number of parts; 0 for no opinion, 1 for the whole.
+Decider = Callable[[str, tuple[int, ...], int, str], int]
 
 
 class _Scopes(threading.local):
@@ -31,20 +31,20 @@ def decide_by(decider: Decider) -> None:
 
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int,
-          can_be_split: bool) -> int:
+          whole_because: str) -> int:
   """In how many parts a table is wanted; 1 for the whole.
 
   Args:
     layer: Its layer's name.
     shape: Of the table.
     itemsize: Bytes of an element.
-    can_be_split: Whether it can be in parts; who has named it wants them all
-      the same, and is told.
+    whole_because: Why it cannot be in parts; '' if it can. Who wants parts all
+      the same raises an error, or says why there are none.
   """
   for decider in [*reversed(_scopes.stack), *_of_program]:
-    count = decider(layer, shape, itemsize, can_be_split)
+    count = decider(layer, shape, itemsize, whole_because)
     if count:
-      return count
+      return 1 if whole_because else count
   return 1
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-import numpy as np
-
-from gdp_grappler import errors
 from gdp_grappler.sharding import choice
-from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import initial_value
 from gdp_grappler.sharding import keras_saving
 from gdp_grappler.sharding import table as table_lib
+from gdp_grappler.sharding import wanted
 
 _MARK = '_gdp_splits'
 _LAYERS = 'keras.src.layers.core'
@@ -25,10 +23,6 @@ _WEIGHTS = {
     'embedding': ('Embedding', 'embeddings', '_embeddings', 0),
     'dense': ('Dense', 'kernel', '_kernel', 1)
 }
-# What sums over parts as over the whole, and what does to each element the
-# same in both.
-_SUMMED = ('L1', 'L2', 'L1L2')
-_BY_ELEMENT = ('NonNeg',)
 
 
 @functools.cache
@@ -57,7 +51,7 @@ def _wrap(which: str, module: Any) -> None:
   def add_weight(self: Any, *args: Any, **how: Any) -> Any:
     if args or how.get('name') != weight:
       return stock_add(self, *args, **how)
-    count = _parts(self, how)
+    count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
     if count < 2:
       return stock_add(self, **how)
     keras_saving.install()
@@ -106,46 +100,13 @@ def _wrap_reversible(module: Any) -> None:
   cls.call = call
 
 
-def _parts(layer: Any, how: dict[str, Any]) -> int:
-  """In how many parts a layer's weight is made.
-
-  Raises:
-    GdpError: somebody wants parts, and it has to be whole.
-  """
-  import tensorflow as tf
-  dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype)
-  why = _whole_because(layer, how)
-  count = deciding.parts(layer.name, tuple(map(int, how['shape'])), dtype.size,
-                         not why)
-  if count < 2 or not why:
-    return max(count, 1)
-  raise errors.GdpError(
-      f'The table of layer "{layer.name}" cannot be split: {why}. Leave the '
-      'layer out of split_tables.')
-
-
-def _whole_because(layer: Any, how: dict[str, Any]) -> str:
-  """Why a weight cannot be in parts; '' if it can."""
-  if not getattr(type(layer).call, _MARK, False):
-    return (f'{type(layer).__name__} has a `call` of its own, which reads the '
-            'whole table')
-  regularizer, constraint = how.get('regularizer'), how.get('constraint')
-  if regularizer is not None and type(regularizer).__name__ not in _SUMMED:
-    return (f'its regularizer {type(regularizer).__name__} may look at the '
-            'whole table')
-  if constraint is not None and type(constraint).__name__ not in _BY_ELEMENT:
-    return (f'its constraint {type(constraint).__name__} may look at the whole '
-            'table')
-  return ''
-
-
 def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
               count: int) -> table_lib.Table:
   """Makes a weight as several variables."""
   name = how.pop('name')
   shape, whole = list(how.pop('shape')), how.pop('initializer', None)
   sizes = choice.sizes(shape[axis], count)
-  initial = _InitialValue(whole, tuple(shape), axis, sizes)
+  initial = initial_value.InitialValue(_initializer(whole), shape, axis, sizes)
   parts = []
   for index, size in enumerate(sizes):
     shape[axis] = size
@@ -156,36 +117,6 @@ def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
   for index, part in enumerate(parts):
     table_lib.mark(part, table_lib.Part(table, index))
   return table
-
-
-class _InitialValue:
-  """What a whole weight would have begun with, for each part its own.
-
-  It is drawn once, in the host's memory, and kept until all parts have theirs.
-  """
-
-  def __init__(self, initializer: Any, shape: tuple[int, ...], axis: int,
-               sizes: tuple[int, ...]) -> None:
-    self._initializer = initializer
-    self._shape, self._axis = shape, axis
-    self._firsts = np.cumsum((0, *sizes))
-    self._drawn: Any = None
-    self._waiting: set[int] = set()
-
-  def part(self, index: int, shape: Any, dtype: Any = None) -> Any:
-    """The initial value of a part."""
-    import tensorflow as tf
-    with tf.device('CPU:0'):
-      if self._drawn is None:
-        self._drawn = _initializer(self._initializer)(self._shape, dtype=dtype)
-        self._waiting = set(range(len(self._firsts) - 1))
-      first = [0] * len(self._shape)
-      first[self._axis] = int(self._firsts[index])
-      result = tf.slice(self._drawn, first, list(shape))
-    self._waiting.discard(index)
-    if not self._waiting or not tf.executing_eagerly():
-      self._drawn = None
-    return result
 
 
 def _initializer(given: Any) -> Callable[..., Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Mapping
 
+from gdp_grappler import errors
 from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import deciding
 from gdp_grappler.sharding import keras_layers
+from gdp_grappler.sharding import tf_keras_layers
 
 
 class split_tables(contextlib.AbstractContextManager[Any]):
@@ -16,8 +18,8 @@ class split_tables(contextlib.AbstractContextManager[Any]):
   For an embedding, or a last layer, that no device can hold: parts are
   variables like others, with their own gradients and slots, and may be placed
   anywhere. `Embedding` and `ReversibleEmbedding` are split by rows, `Dense` by
-  units, in Keras 3 on TensorFlow. Weights are saved, loaded and got as whole
-  ones; so is what optimizers keep. Works with the option off, too.
+  units, in Keras 3 on TensorFlow and in tf_keras. Weights are saved, loaded and
+  got as whole ones; so is what optimizers keep. Works with the option off, too.
 
     with gdp_grappler.split_tables({'words': 4}):
       words = keras.layers.Embedding(50_000_000, 128, name='words')
@@ -43,12 +45,18 @@ class split_tables(contextlib.AbstractContextManager[Any]):
 
   def __enter__(self) -> None:
     keras_layers.install()
+    tf_keras_layers.install()
     deciding.enter(self._decide)
 
   def __exit__(self, *exception: Any) -> None:
     deciding.leave(self._decide)
 
   def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
-              can_be_split: bool) -> int:
-    del shape, itemsize, can_be_split
-    return choice.of_layer(self._chosen, layer)
+              whole_because: str) -> int:
+    del shape, itemsize
+    count = choice.of_layer(self._chosen, layer)
+    if count > 1 and whole_because:
+      raise errors.GdpError(
+          f'The table of layer "{layer}" cannot be split: {whole_because}. '
+          'Leave the layer out of split_tables.')
+    return count

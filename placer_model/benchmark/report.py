@@ -134,6 +134,8 @@ def _how(settings: settings_lib.Settings) -> str:
             f'{budget_s:g} s')
   if settings.jobs == 1:
     jobs = 'One cell ran at a time, so seconds of searches compare.'
+    if settings.clock == settings_lib.PROCESSOR:
+      jobs = 'Seconds of searches are of the processor.'
   else:
     jobs = (f'{settings.jobs} cells ran side by side: they shared the cores, '
             'so seconds of searches are longer than alone, and a search with a '

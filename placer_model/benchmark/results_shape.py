@@ -12,6 +12,7 @@ from typing import Any, Callable, Mapping
 
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import settings as settings_lib
 
 # Sums, squares and ratios of such numbers are finite.
 _MOST = 1e30
@@ -61,6 +62,10 @@ def _flag(value: object) -> str:
 
 def _reward(value: object) -> str:
   return '' if value in rewards.ALL else 'is no kind of reward'
+
+
+def _clock(value: object) -> str:
+  return '' if value in settings_lib.CLOCKS else 'is no clock'
 
 
 def _count(value: object) -> str:
@@ -191,7 +196,7 @@ _SETTINGS = {
     'seed': _count, 'reward': _reward, 'quick': _flag,
     'time_budget_s': _maybe(_number), 'local_workers': _count,
     'batch_size': _count, 'trip_count': _count, 'profile': _text,
-    'jobs': _count, 'may_round': _flag, 'max_memory': _text
+    'jobs': _count, 'may_round': _flag, 'max_memory': _text, 'clock': _clock
 }
 _RESULTS = _with({
     'simulated': _flag, 'command': _words, 'settings': _with({}, _SETTINGS),

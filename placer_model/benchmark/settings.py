@@ -32,6 +32,8 @@ _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
                           'progress', 'published', 'report', 'summary',
                           'tables')))
 _NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
+# By which seconds of a search are counted.
+CLOCKS = WALL, PROCESSOR = 'wall', 'processor'
 _QUICK_BUDGET_S = 2.
 _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
 
@@ -56,6 +58,9 @@ class Settings:
     jobs: Cells computed side by side.
     may_round: As of `request.Request`.
     max_memory: As of `max_memory.parse`, for all clusters.
+    clock: Measures the seconds of searches. `WALL`: what passes. `PROCESSOR`:
+      what a cell's process and its ended children spend on any core, whatever
+      else the machine does.
   """
 
   seed: int = 0
@@ -70,6 +75,7 @@ class Settings:
   jobs: int = 1
   may_round: bool = False
   max_memory: str = ''
+  clock: str = WALL
 
   @property
   def simulated(self) -> bool:
@@ -99,7 +105,7 @@ class Settings:
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
         'trip_count': self.trip_count, 'profile': self.profile,
         'jobs': self.jobs, 'may_round': self.may_round,
-        'max_memory': self.max_memory
+        'max_memory': self.max_memory, 'clock': self.clock
     }
 
   @classmethod
@@ -126,7 +132,7 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
   """
   parts = (SCHEMA, task, graph_digest, placer, settings.seed, settings.reward,
            settings.budget_s(placer), settings.local_workers,
-           settings.batch_size, versions(), _code_digest(),
+           settings.batch_size, settings.clock, versions(), _code_digest(),
            _policy_digest(placer))
   return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 

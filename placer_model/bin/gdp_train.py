@@ -1,5 +1,7 @@
 """`gdp_train`: learns a placement policy for a graph, or for several.
 
+By default it refines the network that chooses moves, which the pass asks.
+
   gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
   gdp_train --graphs=rnnlm-2,gnmt-2@4xP100 --clusters=2xP100,2xK40
       --model_dir=model
@@ -61,22 +63,28 @@ _ITERATIONS = flags.DEFINE_integer(
     'many if this does not.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Seconds for all of it, start and export included. '
-    'Learning ends some 20 s before, more where programs start slowly.',
-    lower_bound=0)
-_ROLLOUTS = flags.DEFINE_integer('rollouts', None,
-                                 'Placements sampled per iteration.',
-                                 lower_bound=1)
+    'With --network=one_shot learning ends some 20 s before, more where '
+    'programs start slowly.', lower_bound=0)
+_ROLLOUTS = flags.DEFINE_integer(
+    'rollouts', None, 'Placements sampled per iteration; with '
+    '--network=moves, moves that are priced.', lower_bound=1)
 _CONFIG = flags.DEFINE_string(
     'config', 'default', "Sizes and levers: 'default', 'paper' for the paper's "
     'method without search and imitation, or its ablations paper_no_attention, '
     'paper_no_superposition and paper_no_graphsage.')
+_NETWORK = flags.DEFINE_enum(
+    'network', None, ['moves', 'one_shot'],
+    'Which network learns: moves, which '
+    'chooses the moves of a search, or one_shot, which decides about a graph '
+    'in one forward pass, as in the papers. By default moves, unless --config, '
+    '--units, --init_policy or the run in --model_dir is about the other.')
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
 _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Start from the weights of a policy, its folder or '
     "'shipped' for the one that is installed, or of another run with the same "
-    'config, its model_dir.')
+    'config, its model_dir. With --network=moves shipped is the default.')
 _RESTART = flags.DEFINE_boolean(
     'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
     'learned is removed.')
@@ -101,8 +109,8 @@ _LINE = command_line.CommandLine(
      command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
      command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
      command_line.TRIP_COUNT, command_line.PROFILE, command_line.MAX_MEMORY,
-     command_line.MAY_ROUND, _INIT_POLICY, _SEARCHES, command_line.RAY,
-     _RESTART), _missing)
+     command_line.MAY_ROUND, _NETWORK, _INIT_POLICY, _SEARCHES,
+     command_line.RAY, _RESTART), _missing)
 
 
 def run() -> None:
@@ -131,14 +139,19 @@ def _train() -> int:
     import tensorflow as tf
 
     from placer_model.training import interrupts
+    from placer_model.training import network_kinds
     from placer_model.training import run as run_lib
     from placer_model.training import task as task_lib
+    from placer_model.training.moves import move_run
   # A fresh process that checks the policy loads TensorFlow as well, and more.
   slow_s = max(2 * (time.monotonic() - start_s) - run_lib.EXPORT_S, 0.)
   command_line.make_repeatable(tf)
   try:
-    run_lib.train(_every(task_lib), rich.console.Console(),
-                  deadline.earlier(slow_s))
+    every = _every(task_lib, _network(network_kinds))
+    if every[0].network == network_kinds.MOVES:
+      move_run.train(every, rich.console.Console(), deadline)
+    else:
+      run_lib.train(every, rich.console.Console(), deadline.earlier(slow_s))
     if deadline.passed:
       _LINE.say(f'--time_budget_s={_TIME_BUDGET_S.value:g}: it took '
                 f'{time.monotonic() - start_s:.0f} s. Starting, reading the '
@@ -149,13 +162,45 @@ def _train() -> int:
   return 0
 
 
-def _every(task_lib: types.ModuleType) -> list[Any]:
+def _network(network_kinds: types.ModuleType) -> str:
+  """Which network is meant.
+
+  Raises:
+    GdpError: the network that is named has no such config or units.
+  """
+  of_papers = next(
+      (flag for flag in (_CONFIG, _UNITS) if flag.value != flag.default), None)
+  if _NETWORK.value == network_kinds.MOVES and of_papers:
+    raise errors.GdpError(
+        f'--{of_papers.name}={of_papers.value} is about the network of one '
+        'forward pass. Leave it out, or give --network=one_shot.')
+  if _NETWORK.value:
+    return str(_NETWORK.value)
+  if of_papers:
+    return str(network_kinds.ONE_SHOT)
+  folders = [] if _RESTART.value else [_MODEL_DIR.value]
+  if _INIT_POLICY.value not in (None, 'shipped'):
+    folders.append(_INIT_POLICY.value)
+  kinds = (network_kinds.of_folder(pathlib.Path(each)) for each in folders)
+  return next((kind for kind in kinds if kind), network_kinds.MOVES)
+
+
+def _init_policy(task_lib: types.ModuleType, network: str) -> Any:
+  """The folder to start from; None for the network's own first weights."""
+  value = _INIT_POLICY.value
+  if not value or network != task_lib.network_kinds.ONE_SHOT and (
+      value == task_lib.initial_weights.SHIPPED):
+    return None
+  return task_lib.initial_weights.folder(value)
+
+
+def _every(task_lib: types.ModuleType, network: str) -> list[Any]:
   """`task.Options` of each graph.
 
   Raises:
     GdpError: flags that contradict each other, or name no graph.
   """
-  options = _options(task_lib)
+  options = _options(task_lib, network)
   if _GRAPHS.value is None:
     if _CLUSTERS.value is not None:
       raise errors.GdpError('--clusters goes with --graphs. Give --cluster.')
@@ -196,7 +241,7 @@ def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
   return list(dict.fromkeys((task.source, task.cluster) for task in found))
 
 
-def _options(task_lib: types.ModuleType) -> Any:
+def _options(task_lib: types.ModuleType, network: str) -> Any:
   """Flags as `task.Options`."""
   # Imports NumPy, which takes longer than the first line may.
   from gdp_grappler.cluster import max_memory
@@ -210,10 +255,10 @@ def _options(task_lib: types.ModuleType) -> Any:
       profile=command_line.PROFILE.value or '',
       may_round=command_line.MAY_ROUND.value, iterations=_ITERATIONS.value,
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
-      init_policy=(task_lib.initial.folder(_INIT_POLICY.value)
-                   if _INIT_POLICY.value else None), restart=_RESTART.value,
-      searches=_SEARCHES.value, ray=command_line.RAY.value,
-      max_memory=max_memory.parse(command_line.MAX_MEMORY.value))
+      network=network, init_policy=_init_policy(task_lib, network),
+      restart=_RESTART.value, searches=_SEARCHES.value,
+      ray=command_line.RAY.value, max_memory=max_memory.parse(
+          command_line.MAX_MEMORY.value))
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Callable
 
 import numpy as np
@@ -32,12 +31,12 @@ class HdpPlacer:
   """
 
   def __init__(self, config: config_lib.HdpConfig | None = None,
-               clock: Callable[[], float] = time.monotonic) -> None:
+               clock: Callable[[], float] | None = None) -> None:
     """Initializes the placer.
 
     Args:
       config: Of the search; the preset `tuned` if None.
-      clock: By which time budgets are kept.
+      clock: Measures the time budget; the problem's clock if None.
     """
     self.config = config or config_lib.preset('tuned')
     self._clock = clock
@@ -49,10 +48,11 @@ class HdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
-    start = self._clock()
+    clock = self._clock or problem.clock
+    start = clock()
     search = self._search(problem)
     try:
-      return search.run(start, self._clock)
+      return search.run(start, clock)
     finally:
       self.history = tuple(search.history)
 

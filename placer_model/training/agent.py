@@ -9,7 +9,7 @@ the graph is, and `PPOClipAgent` is used as it comes.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Protocol
 
 from absl import logging
 import numpy as np
@@ -22,7 +22,29 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.trajectories import trajectory
 from tf_agents.utils import common
 
-from placer_model.training import train_config
+
+class PpoConfig(Protocol):
+  """PPO's numbers; see `train_config.TrainConfig`."""
+
+  @property
+  def epochs(self) -> int:
+    """Gradient steps on the same rollouts."""
+
+  @property
+  def learning_rate(self) -> float:
+    """Of Adam."""
+
+  @property
+  def clip_ratio(self) -> float:
+    """Epsilon of the clipped objective."""
+
+  @property
+  def entropy_bonus(self) -> float:
+    """Weight of the entropy."""
+
+  @property
+  def gradient_clip(self) -> float:
+    """Largest global norm of a gradient."""
 
 
 class UnitActor(tf_agents_network.Network):
@@ -70,7 +92,7 @@ class PlacementAgent:
 
   def __init__(self, placer: tf.keras.layers.Layer,
                features: Mapping[str, tf.Tensor], num_units: int,
-               num_devices: int, config: train_config.TrainConfig,
+               num_devices: int, config: PpoConfig,
                optimizer: tf.keras.optimizers.Optimizer) -> None:
     """Wraps a placer.
 
@@ -110,7 +132,7 @@ class PlacementAgent:
       probabilities: float [M, D] that the decisions were drawn from.
       decisions: int [K, M].
       rewards: float [K].
-      advantages: float [K].
+      advantages: float [K]; or [M, K], one for each decision.
 
     Returns:
       'loss' and 'clip_fraction' of the last step.
@@ -141,8 +163,7 @@ class PlacementAgent:
                     np.where(probabilities > 0, advantages, 0)), weights)
 
   def _ppo(self, placer: tf.keras.layers.Layer, num_units: int,
-           num_devices: int,
-           config: train_config.TrainConfig) -> ppo_clip_agent.PPOClipAgent:
+           num_devices: int, config: PpoConfig) -> ppo_clip_agent.PPOClipAgent:
     observation = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_units - 1,
                                                 name='unit')
     return ppo_clip_agent.PPOClipAgent(

@@ -30,16 +30,16 @@ class Batch:
   """
 
   def __init__(self, trainers: Sequence[trainer_lib.Trainer],
-               iterations: int) -> None:
+               iterations: int | Sequence[int]) -> None:
     """From at least one trainer; all have the same placer and optimizers.
 
     Args:
       trainers: Of the graphs.
-      iterations: Of each of them.
+      iterations: Of each of them, or one number for all.
     """
     self.trainers = tuple(trainers)
     self.placer = trainers[0].placer
-    self._iterations = iterations
+    self._iterations = np.broadcast_to(iterations, len(trainers)).tolist()
     by_size = np.argsort([t.num_units for t in trainers], kind='stable')
     self._joins = np.empty(len(trainers))
     self._joins[by_size] = np.linspace(
@@ -53,13 +53,17 @@ class Batch:
   @property
   def iterations(self) -> int:
     """Those that there will be."""
-    return self._iterations * len(self.trainers)
+    return sum(self._iterations)
 
   def checkpoint(self) -> tf.train.Checkpoint:
     """All that the run has to remember in order to go on exactly."""
     return tf.train.Checkpoint(
         placer=self.placer,
         trainers=[trainer.checkpoint() for trainer in self.trainers])
+
+  def share(self, index: int) -> float:
+    """From 0 to 1, how many of a graph's iterations are over."""
+    return self.trainers[index].state.iteration / self._iterations[index]
 
   def warm_up(self) -> Iterator[trainer_lib.Trainer]:
     """What comes before the first rollout, part by part, by turns.
@@ -83,7 +87,7 @@ class Batch:
     """
     waiting = [
         index for index, trainer in enumerate(self.trainers)
-        if trainer.state.iteration < self._iterations
+        if trainer.state.iteration < self._iterations[index]
     ]
     return min(waiting, key=self._due, default=None)
 
@@ -107,5 +111,5 @@ class Batch:
 
   def _due(self, index: int) -> float:
     """When a trainer's next iteration is due; the run lasts from 0 to 1."""
-    done = self.trainers[index].state.iteration / self._iterations
+    done = self.share(index)
     return float(self._joins[index] + (1 - self._joins[index]) * done)

@@ -7,7 +7,8 @@ import json
 import pathlib
 import re
 import shutil
-from typing import Any, Callable, Iterator, Mapping
+import time
+from typing import Any, Callable, Iterator, Mapping, Protocol
 
 from absl import logging
 import tensorflow as tf
@@ -112,6 +113,48 @@ class Checkpoints:
     ]
     number = max(there, default=-1) + 1
     return self._directory / (f'ckpt-{iteration}' + f'-{number}' * (number > 0))
+
+
+class _Often(Protocol):
+
+  @property
+  def checkpoint_iterations(self) -> int:
+    ...
+
+  @property
+  def checkpoint_s(self) -> float:
+    ...
+
+
+class Saver:
+  """Decides when to write a checkpoint."""
+
+  def __init__(self, store: Checkpoints, iteration: Callable[[], int],
+               config: _Often) -> None:
+    """Writes nothing yet.
+
+    Args:
+      store: Of the run.
+      iteration: How many the run has done.
+      config: How often.
+    """
+    self._store, self._iteration, self._config = store, iteration, config
+    self._saved_s = time.monotonic()
+    self._saved_iteration = iteration()
+
+  def save_if_due(self) -> None:
+    """Saves if enough time or enough iterations have passed."""
+    age_s = time.monotonic() - self._saved_s
+    new = self._iteration() - self._saved_iteration
+    if (age_s >= self._config.checkpoint_s or
+        new >= self._config.checkpoint_iterations):
+      self.save()
+
+  def save(self) -> None:
+    """Saves."""
+    self._store.save(self._iteration())
+    self._saved_s = time.monotonic()
+    self._saved_iteration = self._iteration()
 
 
 def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
-import time
 from typing import Callable, Sequence
 
 import numpy as np
@@ -57,13 +56,13 @@ class GdpPlacer:
 
   def __init__(self, network: str = 'paper',
                config: train_config.TrainConfig | None = None,
-               clock: Callable[[], float] = time.monotonic) -> None:
+               clock: Callable[[], float] | None = None) -> None:
     """Initializes the placer.
 
     Args:
       network: Preset of `placer_model.config`.
       config: Of the training; the preset `paper` if None.
-      clock: By which time budgets are kept.
+      clock: Measures the time budget; the problem's clock if None.
     """
     self._clock = clock
     self.policy = config_lib.preset(network)
@@ -77,7 +76,8 @@ class GdpPlacer:
     """
     if not problem.graph.num_ops:
       return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-    deadline = deadlines.within(self._budget_s(problem), self._clock)
+    clock = self._clock or problem.clock
+    deadline = deadlines.within(self._budget_s(problem), clock)
     trainers = self._trainers(problem)
     own = trainers[0].state
     batch = batch_lib.Batch(trainers, self.config.iterations)
@@ -92,7 +92,7 @@ class GdpPlacer:
       if self._ends(problem):
         done = max(done, trainers[turn].share)
       trainers[turn].step(done)
-      start_s = start_s or self._clock()
+      start_s = start_s or clock()
       progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(

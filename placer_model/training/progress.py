@@ -74,18 +74,29 @@ class Progress:
 
   def show(self, report: trainer_lib.Report, label: str = '') -> None:
     """Shows one iteration, and whose it was unless that is plain."""
-    text = (f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
-            f'best {format_step_time(report.best_step_time_s)}')
+    self.show_text(
+        report.iteration, report.evaluations,
+        f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
+        f'best {format_step_time(report.best_step_time_s)}')
+
+  def show_text(self, iteration: int, evaluations: int, text: str) -> None:
+    """Shows one iteration.
+
+    Args:
+      iteration: Of the run.
+      evaluations: Placements priced so far.
+      text: What there is to say.
+    """
     progress.idle()  # What follows is said here.
-    eta = units.clock(self._remaining_s(report.iteration))
+    eta = units.clock(self._remaining_s(iteration))
     if self._live:
       self._live.update(self._task, description=text, eta=eta,
-                        completed=report.iteration)
+                        completed=iteration)
       return
-    if self._plain_line_is_due() or report.iteration == self._last:
+    if self._plain_line_is_due() or iteration == self._last:
       self._console.print(
-          f'iteration {report.iteration}/{self._last}  {text}  '
-          f'evaluations {report.evaluations}  ETA {eta}', highlight=False)
+          f'iteration {iteration}/{self._last}  {text}  '
+          f'evaluations {evaluations}  ETA {eta}', highlight=False)
 
   def _plain_line_is_due(self) -> bool:
     now = time.monotonic()

@@ -17,6 +17,9 @@ from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
 SCHEMA = 2
+# Names of what a run has found: with the move network, where `gdp` is the
+# default placer's search, and with the network of one forward pass.
+TRAINED, _GDP = 'gdp_train', 'gdp'
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 _WORDS = 'All words: gdp glossary.'
 # Step times closer than this are the same: the simulator's sums are not exact.
@@ -51,6 +54,15 @@ def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
       'seconds': round(result.seconds, 3),
       'seed': seed,
   }
+
+
+def own(placers: Mapping[str, Any]) -> str:
+  """The name of what the run itself has found.
+
+  Args:
+    placers: By name.
+  """
+  return TRAINED if TRAINED in placers else _GDP
 
 
 def never_runs(
@@ -94,27 +106,29 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
   """One line: what the run has found.
 
   Args:
-    placers: Name to `entry`, with 'single_device' and 'gdp'.
+    placers: Name to `entry`, with 'single_device' and what the run found.
     reward: One of `rewards.ALL`.
   """
-  single, gdp = placers['single_device'], placers['gdp']
+  name = own(placers)
+  says = 'GDP' if name == _GDP else name
+  single, gdp = placers['single_device'], placers[name]
   if not gdp['valid']:
     return f'No placement that runs was found: {gdp["violations"][0]}.'
   used = [device for device, count in gdp['ops'].items() if count]
   if not single['valid']:
-    return (
-        f'GDP found a placement that runs, {_ms(gdp)} ({reward}); no single '
-        'device can hold the graph.')
+    return (f'{says} found a placement that runs, {_ms(gdp)} ({reward}); no '
+            'single device can hold the graph.')
   ratio = single['step_time_s'] / gdp['step_time_s']
   if ratio <= 1 + _SAME:
     return f'{_main_device(single)} alone is the best found ({reward}).'
-  others = {n: e for n, e in placers.items() if n != 'gdp' and e['valid']}
+  others = {n: e for n, e in placers.items() if n != name and e['valid']}
   best = min(others, key=lambda name: others[name]['step_time_s'])
   beaten = others[best]['step_time_s'] / gdp['step_time_s']
   if beaten <= 1 + _SAME:
-    return (f'{best} is the best found, {_ms(others[best])} ({reward}); GDP '
-            f'reached {_ms(gdp)}.')
-  return (f'GDP found the best placement: {_ms(gdp)} on {", ".join(used)}, '
+    return (f'{best} is the best found, {_ms(others[best])} ({reward}); '
+            f'{says} reached {_ms(gdp)}.')
+  where = ', '.join(used)
+  return (f'{says} found the best placement: {_ms(gdp)} on {where}, '
           f'{ratio:.3f}x as fast as the best single device ({reward}).')
 
 
@@ -160,7 +174,7 @@ def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
     return []
   placers = {n: e for n, e in graphs[0]['placers'].items() if e['valid']}
   best = min(placers, key=lambda name: placers[name]['step_time_s'])
-  if best == 'gdp':
+  if best == own(placers):
     return []
   if best == 'single_device':
     return [
@@ -199,7 +213,8 @@ def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
   rows = [('graph', 'units', 'single device', 'policy', 'GDP', 'found by',
            'speed-up')]
   for graph in graphs:
-    single, gdp = graph['placers']['single_device'], graph['placers']['gdp']
+    placers = graph['placers']
+    single, gdp = placers['single_device'], placers[own(placers)]
     rows.append(
         (f'{graph["name"]}@{graph["cluster"]["name"]}', str(graph['num_units']),
          _step(single), _ms(gdp,

@@ -150,7 +150,7 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   """All graphs with their baselines, and trainers that share one network."""
   baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
-    _check_that_steps_run(task, results)
+    check_that_steps_run(task, results)
   optimizers = optimizers_lib.Optimizers.make(config)
   return [
       _Entrant(
@@ -159,12 +159,16 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
               options, config, network, optimizers, task, results,
               pricing.evaluator(index) if pricing else task.problem.evaluator))
       for index, (label, task,
-                  results) in enumerate(zip(_labels(tasks), tasks, baselines))
+                  results) in enumerate(zip(labels(tasks), tasks, baselines))
   ]
 
 
-def _labels(tasks: Sequence[task_lib.Task]) -> list[str]:
-  """Different ones; '' where there is one task."""
+def labels(tasks: Sequence[task_lib.Task]) -> list[str]:
+  """Different labels of tasks; '' where there is one task.
+
+  Args:
+    tasks: Of a run.
+  """
   if len(tasks) == 1:
     return ['']
   labels = [f'{task.graph.name}@{task.cluster.name}' for task in tasks]
@@ -189,9 +193,17 @@ def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
                                 task.op_seconds), optimizers)
 
 
-def _check_that_steps_run(task: task_lib.Task,
-                          baselines: tuple[baselines_lib.Result, ...]) -> None:
-  """Ends a run from which nothing could be learned."""
+def check_that_steps_run(task: task_lib.Task,
+                         baselines: tuple[baselines_lib.Result, ...]) -> None:
+  """Ends a run from which nothing could be learned.
+
+  Args:
+    task: Of the run.
+    baselines: What was run.
+
+  Raises:
+    MeasurementError: no step of them runs, wherever ops are.
+  """
   failure = results_lib.never_runs([b.evaluation for b in baselines])
   if failure is not None:
     raise errors.MeasurementError(
@@ -205,7 +217,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            store: checkpoints.Checkpoints, interrupt: interrupts.Interrupt,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
-  saver = _Saver(store, batch, config)
+  saver = checkpoints.Saver(store, lambda: batch.iteration, config)
   tell = progress_lib.teller(console)
   if store.restore(tell):
     tell(f'Resuming after iteration {batch.iteration}.')
@@ -226,7 +238,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
         break
     events = [
         summaries.Summaries(
-            options.model_dir / 'tensorboard' / _file_name(entrant.label, ''),
+            options.model_dir / 'tensorboard' / file_name(entrant.label, ''),
             entrant.task, entrant.trainer) for entrant in entrants
     ]
     start_s = time.monotonic()
@@ -247,30 +259,6 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
     raise interrupts.Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
         'written. Run the same command again to go on from there.')
-
-
-class _Saver:
-  """Decides when to write a checkpoint."""
-
-  def __init__(self, store: checkpoints.Checkpoints, batch: batch_lib.Batch,
-               config: train_config.TrainConfig) -> None:
-    self._store, self._batch, self._config = store, batch, config
-    self._saved_s = time.monotonic()
-    self._saved_iteration = batch.iteration
-
-  def save_if_due(self) -> None:
-    """Saves if enough time or enough iterations have passed."""
-    age_s = time.monotonic() - self._saved_s
-    new = self._batch.iteration - self._saved_iteration
-    if (age_s >= self._config.checkpoint_s or
-        new >= self._config.checkpoint_iterations):
-      self.save()
-
-  def save(self) -> None:
-    """Saves."""
-    self._store.save(self._batch.iteration)
-    self._saved_s = time.monotonic()
-    self._saved_iteration = self._batch.iteration
 
 
 def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
@@ -299,7 +287,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
   plans, written = options.model_dir / 'plans', []
   plans.mkdir(exist_ok=True)
   for entrant in entrants:
-    name = _file_name(entrant.label or entrant.task.graph.name, 'graph')
+    name = file_name(entrant.label or entrant.task.graph.name, 'graph')
     if entrant.trainer.state.best_decisions is not None:
       written.append(plans / f'{name}.json')
       plan.save(str(written[-1]), entrant.task.graph,
@@ -370,5 +358,11 @@ def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
   }
 
 
-def _file_name(name: str, nameless: str) -> str:
+def file_name(name: str, nameless: str) -> str:
+  """What of a name a file's name may hold.
+
+  Args:
+    name: Any text.
+    nameless: Instead, if that is nothing.
+  """
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless

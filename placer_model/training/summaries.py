@@ -5,17 +5,28 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.reports import tensorboard
 from gdp_grappler.reports import units
 from placer_model.training import task as task_lib
-from placer_model.training import trainer as trainer_lib
 
 _REMEDY = ('Free some space and run the same command to go on from the last '
            'checkpoint.')
+
+
+class _Trainer(Protocol):
+
+  @property
+  def state(self) -> Any:
+    ...
+
+  def best_placement(self) -> placement_lib.Placement:
+    ...
 
 
 class Summaries:
@@ -27,7 +38,7 @@ class Summaries:
   """
 
   def __init__(self, directory: pathlib.Path, task: task_lib.Task,
-               trainer: trainer_lib.Trainer) -> None:
+               trainer: _Trainer) -> None:
     """Opens them.
 
     Args:
@@ -41,16 +52,20 @@ class Summaries:
                                                    flush_millis=5000)
     self._show_best()
 
-  def write(self, report: trainer_lib.Report) -> None:
-    """Finite numbers of a report by their fields' names, and its decisions."""
+  def write(self, report: Any) -> None:
+    """Finite numbers of a report by their fields' names, and its decisions.
+
+    Args:
+      report: A dataclass of numbers, `iteration` among them; a tuple [D] is how
+        often each device was chosen.
+    """
     with self._plain_errors(), self._writer.as_default(step=report.iteration):
       for field in dataclasses.fields(report):
         value = getattr(report, field.name)
-        if isinstance(
-            value,
-            float | int) and np.isfinite(value) and field.name != 'iteration':
+        if isinstance(value, tuple):
+          tensorboard.decisions(field.name, np.array(value))
+        elif np.isfinite(value) and field.name != 'iteration':
           tf.summary.scalar(field.name, value)
-      tensorboard.decisions('decisions', np.array(report.decisions))
 
   def close(self) -> None:
     """Writes what is left."""

@@ -36,6 +36,7 @@ from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import rewards
 from placer_model.training import initial_weights
+from placer_model.training import network_kinds
 from placer_model.training import train_config
 
 UNITS = (coarsening.COARSE, coarsening.FINE)
@@ -72,6 +73,7 @@ class Options:
       placement to start from.
     ray: As of `machines.of`; None to price in this process.
     max_memory: As of `resolve.resolve`.
+    network: Which network learns, of `network_kinds`.
   """
 
   graph: str
@@ -95,6 +97,7 @@ class Options:
   searches: int = 0
   ray: str | None = None
   max_memory: max_memory_lib.MaxMemory = ()
+  network: str = network_kinds.ONE_SHOT
 
   def request(self) -> request_lib.Request:
     """Which graph is meant."""
@@ -134,10 +137,9 @@ class Task:
     evaluator: Says what a step takes; `problem.evaluator` is minimised.
     simulator: Predicts what steps take, whoever says it in the end.
     op_seconds: float64 [N, D].
-    units: int32 [N], the unit of each op.
-    features: Of the units.
     problem: That placers solve.
     processes: To be entered and left; ends what the evaluator has started.
+    kind_of_units: What `coarsening.units` knows.
   """
 
   graph: op_graph.OpGraph
@@ -145,10 +147,21 @@ class Task:
   evaluator: evaluator_lib.Evaluator
   simulator: simulator_lib.Simulator
   op_seconds: np.ndarray
-  units: np.ndarray
-  features: schema.GraphFeatures
   problem: placer_lib.Problem
   processes: contextlib.AbstractContextManager[object]
+  kind_of_units: str
+
+  @functools.cached_property
+  def units(self) -> np.ndarray:
+    """int32 [N], the unit of each op, for the network of one forward pass."""
+    return coarsening.units(self.kind_of_units, self.graph,
+                            self.problem.allowed, self.op_seconds)
+
+  @functools.cached_property
+  def features(self) -> schema.GraphFeatures:
+    """Of the units."""
+    return featurizer.featurize(self.graph, self.cluster, self.units,
+                                self.op_seconds)
 
 
 def load(options: Options, tell: reading.Tell,
@@ -172,12 +185,10 @@ def load(options: Options, tell: reading.Tell,
     runner = processes = _runner(options, request, step, deadline)
     evaluator = deadline_evaluator.Until(runner, deadline)
   problem = step.problem(evaluator, options.seed)
-  graph, cluster = problem.graph, problem.cluster
-  units = coarsening.units(options.kind_of_units, graph, problem.allowed,
-                           problem.op_seconds)
-  features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
-  return Task(graph, cluster, evaluator, step.simulator(), problem.op_seconds,
-              units, features, problem, processes)
+  kind = (options.kind_of_units
+          if options.network == network_kinds.ONE_SHOT else coarsening.COARSE)
+  return Task(problem.graph, problem.cluster, evaluator, step.simulator(),
+              problem.op_seconds, problem, processes, kind)
 
 
 def _cluster(

@@ -1,13 +1,20 @@
 """What each lever brings: the program that says so."""
 
+import dataclasses
 import importlib
 import json
 import pathlib
 import types
 
+import numpy as np
 import pytest
 
 from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search.memory import memory_packing
+from gdp_grappler.placers.search.memory import memory_repair
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
 
 
 @pytest.fixture(name='program')
@@ -48,3 +55,56 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
   assert len(made) == len(program._WAYS) - 2
   models = [model for _, _, _, model, *_ in made]
   assert models[1] is None and models[2].draws == 1
+
+
+def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch):
+  asked = []
+  stock = program.asking.asked
+
+  def ask(*arguments):
+    result = stock(*arguments)
+    asked.append(result is not None)
+    return result
+
+  monkeypatch.setattr(program.asking, 'asked', ask)
+  problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
+  for name, count in (('all', 1), ('policy', 0), ('search', 0)):
+    asked.clear()
+    levers = program._WAYS[name]
+    proposed = program._proposed(problem, levers.config.fit)
+    assert program._found(problem, proposed, levers, 1.,
+                          np.random.default_rng(0))
+    assert asked == [True] * count
+
+
+@pytest.mark.parametrize('name, module, function', [
+    ('packing', memory_packing, 'packed'),
+    ('mending', memory_repair.MemoryRepair, 'fitted'),
+])
+def test_memories_are_neither_mended_nor_packed(program, monkeypatch, name,
+                                                module, function):
+  """Neither by anchors nor by the search; afterwards they are again."""
+  made = []
+  stock = getattr(module, function)
+
+  def counted(*arguments):
+    result = stock(*arguments)
+    made.append(len(result))
+    return result
+
+  monkeypatch.setattr(module, function, counted)
+  # Weights that fill two GPUs to 97 %, with the CPU out of bounds.
+  graph = graphs.chain(8, 0, param_bytes=[55, 16, 9, 9, 31, 17, 24, 33],
+                       allowed_types=[[False, True]] * 8)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100))
+  for way in (name, 'all'):
+    levers = program._WAYS[way]
+    made.clear()
+    proposed = program._proposed(problem, levers.config.fit)
+    with program._by_default(levers.config.fit):
+      # Anchors may fit where single devices do not.
+      program._found(problem, proposed,
+                     dataclasses.replace(levers, anchors=False), .1,
+                     np.random.default_rng(0))
+    assert any(made) == (way == 'all')
+  assert program.search_config.DEFAULT == program.search_config.SearchConfig()

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import importlib
-import pathlib
+import dataclasses
+import os
+import types
 
 import pytest
 
+from gdp_grappler import environment
+from gdp_grappler import errors
 from helpers import bench_results
 from helpers import benchmarks
+from placer_model import config
+from placer_model.benchmark import settings as settings_lib
 
 _CELL = bench_results.cell
-_CURVE = [[1, .5, 3.], [40, 90., 1.2]]
+_CURVE = [[1, .5, 3.], [40, 90., 1.2], [50, 100., 1.195]]
+_OURS = [[1, 1., 2.], [2, 3., 1.2], [4, 9., 1.]]
 
 
 @pytest.fixture(name='paper', scope='module')
 def _paper():
   """Programs of `benchmarks` are installed nowhere."""
-  with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-    yield importlib.import_module('benchmarks.paper.page')
+  return types.SimpleNamespace(
+      **{
+          name: benchmarks.module(f'paper.{name}')
+          for name in ('page', 'parts', 'columns', 'cells', 'batches',
+                       '__main__')
+      })
 
 
-@pytest.fixture(name='parts', scope='module')
-def _parts(paper):
-  return paper.parts_lib
-
-
-def _tasks():
+def _tasks(hdp=1.2):
   return [
       bench_results.task('rnnlm-2@2xP100', human_expert=_CELL(1.5),
-                         hdp=_CELL(1.2, seconds=120., curve=_CURVE),
-                         gdp_paper=_CELL(1.,
-                                         seconds=9.), gdp=_CELL(.5,
-                                                                seconds=3.)),
+                         hdp=_CELL(hdp, seconds=120., curve=_CURVE),
+                         gdp_paper=_CELL(1., seconds=9.,
+                                         curve=_OURS), gdp=_CELL(.5)),
       bench_results.task('mine@2xP100', human_expert=_CELL(2.), hdp=_CELL(None),
                          gdp_paper=_CELL(1., seconds=9.),
                          gdp=bench_results.failure('no luck'))
@@ -44,8 +47,9 @@ def _column(table, title):
   return [row[table[0].index(title)] for row in table[1:]]
 
 
-def test_ratios_stand_beside_published_ones_and_means_have_both(paper, parts):
-  table = paper.table(parts.PARTS['table1'], _tasks())
+def test_ratios_stand_beside_published_ones_and_means_have_both(paper):
+  part = paper.parts.PARTS['table1']
+  table = paper.page.ratios(part, [_tasks()])
   assert _column(table,
                  'task') == ['rnnlm-2@2xP100', 'mine@2xP100', 'geometric mean']
   assert _column(table, 'human / GDP-one') == ['1.500x', '2.000x', '1.732x (2)']
@@ -54,41 +58,208 @@ def test_ratios_stand_beside_published_ones_and_means_have_both(paper, parts):
       'published', f'{.192 / .173:.3f}x', '-', f'{.192 / .173:.3f}x (1)'
   ]
   assert _column(table, 'HDP / GDP-one')[1:] == ['-', '1.200x (1)']
-  # Seconds until the best placement, not all that a search took.
-  assert _column(table, 'search: HDP / GDP-one')[0] == '10.000x'
-  assert _column(table, 'gdp')[:2] == ['0.5 s', 'failed']
+  assert _column(paper.page.steps(part, [_tasks()]),
+                 'gdp') == ['0.5 s', 'failed']
 
 
-def test_what_failed_is_told_below(paper, parts):
-  text = paper.section(parts.PARTS['table1'], _tasks(), 'make paper', 7.)
+def test_a_search_lasts_until_it_is_near_its_best(paper):
+  part = paper.parts.PARTS['table1']
+  found = paper.page.searches(part, [_tasks()])
+  # HDP's last half a percent took ten seconds more.
+  assert _column(found, 'hdp') == ['90 s', '-']
+  assert _column(found, 'gdp_paper') == ['9 s', '-']
+  ratios = paper.page.ratios(part, [_tasks()])
+  assert _column(ratios, 'search: HDP / GDP-one')[0] == '10.000x'
+  assert _column(ratios,
+                 "search until HDP's best: HDP / GDP-one")[0] == '30.000x'
+
+
+def test_seeds_have_a_least_and_a_most(paper):
+  part = paper.parts.PARTS['table1']
+  found = [_tasks(1.2), _tasks(2.7)]
+  assert _column(paper.page.steps(part, found),
+                 'hdp') == ['1.8 s (1.2 to 2.7)', 'OOM +3.00 GiB']
+  assert _column(paper.page.ratios(part, found), 'HDP / GDP-one') == [
+      '1.800x (1.200x to 2.700x)', '-', '1.800x (1.200x to 2.700x) (1)'
+  ]
+
+
+def test_what_a_papers_text_says_stands_in_the_mean(paper):
+  part = paper.parts.PARTS['figure3']
+  tasks = [
+      bench_results.task(
+          'rnnlm-2@2xP100',
+          **{'no attention': _CELL(3.), 'as many iterations': _CELL(2.)})
+  ]
+  table = paper.page.ratios(part, [tasks])
+  after = table[0].index('no attention / all') + 1
+  assert [row[after - 1] for row in table[1:]] == ['1.500x', '1.500x (1)']
+  assert [row[after] for row in table[1:]] == ['-', '1.180x (its text)']
+
+
+def test_what_failed_is_told_below(paper):
+  text = paper.page.section(paper.parts.PARTS['table1'], [_tasks()] * 2,
+                            'make paper', 7.)
   assert text.startswith("## GDP's table 1: ")
-  assert '* mine@2xP100, gdp: no luck' in text
+  assert text.count('* mine@2xP100, gdp: no luck') == 1
   assert '`make paper`. Each search had 7 s.' in text
 
 
-def test_a_curve_has_a_column_per_seconds(paper, parts):
-  part, found = parts.PARTS['seconds'], {1.: _tasks(), 10.: _tasks()[:1]}
-  head, human, hdp, *_ = paper.curve_table(part, found)
+def test_a_curve_has_a_column_per_seconds(paper):
+  part = paper.parts.PARTS['seconds']
+  found = {1.: [_tasks()], 10.: [_tasks()[:1]]}
+  head, human, hdp, *_ = paper.page.curve_table(part, found)
   assert head == ('placer / gdp', '1 s', '10 s')
   assert human == ('human_expert', '3.000x (1)', '3.000x (1)')
   assert hdp == ('hdp', '2.400x (1)', '2.400x (1)')
-  figure = paper.drawn(part, {s: tasks[:1] for s, tasks in found.items()})
+  figure = paper.page.drawn(part, {s: [t[:1]] for s, (t,) in found.items()})
   panel, = figure.axes
   assert panel.get_title() == 'rnnlm-2@2xP100'
   assert {line.get_label() for line in panel.lines
          } == {'human_expert', 'hdp', 'gdp'}
 
 
-def test_parts_name_placers_and_tasks_that_there_are(parts):
+def test_parts_name_placers_and_tasks_that_there_are(paper):
   from gdp_grappler.placers import registry
   from placer_model.benchmark import tasks
   known = {task.name for task in tasks.PAPER_TASKS}
-  for part in parts.PARTS.values():
-    assert set(part.placers) <= set(registry.names())
-    assert set(part.tasks) <= known
+  for part in paper.parts.PARTS.values():
+    names = {column.name for column in part.columns}
+    assert len(names) == len(part.columns)
+    assert {c.placer for c in part.columns} - {''} <= set(registry.names())
+    assert set(part.tasks) <= known and set(part.searches) <= names
     for ratio in part.ratios:
-      assert {ratio.other, ratio.ours} <= set(part.placers)
+      assert {ratio.other, ratio.ours} <= names
       assert {task for task, _ in ratio.published} <= known
+    for batch in filter(None, (column.batch for column in part.columns)):
+      assert set(batch.tasks) <= set(part.tasks)
+      assert batch.network in config.PRESETS
+      # They say how many iterations a batch has of each graph.
+      assert paper.batches.GDP_ONE in part.placers
+
+
+def test_what_is_held_out_was_not_learned(paper):
+  columns = paper.columns
+  batch = columns.Batch(('rnnlm-2@2xP100', 'rnnlm-8@8xP100', 'gnmt-2@2xP100'),
+                        columns.Scope.OTHERS)
+  assert batch.members('rnnlm-2@2xP100') == ('gnmt-2@2xP100',)
+  for task in paper.parts.PARTS['table1'].tasks:
+    assert columns.family(task) in columns.FAMILIES
+  for name in ('zero-shot', 'fine-tuned'):
+    column, = (
+        c for c in paper.parts.PARTS['figure2'].columns if c.name == name)
+    assert column.batch.scope == columns.Scope.OTHERS
+
+
+def test_some_tasks_of_a_part_are_those_of_its_batches(paper):
+  part = paper.parts.PARTS['table2'].of(['gnmt-2@2xP100',
+                                         'gnmt-8@8xP100']).tiny()
+  assert part.tasks == ('gnmt-2@tiny@2xP100', 'gnmt-8@tiny@8xP100')
+  batches = {c.name: c.batch.tasks for c in part.columns if c.batch}
+  assert batches['batch of six'] == part.tasks[:1]
+  assert batches['batch of fourteen'] == part.tasks
+
+
+def _learned_by(paper, monkeypatch, tmp_path, of_tasks, scope='ALL'):
+  """Batches that learn nothing, a batch, and what they were told to learn."""
+  lessons = []
+
+  def call(function, lesson, timeout_s):
+    lessons.append(lesson)
+    assert function == 'benchmarks.paper.batch_worker:learn' and timeout_s
+    if lesson.policy:
+      lesson.policy.mkdir(parents=True)
+      (lesson.policy / 'policy.json').touch()
+    return [{'status': 'ok', 'step_time_s': 1. * n} for n in lesson.iterations]
+
+  monkeypatch.setattr(paper.batches.calls, 'call', call)
+  return (paper.batches.Batches(tmp_path, settings_lib.Settings()),
+          paper.columns.Batch(tuple(of_tasks),
+                              paper.columns.Scope[scope]), lessons)
+
+
+def _of_tasks(**evaluations):
+  return {
+      name: {
+          'digest': name, 'cells': {
+              'gdp_paper': {'status': 'infeasible', 'message': 'none fits'}
+                           if count is None else {'evaluations': count}
+          }
+      } for name, count in evaluations.items()
+  }
+
+
+def test_a_batch_has_as_many_iterations_as_gdp_one_and_is_learned_once(
+    paper, monkeypatch, tmp_path):
+  of_tasks = _of_tasks(rnnlm=2 * 48 + 3, gnmt=7 * 48, wavenet=None)
+  batches, batch, lessons = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
+  records, policy = batches.learned(batch, 'gnmt', of_tasks, False)
+  assert records['gnmt']['step_time_s'] == 7.
+  assert lessons[0].iterations == (2, 7, 2) and lessons[0].policy is None
+  assert batches.learned(batch, 'rnnlm', of_tasks, False)[0] == records
+  assert len(lessons) == 1
+  # The policy is learned again where it is wanted and not there, once.
+  for _ in range(2):
+    assert batches.learned(batch, 'rnnlm', of_tasks, True) == (records, policy)
+  assert [lesson.policy for lesson in lessons] == [None, policy]
+  other = _of_tasks(rnnlm=3 * 48, gnmt=7 * 48, wavenet=None)
+  assert batches.learned(batch, 'gnmt', other, False)[1] != policy
+
+
+def test_a_damaged_record_is_learned_again(paper, monkeypatch, tmp_path):
+  of_tasks = _of_tasks(rnnlm=48)
+  batches, batch, lessons = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
+  batches.learned(batch, 'rnnlm', of_tasks, False)
+  record, = (tmp_path / 'batches').iterdir()
+  record.write_text(record.read_text().replace('1.0', '0.5'))
+  found, _ = batches.learned(batch, 'rnnlm', of_tasks, False)
+  assert found['rnnlm']['step_time_s'] == 1. and len(lessons) == 2
+
+
+@pytest.mark.parametrize('count, scope, why', [
+    (None, 'ALL', 'gdp_paper placed none of rnnlm'),
+    (48, 'OTHERS', 'Nothing is left to learn before rnnlm'),
+])
+def test_nothing_to_learn_from(paper, monkeypatch, tmp_path, count, scope, why):
+  of_tasks = _of_tasks(rnnlm=count)
+  batches, batch, _ = _learned_by(paper, monkeypatch, tmp_path, of_tasks, scope)
+  with pytest.raises(errors.GdpError, match=why):
+    batches.learned(batch, 'rnnlm', of_tasks, True)
+
+
+def test_a_column_asks_the_policy_of_its_batch(paper, monkeypatch, tmp_path):
+  """`zero-shot` is a cell of gdp_bench with GDP_POLICY, for that cell alone."""
+  part = dataclasses.replace(
+      paper.parts.PARTS['figure2'],
+      columns=(*paper.columns.placers('gdp_paper'),
+               paper.columns.Column(
+                   'zero-shot', 'gdp_one_shot',
+                   paper.columns.Batch(
+                       ('a', 'b'), paper.columns.Scope.ALL))), tasks=('a', 'b'))
+  policies = []
+
+  def run(options, unused_console):
+    policies.append(os.environ.get(environment.POLICY))
+    return {
+        'tasks': [
+            bench_results.task(f'{name}@x', **{options.placers: _CELL(1.)})
+            | {'name': name} for name in options.tasks.split(',')
+        ]
+    }
+
+  monkeypatch.setattr(paper.cells.runner, 'run', run)
+  monkeypatch.setattr(paper.batches.Batches, 'learned', lambda *unused:
+                      ({}, tmp_path / 'policy'))
+  monkeypatch.setenv(environment.POLICY, 'mine')
+  found = paper.cells.of(
+      part,
+      paper.cells.Options(settings_lib.Settings(), tmp_path, '',
+                          paper.__main__.rich.console.Console(quiet=True)))
+  asked = str(tmp_path / 'policy')
+  assert policies == ['mine', asked, asked]
+  assert os.environ[environment.POLICY] == 'mine'
+  assert [set(task['cells']) for task in found
+         ] == [{'gdp_paper', 'zero-shot'}] * 2
 
 
 @pytest.mark.e2e
@@ -99,9 +270,33 @@ def test_a_part_is_made(tmp_path):
   assert finished.code == 0, finished.stderr
   page = (tmp_path / 'out/hdp.md').read_text()
   assert finished.stdout.strip() in page and '@tiny' in page
-  assert '| rnnlm-2@tiny@2xK40 | ' in page and '[1/6]' in finished.stderr
+  assert '| rnnlm-2@tiny@2xK40 | ' in page and '[1/8]' in finished.stderr
   # What `gdp_bench` finds again.
-  assert len(list((tmp_path / 'work/cells').glob('*/*.json'))) == 6
+  assert len(list((tmp_path / 'work/cells').glob('*/*.json'))) == 8
+
+
+@pytest.mark.e2e
+def test_batches_are_learned_and_kept(tmp_path):
+  command = ('paper', 'table2', '--tiny', '--seconds=.1', '--quiet',
+             '--tasks=wavenet-2x18,transformer-xl-2', '--work_dir=work',
+             '--out_dir=out')
+  finished = benchmarks.run(*command, folder=tmp_path)
+  assert finished.code == 0, finished.stderr
+  table = (tmp_path / 'out/table2.md').read_text()
+  row, = (
+      line for line in table.splitlines()
+      if line.startswith('| wavenet-2x18@tiny@2xP100 | ') and ' s |' in line)
+  cells = [text.strip() for text in row.split('|')[2:-1]]
+  assert len(cells) == 7 and all(text.endswith(' s') for text in cells)
+  # One policy for both graphs; six and fourteen are the same two here.
+  assert cells[1] == cells[3] and cells[2] == cells[4]
+  kept = {
+      path: path.stat().st_mtime_ns
+      for path in (tmp_path / 'work/batches').iterdir()
+  }
+  assert len(kept) == 2
+  assert benchmarks.run(*command, folder=tmp_path).code == 0
+  assert {p: p.stat().st_mtime_ns for p in kept} == kept
 
 
 @pytest.mark.e2e
@@ -111,6 +306,7 @@ def test_bad_input_is_one_line(tmp_path):
       'cannot have 0 s': ('hdp', '--seconds=0'),
       '--tasks=vgg leaves none': ('hdp', '--tasks=vgg'),
       '--curve=a: give seconds': ('seconds', '--curve=a'),
+      '--seeds=0: give at least 1': ('hdp', '--seeds=0'),
   }
   finished = benchmarks.run_all('paper.__main__', list(refused.values()),
                                 tmp_path)
@@ -121,11 +317,13 @@ def test_bad_input_is_one_line(tmp_path):
   assert not (tmp_path / 'build').exists()
 
 
-@pytest.mark.parametrize('flag, said', [
+@pytest.mark.parametrize('flags, said', [
     ([], 'No op went to another kind of device'),
     (['--may_round'], 'Ops might go where they are rounded otherwise'),
+    ([], 'Seconds of searches are of the processor'),
+    (['--clock=wall'], 'Seconds of searches are those that passed'),
+    (['--seeds=3', '--seed=2'], '3 seeds from 2: geometric means'),
 ])
-def test_a_page_says_whether_ops_might_round(paper, flag, said):
-  del paper
-  program = importlib.import_module('benchmarks.paper.__main__')
-  assert said in program._head(program._parse(['table1', *flag]))
+def test_a_page_says_how_it_was_made(paper, flags, said):
+  program = paper.__main__
+  assert said in program._head(program._parse(['table1', *flags]))

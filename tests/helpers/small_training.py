@@ -12,12 +12,19 @@ import pytest
 
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import measure_config
+from gdp_grappler.placers.policy import policy_config
 from placer_model import config as config_lib
 from placer_model.bin import gdp_train
+from placer_model.training import task as task_lib
 from placer_model.training import train_config
+from placer_model.training.moves import move_config
+from placer_model.training.moves import move_run
 
 _MOST = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
              search_trials=32)
+_FEW_MOVES = dict(rollouts=8, draws=16, episode_prices=8, skill_drafts=2,
+                  search_trials=64)
+_DRAFTS = policy_config.PolicyConfig(maps=1, cuts=0, schedules=1)
 _CONNECT_S = 2.
 
 
@@ -40,6 +47,17 @@ def patch(monkeypatch: pytest.MonkeyPatch) -> None:
             for field, value in _MOST.items()
         })
 
+  numbers = move_run.config_of
+
+  def few_moves(options: task_lib.Options) -> move_config.MoveConfig:
+    config = numbers(options)
+    return dataclasses.replace(
+        config, drafts=_DRAFTS, **{
+            field: min(getattr(config, field), value)
+            for field, value in _FEW_MOVES.items()
+        })
+
+  monkeypatch.setattr(move_run, 'config_of', few_moves)
   monkeypatch.setattr(train_config, 'preset', few)
   monkeypatch.setattr(
       config_lib, 'preset', lambda name: network(name).replace(

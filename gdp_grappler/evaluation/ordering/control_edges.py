@@ -85,6 +85,8 @@ class Order:
       none.
     priorities: float64 [N], those that the edges enforce; None if there are no
       edges.
+    config: How the edges were searched; None if nobody searched.
+    complete: Whether that search ended before it reached a limit of `config`.
   """
 
   control_edges: np.ndarray
@@ -92,6 +94,73 @@ class Order:
   ordered_s: float
   with_edges_s: float
   priorities: np.ndarray | None = None
+  config: OrderConfig | None = None
+  complete: bool = False
+
+  def answers(self, config: OrderConfig) -> bool:
+    """Whether a search with another config would find nothing better."""
+    own = self.config
+    if own is None:
+      return False
+    thorough = self.complete or (own.max_simulated_ops
+                                 >= config.max_simulated_ops and
+                                 own.max_s >= config.max_s)
+    # With a smaller gain, a search that found no edges might find some.
+    found = len(self.control_edges) > 0 or own.min_gain <= config.min_gain
+    return thorough and found and own == dataclasses.replace(
+        config, min_gain=own.min_gain, only_wanted=own.only_wanted,
+        max_simulated_ops=own.max_simulated_ops, max_s=own.max_s)
+
+  def limited(self, min_gain: float) -> Order:
+    """The order, without its edges if they save a smaller share of a step."""
+    if self.with_edges_s < self.fifo_s * (1 - min_gain):
+      return self
+    return dataclasses.replace(self, control_edges=edge_pricer.as_edges([]),
+                               with_edges_s=self.fifo_s, priorities=None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrderedPlacement(placement_lib.Placement):
+  """A placement that keeps its control edges, so that nobody searches again.
+
+  A copy with other devices or priorities has the same `order`, which then is
+  not the order of the copy. So `known_order` compares the two.
+
+  Attributes:
+    order: Control edges of the placement `order_of`.
+    order_of: The placement for which the edges were searched.
+  """
+
+  order: Order | None = None
+  order_of: placement_lib.Placement | None = None
+
+  @property
+  def known_order(self) -> Order | None:
+    """The order of this placement; None if nobody has searched."""
+    known = self.order_of
+    if known is None or not np.array_equal(known.devices, self.devices):
+      return None
+    ours, theirs = self.priorities, known.priorities
+    if ours is None or theirs is None:
+      return self.order if ours is theirs else None
+    return self.order if np.array_equal(ours, theirs) else None
+
+
+def keep(placement: placement_lib.Placement, order: Order) -> OrderedPlacement:
+  """The placement with its order, and with the priorities that edges enforce.
+
+  Without edges it has the priorities that it had.
+
+  Args:
+    placement: N ops.
+    order: Result of `control_edges` for the placement.
+  """
+  priorities = (placement.priorities
+                if order.priorities is None else order.priorities)
+  plain = placement_lib.Placement(placement.devices, placement.cluster,
+                                  priorities)
+  return OrderedPlacement(plain.devices, plain.cluster, plain.priorities, order,
+                          plain)
 
 
 def control_edges(
@@ -99,6 +168,9 @@ def control_edges(
     simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
 ) -> Order:
   """As few control edges as make TensorFlow keep an order, where it pays.
+
+  The function does not search if the placement keeps the result of a search
+  (`keep`) that was as thorough, and if the step is the same as it was then.
 
   Args:
     graph: N ops; those that run in one step and no others.
@@ -119,22 +191,28 @@ def control_edges(
     raise ValueError(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
+  fifo = simulator.price(graph, placement.devices[None])
+  fifo_s = float(fifo.seconds[0])
+  known = (placement.known_order
+           if isinstance(placement, OrderedPlacement) else None)
+  if known is not None and known.fifo_s == fifo_s and known.answers(config):
+    return known.limited(config.min_gain)
   wanted = _orders(graph, placement, simulator, config.only_wanted)
   devices = np.broadcast_to(placement.devices, wanted.shape)
-  # Equal priorities are not the same: asynchronous devices run ahead without.
-  fifo = simulator.price(graph, devices[:1])
-  fifo_s = float(fifo.seconds[0])
+  # Equal priorities are not the same as none: without priorities, asynchronous
+  # devices run ahead.
   wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
-                  fifo_s)
+                  fifo_s, config=config, complete=True)
   # Many graphs end here, before anything that costs time.
   if not nothing.ordered_s < fifo_s * (1 - config.min_gain):
     return nothing
   try:
-    found, order = _found(graph, placement, simulator, config,
-                          wanted[np.argsort(wanted_s, kind='stable')])
+    found, order, complete = _found(graph, placement, simulator, config,
+                                    wanted[np.argsort(wanted_s, kind='stable')])
   except errors.InvalidGraphError:
     return nothing  # Loops that feed each other in a circle: leave them alone.
+  nothing = dataclasses.replace(nothing, complete=complete)
   # What edges cost is little, but may by luck be what makes them pay.
   free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
@@ -238,10 +316,11 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
            simulator: simulator_lib.Simulator, config: OrderConfig,
-           wanted: np.ndarray) -> tuple[edge_search.Found, np.ndarray]:
+           wanted: np.ndarray) -> tuple[edge_search.Found, np.ndarray, bool]:
   """The best edges for any of the orders, float64 [K, N], and which it was.
 
-  The orders come with the one of the fastest wanted step first.
+  The orders come with the one of the fastest wanted step first. The last result
+  is whether no limit of the config was reached.
   """
   pricer = edge_pricer.EdgePricer(graph, placement, simulator, config.edge_s,
                                   config.max_simulated_ops, config.max_s)
@@ -256,4 +335,5 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                                     config.heavy_shares)
     tried.append((search.best(), search, order))
   found, search, order = min(tried, key=lambda t: t[0].step_s)
-  return search.fewest(search.throttled(found), order), order
+  fewest = search.fewest(search.throttled(found), order)
+  return fewest, order, pricer.left > 0

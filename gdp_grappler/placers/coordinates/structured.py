@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Iterator
-
 from absl import logging
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import coordinate_maps
 from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.memory import memory_repair
 from gdp_grappler.placers.simple import single_device
 
@@ -62,8 +60,8 @@ class StructuredPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
     deadline = problem.deadline()
-    judge = _Judge(problem)
-    judge.see(single_device.of_each_kind(problem))
+    priced = priced_placements.PricedPlacements(problem)
+    priced.see(single_device.of_each_kind(problem))
     for weights in (group_graph.work(problem,
                                      np.array(problem.cluster.accelerators)),
                     group_graph.memory_bytes(problem)):
@@ -72,21 +70,22 @@ class StructuredPlacer:
         logging.info('Graph "%s" shows no repeated structure.',
                      problem.graph.name)
         break
-      judge.see(rows)
-      if judge.fits:
+      _see(priced, rows, deadline)
+      if priced.fits:
         break
-    if not judge.fits:
-      judge.see(
-          memory_repair.MemoryRepair(problem).fitted(
-              np.stack(judge.best(_PROPOSED))))
+    if not priced.fits:
+      _see(
+          priced,
+          memory_repair.MemoryRepair(problem).fitted(priced.ranked(_PROPOSED),
+                                                     deadline), deadline)
     # If few placements fit, a search does not find one from every start.
-    for row in judge.best(_PROPOSED):
-      if judge.fits or deadline.passed:
+    for row in priced.ranked(_PROPOSED):
+      if priced.fits or deadline.passed:
         break
-      judge.see(annealing.relieved(problem, row, deadline=deadline)[None])
+      priced.see([annealing.relieved(problem, row, deadline=deadline)])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
-        for row in judge.best(_PROPOSED))
+        for row in priced.ranked(_PROPOSED))
 
 
 def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
@@ -145,61 +144,31 @@ def _promising(scores: np.ndarray, most: int) -> np.ndarray:
   return ranked[first[:most]]
 
 
-class _Judge:
-  """Prices placements of groups and keeps all prices."""
+def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
+         deadline: deadlines.Deadline) -> None:
+  """Prices placements until the time is over.
 
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._problem = problem
-    self._deadline = problem.deadline()
-    # By the bytes of the placement: its key and the placement.
-    self._seen: dict[bytes, tuple[evaluator_lib.Key, np.ndarray]] = {}
+  The first batch is priced in any case: the time went into making the maps.
 
-  @property
-  def fits(self) -> bool:
-    """Whether a placement fits into the memories and runs."""
-    return not min(key for key, _ in self._seen.values())[0]
-
-  def see(self, rows: np.ndarray) -> None:
-    """Prices placements int [K, G] until the time is over.
-
-    The first batch is priced in any case: the time went into making the maps.
-
-    Args:
-      rows: int [K, G], the most promising first.
-    """
-    rows = np.asarray(rows, np.int32)
-    new = {
-        row.tobytes(): row for row in rows if row.tobytes() not in self._seen
-    }
-    for index, batch in enumerate(_batches(list(new.values()))):
-      if index and self._deadline.passed and self.fits:
-        break
-      prices = self._problem.evaluator.price_groups(self._problem.graph,
-                                                    np.stack(batch),
-                                                    self._ceiling_s)
-      for key, row in zip(prices.keys(), batch):
-        self._seen[row.tobytes()] = key, row
-
-  def best(self, most: int) -> list[np.ndarray]:
-    """Different placements int [G], the best first."""
-    return [row for _, row in self._ranked[:most]]
-
-  @property
-  def _ranked(self) -> list[tuple[evaluator_lib.Key, np.ndarray]]:
-    return sorted(self._seen.values(), key=operator.itemgetter(0))
-
-  @property
-  def _ceiling_s(self) -> float:
-    """Step time above which a placement would not be proposed, in seconds."""
-    best = self._ranked[:_PROPOSED]
-    if len(best) < _PROPOSED or best[-1][0][0]:
-      return np.inf
-    return best[-1][0][-1]
+  Args:
+    priced: Gets the placements.
+    rows: int [K, G], the most promising first.
+    deadline: Afterwards, nothing is priced if a placement fits.
+  """
+  fresh = [row for row in rows if not priced.knows(row)]
+  for first in range(0, len(fresh), _BATCH):
+    if first and deadline.passed and priced.fits:
+      break
+    priced.see(fresh[first:first + _BATCH], ceiling_s=_ceiling_s(priced))
 
 
-def _batches(rows: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
-  for first in range(0, len(rows), _BATCH):
-    yield rows[first:first + _BATCH]
+def _ceiling_s(priced: priced_placements.PricedPlacements) -> float:
+  """Step time above which a placement would not be proposed, in seconds."""
+  proposed = priced.prices.ranking()[:_PROPOSED]
+  last = priced.prices[np.array(proposed)]
+  if len(proposed) < _PROPOSED or not last.valid[-1]:
+    return np.inf
+  return float(last.seconds[-1])
 
 
 def _affordable(problem: placer_lib.Problem) -> int:

@@ -11,6 +11,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Share of the search's time that the policy may take.
@@ -39,9 +40,11 @@ def share(by_count: bool, repeats: bool) -> float:
   return _BY_COUNT if by_count else _OF_REPEATED if repeats else _SHARE
 
 
-def asked(problem: placer_lib.Problem, worth_s: float, budget_s: float,
-          clock: Callable[[], float], moves: moves_lib.Moves,
-          starts: np.ndarray) -> priced_placements.PricedPlacements | None:
+def asked(
+    problem: placer_lib.Problem, worth_s: float, budget_s: float,
+    clock: Callable[[], float], moves: moves_lib.Moves, starts: np.ndarray,
+    network: move_network.MoveNetwork | None = None
+) -> priced_placements.PricedPlacements | None:
   """What the policy has priced; None where it does not pay to ask it.
 
   Args:
@@ -51,12 +54,13 @@ def asked(problem: placer_lib.Problem, worth_s: float, budget_s: float,
     clock: Seconds since any moment.
     moves: Of the problem.
     starts: int [S, G], what others have found, the best first.
+    network: Chooses moves; by default as of `move_policy.MovePolicyPlacer`.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   if worth_s < _LEAST_S + _OP_S * problem.graph.num_ops:
     return None
-  return move_policy.MovePolicyPlacer(config=_BESIDE).found(
+  return move_policy.MovePolicyPlacer(config=_BESIDE, network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,
       [*starts[:_STARTS]])

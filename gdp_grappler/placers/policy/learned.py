@@ -21,6 +21,7 @@ from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import eager_thread
+from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.policy import policy_ops
 from gdp_grappler.placers.policy import shipped_policy
@@ -191,6 +192,11 @@ def metadata(path: pathlib.Path) -> Mapping[str, Any]:
   Raises:
     PolicyMismatchError: the folder has no such policy.
   """
+  if move_folder.is_here(path):
+    raise errors.PolicyMismatchError(
+        f'{path} holds a policy of moves, not one of one forward pass. Use it '
+        'with the placers gdp and gdp_policy, or train the other one by '
+        'gdp_train --network=one_shot.')
   try:
     result: Mapping[str,
                     Any] = files.parse_json(files.read(path / 'policy.json'))

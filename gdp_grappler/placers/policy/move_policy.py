@@ -14,9 +14,11 @@ from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
@@ -46,22 +48,27 @@ class MovePolicyPlacer:
   """
 
   def __init__(self, policy: str | None = None, choice: str = Choice.TRAINED,
-               config: policy_config.PolicyConfig = _DEFAULT) -> None:
-    """Loads no weights yet.
+               config: policy_config.PolicyConfig = _DEFAULT,
+               network: move_network.MoveNetwork | None = None) -> None:
+    """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported, what it says is a draft as
-        well; None for none.
+      policy: A folder that `gdp_train` exported: the move network of this
+        placer, or a policy of one forward pass, which says some drafts. By
+        default the move network in the folder in the environment variable
+        GDP_POLICY, else the one that ships.
       choice: Who chooses moves, of `Choice`.
       config: How many are drafted, drawn and priced.
+      network: The move network, whatever is named.
 
     Raises:
       PolicyMismatchError: the folder that is named holds no such policy.
     """
-    if policy is not None:
-      learned.check(policy)
-    self._policy, self._choice = policy, Choice(choice)
-    self._config = config
+    self._network = network or move_folder.named(policy)
+    self._policy = None if self._network else policy
+    if self._policy is not None:
+      learned.check(self._policy)
+    self._choice, self._config = Choice(choice), config
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -117,7 +124,7 @@ class MovePolicyPlacer:
     rng = np.random.default_rng((seed, 1))
     if self._choice == Choice.RANDOM:
       return choosers.ByChance(rng)
-    network = shipped_moves.network()
+    network = self._network or shipped_moves.network()
     if self._choice == Choice.UNTRAINED:
       network = choosers.untrained(network, rng)
     return choosers.ByNetwork(describer, network, self._config.gain_weight)

@@ -22,9 +22,9 @@ class PolicyConfig:
   """
 
   prices: int = 64
-  maps: int = 12
-  schedules: int = 12
-  cuts: int = 2
+  maps: int = 10
+  schedules: int = 10
+  cuts: int = 4
   spread: float = .1
   at_once: int = 4
   draws: int = 192

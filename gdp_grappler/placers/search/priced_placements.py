@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Iterable
 
 import numpy as np
@@ -16,12 +17,16 @@ from gdp_grappler.placers.simple import single_device
 
 
 class PricedPlacements:
-  """Different placements of the groups of one problem, with their prices."""
+  """Different placements of the groups of one problem, with their prices.
+
+  Each placement has a source, the name of who proposed it first.
+  """
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem, self._deadline = problem, problem.deadline()
     self._rows: dict[bytes, int] = {}
     self._devices: list[np.ndarray] = []
+    self._sources: list[str] = []
     self._prices: evaluator_lib.Prices | None = None
 
   @property
@@ -40,9 +45,21 @@ class PricedPlacements:
     """int32 [G], the best placement by price."""
     return self._devices[self.prices.best()]
 
+  @property
+  def sources(self) -> tuple[str, ...]:
+    """[K], who proposed each placement first, in the order of `prices`."""
+    return tuple(self._sources)
+
   def ranked(self, most: int) -> np.ndarray:
     """int32 [at most `most`, G], the best by price, the best first."""
     return np.stack([self._devices[k] for k in self.prices.ranking()[:most]])
+
+  def best_of_each(self) -> dict[str, np.ndarray]:
+    """int32 [G], the best placement of each source, the best source first."""
+    result: dict[str, np.ndarray] = {}
+    for row in self.prices.ranking():
+      result.setdefault(self._sources[row], self._devices[row])
+    return result
 
   @property
   def fits(self) -> bool:
@@ -59,26 +76,52 @@ class PricedPlacements:
     """Whether a placement, int [G], was priced."""
     return np.asarray(row, np.int32).tobytes() in self._rows
 
-  def see(self, devices: Iterable[np.ndarray]) -> evaluator_lib.Prices:
+  def see(
+      self, devices: Iterable[np.ndarray], source: str = '',
+      ceiling_s: evaluator_lib.Ceiling | None = math.inf
+  ) -> evaluator_lib.Prices:
     """Adds placements, K times int [G], and returns their prices [K].
 
     A placement that was added before is not priced again.
 
     Args:
       devices: K of int [G].
+      source: Who proposes them.
+      ceiling_s: As of `Evaluator.price_groups`, of those that are priced now.
     """
     rows = [np.asarray(row, np.int32) for row in devices]
     keys = [row.tobytes() for row in rows]
     fresh = {key: row for key, row in zip(keys, rows) if key not in self._rows}
     if fresh:
-      prices = self._problem.evaluator.price_groups(
-          self._problem.graph, np.stack(list(fresh.values())))
-      self._prices = (prices if self._prices is None else
-                      self._prices.followed_by(prices))
-      for key, row in fresh.items():
-        self._rows[key] = len(self._devices)
-        self._devices.append(row)
+      self._add(
+          fresh, source,
+          self._problem.evaluator.price_groups(self._problem.graph,
+                                               np.stack(list(fresh.values())),
+                                               ceiling_s))
     return self.prices[np.array([self._rows[key] for key in keys], int)]
+
+  def take(self, others: PricedPlacements, source: str) -> None:
+    """Adds what others have priced, of the same problem, at their prices.
+
+    Args:
+      others: Of the same groups, by an evaluator with the same prices.
+      source: Who proposes them.
+    """
+    fresh = [key for key in others._rows if key not in self._rows]
+    rows = [others._rows[key] for key in fresh]
+    if fresh:
+      self._add({key: others._devices[row] for key, row in zip(fresh, rows)},
+                source, others.prices[np.array(rows, int)])
+
+  def _add(self, fresh: dict[bytes, np.ndarray], source: str,
+           prices: evaluator_lib.Prices) -> None:
+    """Adds different placements that are not known, by their bytes."""
+    self._prices = (prices if self._prices is None else
+                    self._prices.followed_by(prices))
+    for key, row in fresh.items():
+      self._rows[key] = len(self._devices)
+      self._devices.append(row)
+      self._sources.append(source)
 
   def overfull(self, most: int) -> np.ndarray:
     """int32 [K, G], placements that overflow a memory but are faster.
@@ -102,7 +145,7 @@ class PricedPlacements:
     """Repairs placements that overflow but are faster (`memory_repair`)."""
     self.see(
         memory_repair.MemoryRepair(self._problem).fitted(
-            self.overfull(search_config.DEFAULT.fit.repaired)))
+            self.overfull(search_config.DEFAULT.fit.repaired), self._deadline))
 
   def settled(self) -> placement_lib.Placement:
     """The best placement, after three more sources of placements.

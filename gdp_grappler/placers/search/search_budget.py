@@ -53,6 +53,18 @@ class SearchBudget:
     return (self._seconds is not None and
             self.spent_s >= self._seconds + self._kept_s)
 
+  def has_left(self, seconds: float) -> bool:
+    """Whether so much is left, those seconds that `keep` reserved included.
+
+    While the clock does not count there is time for all.
+
+    Args:
+      seconds: Seconds of a task.
+    """
+    if self._seconds is None or self.spent_s <= self._grace * self._seconds:
+      return True
+    return self.spent_s + seconds <= self._seconds + self._kept_s
+
   @property
   def spent_s(self) -> float:
     """Seconds since the start."""

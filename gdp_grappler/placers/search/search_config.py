@@ -65,6 +65,10 @@ class FitConfig:
   """The search for a placement that fits into the memories.
 
   Attributes:
+    repairs: Whether placements that overflow a memory are repaired
+      (`memory_repair`).
+    packs: Whether memories are packed if no start of a search fits
+      (`memory_packing`).
     priced_ops: Ops that one search simulates, over all placements.
     most: Placements that one search prices at the most.
     starts: Packed placements from which the search starts again if no placement
@@ -73,6 +77,8 @@ class FitConfig:
       overflow, that are repaired.
   """
 
+  repairs: bool = True
+  packs: bool = True
   priced_ops: int = 20_000_000
   most: int = 4_000
   starts: int = 4

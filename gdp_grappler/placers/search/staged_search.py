@@ -10,6 +10,7 @@ import numpy as np
 
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
@@ -24,6 +25,10 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 # Makes a model that chooses the moves of one annealing.
 Models = Callable[[], move_model.MoveModel | None]
 _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
+
+# Cost of simulating a step for control edges, in prices of one placement: a
+# price simulates several steps.
+_EDGES_COST = 1 / 3
 
 
 def _no_model() -> None:
@@ -130,6 +135,9 @@ class _StagedSearch:
     # Seconds per price, for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
+    # Seconds of one computation of control edges, at the most.
+    self._edges_s = (_EDGES_COST * self._each_s * config.edge_ops
+                     / max(problem.graph.num_ops, 1))
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
     # The placement that was likely the fastest with control edges when the last
@@ -160,9 +168,10 @@ class _StagedSearch:
     if halfway is not None and self._edges.orders(halfway):
       candidates.insert(0, halfway)
     plain = self._fastest_fifo(candidates)
-    if halfway is not None and len(candidates) == 1 and self._budget.passed:
-      return plain, ordered  # There is no time to compute its control edges.
-    return plain, self._edges.best(candidates, lambda: self._budget.passed)
+    if len(candidates) == 1 and not self._has_time_for_edges:
+      return plain, ordered
+    return plain, self._edges.best(candidates,
+                                   lambda: not self._has_time_for_edges)
 
   @property
   def _evaluations(self) -> int:
@@ -194,17 +203,26 @@ class _StagedSearch:
     """
     assert self._ordered is not None
     begin_s = self._budget.spent_s
-    self._halfway = self._most_promising()
-    key = self._edges.key(self._halfway)
-    # After the search, control edges are computed once more. That takes about
-    # as long as now.
-    self._budget.keep(self._budget.spent_s - begin_s)
-    if self._halfway.priorities is None or self._plain.best_key <= key:
+    key, promising = self._most_promising()
+    # Edges are computed now, and once more after the search.
+    if self._budget.has_left(2 * self._edges_s):
+      self._halfway = promising
+      key = self._edges.key(promising)
+      # It takes about as long then as now.
+      self._edges_s = self._budget.spent_s - begin_s
+      self._budget.keep(self._edges_s)
+    if promising.priorities is None or self._plain.best_key <= key:
       return [self._plain, self._ordered]
     return [self._ordered, self._plain]
 
-  def _most_promising(self) -> placement_lib.Placement:
-    """The placement that is likely the fastest with control edges."""
+  @property
+  def _has_time_for_edges(self) -> bool:
+    """Whether control edges can be computed before the end, or almost."""
+    return self._budget.has_left(self._edges_s / 2)
+
+  def _most_promising(
+      self) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
+    """The placement that is likely the fastest with control edges, its key."""
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
     assert simulator is not None and self._ordered is not None  # Orders pay.
@@ -216,7 +234,7 @@ class _StagedSearch:
     ranked = [(self._ordered.best_key, self._ordered.best),
               *self._ordered.starts,
               ((*key[:3], key[3] * min(gain, 1.)), plain)]
-    return min(ranked, key=operator.itemgetter(0))[1]
+    return min(ranked, key=operator.itemgetter(0))
 
   def _fastest_fifo(
       self,

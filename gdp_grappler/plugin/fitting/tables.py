@@ -30,44 +30,47 @@ _KEPT_PER_TABLE = 4
 def install() -> None:
   """Has layers of Keras ask the option how their tables are made."""
   from gdp_grappler.sharding import keras_layers
+  from gdp_grappler.sharding import tf_keras_layers
   keras_layers.install()
+  tf_keras_layers.install()
   deciding.decide_by(parts)
 
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int,
-          can_be_split: bool) -> int:
+          whole_because: str) -> int:
   """In how many parts a table is made; 0 where the option has no opinion.
 
   Args:
     layer: Name of the layer.
     shape: Of the table.
     itemsize: Bytes of an element.
-    can_be_split: Whether it can be in parts.
+    whole_because: Why it cannot be in parts; '' if it can.
   """
   settings = switch.settings()
   if settings is None or settings.split_tables == choice.OFF:
     return 0
-  named = choice.of_layer(settings.split_tables, layer)
   size = math.prod(shape) * itemsize
-  if named:
-    _say(layer, size, named, 'as the option says')
-    return named
-  if settings.split_tables != choice.AUTO or not can_be_split:
-    return 0
-  rooms = _rooms_bytes(settings)
-  count = choice.parts_for(_KEPT_PER_TABLE * size, rooms)
+  count = choice.of_layer(settings.split_tables, layer)
+  why = 'as the option says'
+  if not count and settings.split_tables == choice.AUTO:
+    rooms = _rooms_bytes(settings)
+    count = choice.parts_for(_KEPT_PER_TABLE * size, rooms)
+    why = (f'the largest device has room for {shortage.size(max(rooms))}, and '
+           f'the table may need {shortage.size(_KEPT_PER_TABLE * size)} with '
+           'slots and gradients') if count > 1 else ''
   if count > 1:
-    _say(
-        layer, size, count,
-        f'the largest device has room for {shortage.size(max(rooms))}, and '
-        f'the table may need {shortage.size(_KEPT_PER_TABLE * size)} with '
-        'slots and gradients')
+    _say(layer, size, count, why, whole_because)
   return count
 
 
-def _say(layer: str, size_bytes: int, count: int, why: str) -> None:
-  notices.say_once(f'the table of "{layer}", {shortage.size(size_bytes)}, is '
-                   f'made in {count} parts: {why}')
+def _say(layer: str, size_bytes: int, count: int, why: str,
+         whole_because: str) -> None:
+  table = f'the table of "{layer}", {shortage.size(size_bytes)},'
+  if whole_because:
+    notices.say_once(f'{table} stays whole: {whole_because}; {count} parts '
+                     f'were wanted, {why}')
+  else:
+    notices.say_once(f'{table} is made in {count} parts: {why}')
 
 
 def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:

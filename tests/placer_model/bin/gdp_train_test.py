@@ -66,7 +66,8 @@ def graph_path(tmp_path_factory):
 
 def _flags(graph_path, model_dir, **flags):
   values = dict(graph=graph_path, cluster='2xP100', reward='simulated',
-                model_dir=str(model_dir), rollouts=4, **flags)
+                model_dir=str(model_dir), rollouts=4)
+  values = {'network': 'one_shot'} | values | flags
   return ['--quiet', *(f'--{name}={value}' for name, value in values.items())]
 
 
@@ -106,6 +107,15 @@ _BAD_INPUT = {
     'has device /job:localhost': {'reward': 'measured', 'local_workers': 2},
     'There is no cluster': {'cluster': 'target'},
     'papper': {'config': 'papper'},
+    '--config=paper is about the network of one forward pass': {
+        'config': 'paper', 'network': 'moves'
+    },
+    'holds no policy of moves': {
+        'network': 'moves', 'init_policy': '/nowhere'
+    },
+    'neither a policy nor checkpoints': {
+        'network': 'one_shot', 'init_policy': '/nowhere'
+    },
     'Both --graphs and --graph': {'graphs': 'rnnlm-2'},
     '--clusters goes with --graphs': {'clusters': '2xP100'},
     '--graphs names no graph': {
@@ -248,6 +258,37 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
   assert after[:len(before)] == before and len(set(after)) == len(after)
   record = json.loads((model / 'results.json').read_text())
   assert all(p['valid'] for p in record['graphs'][0]['placers'].values())
+
+
+def test_the_move_network_is_refined_and_then_asked(program, graph_path,
+                                                    tmp_path):
+  model = tmp_path / 'model'
+  flags = _flags(graph_path, model, network='moves')
+  result = program.run(*flags, '--init_policy=shipped', '--iterations=1')
+  assert result.code == 0 and result.stderr == '', result.stderr
+  assert 'gain per price' in result.stdout and 'one device' in result.stdout
+  flags.remove('--network=moves')  # The run in model_dir says which it is.
+  result = program.run(*flags, '--iterations=2')
+  assert result.code == 0, result.stderr
+  assert 'Resuming after iteration 1.' in result.stdout
+  policy = model / 'policy'
+  assert {p.name for p in policy.iterdir()} == {'policy.json', 'weights.npz'}
+
+  plan = tmp_path / 'plan.json'
+  place = [
+      sys.executable, '-P', '-m', 'gdp_grappler', 'place', graph_path,
+      '--cluster=2xP100', f'--policy={policy}', f'--output={plan}'
+  ]
+  placed = subprocess.run(place, env=_environment(), capture_output=True,
+                          text=True)
+  assert placed.returncode == 0, placed.stderr
+  assert json.loads(plan.read_text())['devices']
+  (policy / 'weights.npz').write_bytes(b'PK')
+  placed = subprocess.run([*place, '--quiet'], env=_environment(),
+                          capture_output=True, text=True)
+  assert placed.returncode == 2
+  [line] = placed.stderr.strip().splitlines()
+  assert 'cannot be used' in line and 'gdp_train' in line
 
 
 def _measured(model_dir: pathlib.Path) -> list[str]:

@@ -347,7 +347,7 @@ def test_graphs_of_one_name_have_labels_of_their_own():
                             cluster=types.SimpleNamespace(name='2xP100'))
       for graph in ('a', 'b', 'a', 'a')
   ]
-  assert run_lib._labels(tasks) == [
+  assert run_lib.labels(tasks) == [
       'a@2xP100', 'b@2xP100', 'a@2xP100#1', 'a@2xP100#2'
   ]
-  assert run_lib._labels(tasks[:1]) == ['']
+  assert run_lib.labels(tasks[:1]) == ['']

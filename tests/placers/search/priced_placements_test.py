@@ -40,9 +40,9 @@ def test_nothing_is_priced_twice():
     def __getattr__(self, name):
       return getattr(self._evaluator, name)
 
-    def price_groups(self, graph, devices):
+    def price_groups(self, graph, devices, ceiling_s):
       asked.append(len(devices))
-      return self._evaluator.price_groups(graph, devices)
+      return self._evaluator.price_groups(graph, devices, ceiling_s)
 
   seen, _ = _found(wrap=Counting)
   rows = np.array([[1, 1], [1, 2], [1, 1]])

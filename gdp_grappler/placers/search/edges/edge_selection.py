@@ -34,6 +34,13 @@ class Choice:
   placement: placement_lib.Placement
   order: control_edges.Order | None = None
 
+  @property
+  def kept(self) -> placement_lib.Placement:
+    """The placement, which keeps its order if it has one."""
+    if self.order is None:
+      return self.placement
+    return control_edges.keep(self.placement, self.order)
+
 
 def proposals(
     placer: placer_lib.Placer,

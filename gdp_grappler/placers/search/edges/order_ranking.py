@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
 from typing import Callable, Sequence
@@ -18,7 +17,9 @@ class OrderRanking:
   """Ranks placements by their step times with the control edges that pay.
 
   To compute control edges takes as long as to price many placements. So the
-  object computes the edges of a placement once and keeps the result.
+  object computes the edges of a placement once. The placements that it returns
+  keep their edges (`control_edges.keep`), so that later searches for edges end
+  at once.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -86,9 +87,7 @@ class OrderRanking:
     # The seconds of a step may be 0 or infinite.
     gain = (order.with_edges_s
             / order.fifo_s if 0 < order.fifo_s < math.inf else 1.)
-    if order.priorities is not None:
-      placement = dataclasses.replace(placement, priorities=order.priorities)
-    return (*key[:3], key[3] * gain), placement
+    return (*key[:3], key[3] * gain), control_edges.keep(placement, order)
 
 
 def _name(placement: placement_lib.Placement) -> tuple[bytes, bytes | None]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
 # Groups that branch and bound places, the largest ones.
@@ -40,6 +41,8 @@ _ROUNDS = 4
 def packed(problem: placer_lib.Problem) -> np.ndarray:
   """int32 [K, G], legal placements that may fit; K may be 0.
 
+  K is 0 if the configuration packs no memories (`FitConfig.packs`).
+
   Each placement fills all memories to about the same share. The evaluator
   computes the peaks of the memories. The next round puts less into the memories
   that overflowed.
@@ -49,7 +52,7 @@ def packed(problem: placer_lib.Problem) -> np.ndarray:
   """
   graph, room = problem.graph, problem.cluster.pool_bytes.astype(float)
   packings: list[np.ndarray] = []
-  for sizes in _sizes(graph):
+  for sizes in _sizes(graph) if search_config.DEFAULT.fit.packs else ():
     packer, target = _Packer(problem, sizes), room
     for _ in range(_ROUNDS):
       rows = packer.evenly(target)

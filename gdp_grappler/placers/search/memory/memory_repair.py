@@ -19,9 +19,11 @@ import functools
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
 # Numbers of units that the groups are joined to; a repair is tried with each.
@@ -78,25 +80,36 @@ class MemoryRepair:
     self._seconds = problem.group_seconds
     self._s_per_byte = 1 / cluster.link_arrays[1]
 
-  def fitted(self, devices: np.ndarray) -> np.ndarray:
+  def fitted(self, devices: np.ndarray,
+             deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
     """int32 [K', G], repaired placements; most of them fit.
 
-    Each placement is repaired several times, with parts of different sizes.
+    Each placement is repaired several times, with parts of different sizes. If
+    there is little time, first every placement is repaired with the largest
+    parts: the fewer the parts, the quicker the repair. There are no placements
+    if the configuration repairs none (`FitConfig.repairs`).
 
     Args:
       devices: int [K, G], placements that overflow.
+      deadline: Afterwards, no repair begins but the first one, and those that
+        have begun do not end. The result then has the unfinished ones.
     """
-    rows = np.repeat(devices, len(self._levels), axis=0)
-    levels = np.tile(np.arange(len(self._levels)), len(devices))
+    if not search_config.DEFAULT.fit.repairs:
+      devices = devices[:0]
+    rows = np.tile(devices, (len(self._levels), 1))
+    levels = np.repeat(np.arange(len(self._levels)), len(devices))
     room = self._problem.cluster.pool_bytes
     active = np.arange(len(rows))
-    for _ in range(_ROUNDS):
+    for made_rounds in range(_ROUNDS):
+      if made_rounds and deadline.passed:
+        break
       # A price with `ceiling_s=None` gives the peaks of all placements.
       peaks = self._problem.evaluator.price_groups(self._problem.graph,
                                                    rows[active],
                                                    ceiling_s=None).peak_bytes
       moved = [(row, self._repair_round(rows[row], levels[row], peak))
-               for row, peak in zip(active, peaks) if (peak > room).any()]
+               for index, (row, peak) in enumerate(zip(active, peaks))
+               if (peak > room).any() and not (index and deadline.passed)]
       active = np.array(
           [row for row, made in moved if (made != rows[row]).any()], int)
       if not active.size:

@@ -9,7 +9,9 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import critical_path_order
+from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.placers.search.edges import order_ranking
 from helpers import graphs
 from helpers import problems
@@ -93,3 +95,13 @@ def test_nothing_is_looked_for_twice(problem, monkeypatch):
     edges.best([placement])
     edges.key(critical)
   assert len(asked) == 2
+
+
+def test_the_best_keeps_its_edges(problem, monkeypatch):
+  """Callers of the search looked for the same edges again."""
+  best = order_ranking.OrderRanking(problem).best(_placements(problem, 6))
+  monkeypatch.setattr(edge_pricer, 'EdgePricer', None)
+  choice = edge_selection.best(problem, [best], problem.simulator,
+                               lambda _: control_edges.OrderConfig())
+  assert choice.placement is best and choice.order is best.order
+  assert choice.kept.known_order is best.order

@@ -5,6 +5,7 @@ import pytest
 
 from fuzz import runs
 from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_packing
 from helpers import clusters
 from helpers import graphs
@@ -34,6 +35,16 @@ def test_three_in_each_where_no_two_may_change_places():
   loads = sorted(
       np.bincount(row, [6, 5, 5, 4, 4, 3, 2, 1], 3).tolist() for row in rows)
   assert loads[-1] == [10, 10, 10]
+
+
+def test_nothing_is_packed_if_the_configuration_says_so(monkeypatch):
+  config = search_config.DEFAULT
+  monkeypatch.setattr(
+      search_config, 'DEFAULT',
+      dataclasses.replace(config,
+                          fit=dataclasses.replace(config.fit, packs=False)))
+  problem = _problem([6, 5, 5, 4, 4, 3, 2, 1], [10, 10, 10])
+  assert memory_packing.packed(problem).shape == (0, 8)
 
 
 def test_all_memories_get_the_same_share_where_that_is_possible():

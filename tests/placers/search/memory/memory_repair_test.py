@@ -1,6 +1,9 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_repair
 from helpers import clusters
 from helpers import graphs
@@ -46,6 +49,19 @@ def test_nothing_to_do():
   problem = problems.make(graphs.chain(4))
   assert memory_repair.MemoryRepair(problem).fitted(np.zeros(
       (0, 4), np.int32)).size == 0
+
+
+def test_nothing_is_repaired_if_the_configuration_says_so(monkeypatch):
+  config = search_config.DEFAULT
+  monkeypatch.setattr(
+      search_config, 'DEFAULT',
+      dataclasses.replace(config,
+                          fit=dataclasses.replace(config.fit, repairs=False)))
+  problem = problems.make(graphs.chain(4, param_bytes=10),
+                          clusters.make_cluster(2, memory_bytes=25), 1.)
+  assert not len(_fitted(problem, [1, 1, 1, 1]))
+  monkeypatch.undo()
+  assert len(_fitted(problem, [1, 1, 1, 1]))
 
 
 def test_one_memory_of_several_devices():

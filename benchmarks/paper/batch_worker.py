@@ -1,0 +1,94 @@
+"""Learns a batch of graphs by one policy, in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from benchmarks.paper import batches
+from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
+from placer_model import export
+from placer_model.benchmark import cell as cell_lib
+from placer_model.training import batch as batch_lib
+from placer_model.training import optimizers as optimizers_lib
+from placer_model.training import placers as placers_lib
+from placer_model.training import trainer as trainer_lib
+
+
+def learn(lesson: batches.Lesson) -> list[dict[str, Any]]:
+  """A record per task, as of a cell of gdp_bench, and the policy if wanted.
+
+  Raises:
+    GdpError: a graph cannot be read, or the policy cannot be written.
+  """
+  read = [_read(task, lesson) for task in lesson.tasks]
+  pupils = _Pupils(lesson.network)
+  batch = pupils.learned([problem for problem, _, _ in read], lesson.iterations)
+  if lesson.policy:
+    lesson.policy.parent.mkdir(parents=True, exist_ok=True)
+    export.export_policy(
+        batch.placer, lesson.policy, {
+            'units': pupils.config.units, 'graph': ', '.join(lesson.tasks),
+            'seed': lesson.seed
+        })
+  return [
+      _record(trainer, *each) for trainer, each in zip(batch.trainers, read)
+  ]
+
+
+class _Pupils(placers_lib.GdpPlacer):
+  """GDP-one, of several graphs at once."""
+
+  def learned(self, problems: Sequence[placer_lib.Problem],
+              iterations: Sequence[int]) -> batch_lib.Batch:
+    """The graphs' trainers, when each has had its iterations."""
+    network = self._network(problems[0])
+    optimizers = optimizers_lib.Optimizers.make(self.config)
+    batch = batch_lib.Batch(
+        [self._trainer(problem, network, optimizers) for problem in problems],
+        iterations)
+    while (turn := batch.next()) is not None:
+      batch.trainers[turn].step(batch.share(turn))
+    return batch
+
+
+_Read = tuple[placer_lib.Problem, counting_evaluator.Recorder,
+              simulator_lib.Simulator]
+
+
+def _read(task: str, lesson: batches.Lesson) -> _Read:
+  graph, _, cluster = task.rpartition('@')
+  step = reading.read(request_lib.Request(graph, may_round=lesson.may_round),
+                      lambda devices: resolve.resolve(cluster, devices),
+                      lambda _: None)
+  simulator = step.simulator()
+  problem = step.problem(simulator, lesson.seed)
+  watched = counting_evaluator.Recorder(problem.evaluator, cell_lib.processor_s)
+  return problem.priced_by(watched), watched, simulator
+
+
+def _record(trainer: trainer_lib.Trainer, problem: placer_lib.Problem,
+            watched: counting_evaluator.Recorder,
+            simulator: simulator_lib.Simulator) -> dict[str, Any]:
+  """What was found for a graph; its step as of a cell, first in, first out."""
+  fields = {
+      'evaluations': watched.evaluations, 'seconds': round(watched.seconds, 4),
+      'curve': [[count, round(at_s, 4), step_s]
+                for count, at_s, step_s in watched.curve],
+      'iterations': trainer.state.iteration
+  }
+  if trainer.state.best_decisions is None:
+    return {
+        'status': cell_lib.INFEASIBLE,
+        'message': 'no placement that was sampled fits', **fields
+    }
+  found = simulator.evaluate(problem.graph, trainer.best_placement())
+  return {
+      'status': cell_lib.OK if found.valid else cell_lib.OOM,
+      'step_time_s': found.step_time_s if found.valid else None,
+      'missing_bytes': {}, **fields
+  }

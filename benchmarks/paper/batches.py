@@ -1,0 +1,136 @@
+"""Batches that a policy learned, kept in a folder: a file per batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, Mapping, Sequence
+
+from benchmarks.paper import columns as columns_lib
+from gdp_grappler import digests
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.processes import calls
+from placer_model.benchmark import settings as settings_lib
+from placer_model.training import json_files
+from placer_model.training import train_config
+
+GDP_ONE = 'gdp_paper'
+# Whose code and versions a batch depends on, as of `settings.cell_key`.
+_PLACER = 'gdp_batch'
+_LEARN = f'{__package__}.batch_worker:learn'
+_TIMEOUT_S = 24 * 3600.
+Record = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+  """What a process learns.
+
+  Attributes:
+    tasks: 'GRAPH@CLUSTER' each.
+    iterations: Of each of them.
+    network: Preset of `placer_model.config`.
+    seed: Of the weights and the samples.
+    may_round: As of `request.Request`.
+    policy: Folder where the policy goes; None for nowhere.
+  """
+
+  tasks: tuple[str, ...]
+  iterations: tuple[int, ...]
+  network: str
+  seed: int
+  may_round: bool
+  policy: pathlib.Path | None
+
+
+class Batches:
+  """What policies learned, in a folder."""
+
+  def __init__(self, folder: pathlib.Path,
+               settings: settings_lib.Settings) -> None:
+    """Learns nothing yet.
+
+    Args:
+      folder: Keeps what is finished.
+      settings: Of the cells that the batches stand beside.
+    """
+    self._folder, self._settings = folder, settings
+
+  def learned(self, batch: columns_lib.Batch, task: str,
+              of_tasks: Mapping[str, Mapping[str, Any]],
+              exported: bool) -> tuple[dict[str, Record], pathlib.Path]:
+    """Records of a batch by task, and the folder of its policy.
+
+    Args:
+      batch: Which.
+      task: That its policy is to be asked about.
+      of_tasks: Results of gdp_bench by task, with cells of `GDP_ONE`.
+      exported: Whether the policy is wanted.
+
+    Raises:
+      GdpError: there is nothing to learn, or a graph cannot be learned.
+    """
+    members = batch.members(task)
+    if not members:
+      raise errors.GdpError(f'Nothing is left to learn before {task}: --tasks '
+                            'names no graph of another family. Name more.')
+    iterations = _iterations(members, of_tasks)
+    key = self._key(batch.network, members, iterations, of_tasks)
+    policy = self._folder / 'policies' / key
+    path = self._folder / 'batches' / f'{key}.json'
+    records = _read(path)
+    if records is None or exported and not (policy / 'policy.json').exists():
+      records = self._learn(batch.network, members, iterations,
+                            policy if exported else None)
+      json_files.write_json(path, digests.sealed({'records': records}))
+    return dict(zip(members, records)), policy
+
+  def _learn(self, network: str, members: Sequence[str],
+             iterations: Sequence[int],
+             policy: pathlib.Path | None) -> list[Record]:
+    lesson = Lesson(tuple(members), tuple(iterations), network,
+                    self._settings.seed, self._settings.may_round, policy)
+    try:
+      return calls.call(_LEARN, lesson, timeout_s=_TIMEOUT_S)
+    except calls.CallError as error:
+      raise errors.GdpError(f'{", ".join(members)} cannot be learned: '
+                            f'{error}.') from error
+
+  def _key(self, network: str, members: Sequence[str],
+           iterations: Sequence[int],
+           of_tasks: Mapping[str, Mapping[str, Any]]) -> str:
+    graphs = [of_tasks[member]['digest'] for member in members]
+    return settings_lib.cell_key(
+        self._settings, ', '.join(members),
+        json.dumps([network, graphs, list(iterations)]), _PLACER)
+
+
+def _iterations(members: Sequence[str],
+                of_tasks: Mapping[str, Mapping[str, Any]]) -> list[int]:
+  """Those that GDP-one had of each graph.
+
+  Where it found nothing that fits, those of the graph with the fewest.
+  """
+  rollouts = train_config.preset('paper').rollouts
+  known = {
+      member: max(cell['evaluations'] // rollouts, 1) for member in members
+      if 'evaluations' in (cell := of_tasks[member]['cells'][GDP_ONE])
+  }
+  if not known:
+    raise errors.GdpError(f'{GDP_ONE} placed none of {", ".join(members)}, so '
+                          'nobody knows how many iterations a batch has of '
+                          'them. Give more --seconds.')
+  return [known.get(member, min(known.values())) for member in members]
+
+
+def _read(path: pathlib.Path) -> list[Record] | None:
+  """Records of a finished batch; None if they cannot be used."""
+  try:
+    found = files.parse_json(files.read(path))
+  except (OSError, ValueError):
+    return None  # Not there, or damaged by whoever; it is learned again.
+  if not isinstance(found, dict) or digests.differs(found):
+    return None
+  return found.get('records')

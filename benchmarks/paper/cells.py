@@ -1,0 +1,96 @@
+"""All cells of a part of the papers: of gdp_bench, and of batches."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+from typing import Any, Iterator, Mapping
+
+import rich.console
+
+from benchmarks.paper import batches as batches_lib
+from benchmarks.paper import columns as columns_lib
+from gdp_grappler import environment
+from placer_model.benchmark import runner
+from placer_model.benchmark import settings as settings_lib
+
+# Of gdp_bench's results; its cells are by name of a column.
+Task = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """How cells are computed.
+
+  Attributes:
+    settings: Of all of them.
+    work_dir: Keeps what is finished.
+    command: What was typed.
+    console: Where progress goes.
+  """
+
+  settings: settings_lib.Settings
+  work_dir: pathlib.Path
+  command: str
+  console: rich.console.Console
+
+
+def of(part: columns_lib.Part, options: Options) -> list[Task]:
+  """The tasks of a part with the cells of all its columns.
+
+  Raises:
+    GdpError: bad input, a full disk, or a batch that cannot be learned.
+    runner.Interrupted: Ctrl-C.
+  """
+  tasks = {
+      task['name']: task for task in _run(part.tasks, part.placers, options)
+  }
+  batches = batches_lib.Batches(options.work_dir, options.settings)
+  for column in part.columns:
+    if column.batch is None:
+      continue
+    for name in filter(column.has, tasks):
+      tasks[name]['cells'][column.name] = _cell(column, name, tasks, batches,
+                                                options)
+  return list(tasks.values())
+
+
+def _cell(column: columns_lib.Column, task: str, tasks: Mapping[str, Task],
+          batches: batches_lib.Batches, options: Options) -> Mapping[str, Any]:
+  """The record of a column that has a batch."""
+  assert column.batch is not None
+  options.console.print(f'{task}: {column.name}, a policy that has learned '
+                        f'{", ".join(column.batch.members(task))}')
+  records, policy = batches.learned(column.batch, task, tasks,
+                                    bool(column.placer))
+  if not column.placer:
+    return records[task]
+  with _policy(policy):
+    found, = _run((task,), (column.placer,), options)
+  return found['cells'][column.placer]
+
+
+def _run(tasks: tuple[str, ...], placers: tuple[str, ...],
+         options: Options) -> list[Task]:
+  """Cells of gdp_bench, those that are kept included."""
+  results = runner.run(
+      runner.Options(tasks=','.join(tasks), placers=','.join(placers),
+                     out_dir=options.work_dir, settings=options.settings,
+                     command=options.command), options.console)
+  return results['tasks']
+
+
+@contextlib.contextmanager
+def _policy(folder: pathlib.Path) -> Iterator[None]:
+  """In the context, this is the policy that placers load."""
+  before = os.environ.get(environment.POLICY)
+  os.environ[environment.POLICY] = str(folder.absolute())
+  try:
+    yield
+  finally:
+    if before is None:
+      del os.environ[environment.POLICY]
+    else:
+      os.environ[environment.POLICY] = before

@@ -1,0 +1,119 @@
+"""A folder with weights of the move network, as `gdp_train` exports it.
+
+`policy.json` says what the folder holds, for which features of moves, and what
+the weights have learned on. `weights.npz` holds numbers and names alone, so
+that nothing in the folder is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+from typing import Any, Mapping
+
+from gdp_grappler import digests
+from gdp_grappler import environment
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
+
+# Value of the field `_KIND`; a policy of one forward pass has no such field.
+MOVES = 'moves'
+_KIND, _SCHEMA, _WEIGHTS = 'kind', 'schema', 'weights'
+_DESCRIPTION, _FILE = 'policy.json', 'weights.npz'
+
+
+def fingerprint(network: move_network.MoveNetwork) -> str:
+  """16 hex digits over the names of a network's features.
+
+  Args:
+    network: Any.
+  """
+  text = '|'.join(network.features)
+  return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def save(folder: str | os.PathLike[str], network: move_network.MoveNetwork,
+         about: Mapping[str, Any]) -> None:
+  """Writes a folder, the description last.
+
+  Args:
+    folder: It is made.
+    network: What it shall hold.
+    about: JSON that tells on what the network has learned.
+
+  Raises:
+    GdpError: a file cannot be written.
+  """
+  path = pathlib.Path(folder)
+  move_network.save(path / _FILE, network)
+  fields = {
+      _KIND: MOVES, _SCHEMA: fingerprint(network),
+      **about, _WEIGHTS: network.digest
+  }
+  files.write_atomically(path / _DESCRIPTION,
+                         json.dumps(digests.sealed(fields), indent=1) + '\n',
+                         make_folder=True)
+
+
+def is_here(folder: str | os.PathLike[str]) -> bool:
+  """Whether a folder says that it holds a move network.
+
+  Args:
+    folder: Any; what cannot be read says nothing.
+  """
+  try:
+    return _described(pathlib.Path(folder)).get(_KIND) == MOVES
+  except (OSError, ValueError):
+    return False
+
+
+def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
+  """The network that a folder holds.
+
+  Args:
+    folder: Where `is_here` is true.
+
+  Raises:
+    PolicyMismatchError: the folder is damaged, or of other features of moves.
+  """
+  path = pathlib.Path(folder)
+  try:
+    description = _described(path)
+    network = move_network.load(path / _FILE, move_filter.KINDS)
+  except (OSError, ValueError, errors.GdpError) as error:
+    raise errors.PolicyMismatchError(
+        f'The policy in {path} cannot be used: {error} Export it again with '
+        'gdp_train.') from error
+  if (digests.differs(description) or
+      description.get(_WEIGHTS) != network.digest or
+      description.get(_SCHEMA) != fingerprint(network)):
+    raise errors.PolicyMismatchError(
+        f'The policy in {path} is damaged: {_DESCRIPTION} and {_FILE} are not '
+        'what gdp_train exported together. Copy or export them again.')
+  return network
+
+
+def named(policy: str | None = None) -> move_network.MoveNetwork | None:
+  """The move network that the user chose; None for the one that ships.
+
+  Args:
+    policy: Folder of a policy of any kind; by default the folder in the
+      environment variable GDP_POLICY, if any.
+
+  Raises:
+    PolicyMismatchError: as of `load`.
+  """
+  folder = policy or environment.policy_folder()
+  return load(folder) if folder and is_here(folder) else None
+
+
+def _described(path: pathlib.Path) -> dict[str, Any]:
+  """The content of the description, an object."""
+  found = files.parse_json(files.read(path / _DESCRIPTION))
+  if not isinstance(found, dict):
+    raise ValueError('it is no object.')
+  return found

@@ -1,0 +1,118 @@
+"""Layers of tf_keras whose weight may be in parts.
+
+`add_weight` of tf_keras takes a function that makes the variable. Here it makes
+several, in a container that tf_keras and TensorFlow know from parameter
+servers. So lookups need nothing else, and products a `call` by parts.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from gdp_grappler.sharding import choice
+from gdp_grappler.sharding import initial_value
+from gdp_grappler.sharding import table as table_lib
+from gdp_grappler.sharding import wanted
+
+_MARK = '_gdp_splits'
+_LAYERS = 'tf_keras.src.layers.core'
+# Class, weight, and the axis that it is split along.
+_WEIGHTS = {
+    'embedding': ('Embedding', 'embeddings', 0), 'dense': ('Dense', 'kernel', 1)
+}
+
+
+@functools.cache
+def install() -> None:
+  """Has layers of tf_keras ask how their weights are made."""
+  import wrapt
+  for module in _WEIGHTS:
+    wrapt.register_post_import_hook(functools.partial(_wrap, module),
+                                    f'{_LAYERS}.{module}')
+
+
+def _wrap(which: str, module: Any) -> None:
+  name, weight, axis = _WEIGHTS[which]
+  cls = getattr(module, name)
+  if _MARK in vars(cls):
+    return
+  _wrap_call(cls, weight)
+  stock = cls.add_weight
+
+  # As the stock one: a name may come first, all else by keyword.
+  @functools.wraps(stock)
+  def add_weight(self: Any, *args: Any, **how: Any) -> Any:
+    if len(args) == 1:
+      args, how = (), {'name': args[0], **how}
+    if args or how.get('name') != weight or 'getter' in how:
+      return stock(self, *args, **how)
+    count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
+    if count < 2:
+      return stock(self, **how)
+    from gdp_grappler.sharding import tf_keras_saving
+    tf_keras_saving.install()
+    # A variable that casts itself would be no part; products cast them.
+    how['experimental_autocast'] = False
+    return stock(self, getter=functools.partial(_in_parts, axis, count), **how)
+
+  cls.add_weight = add_weight
+  setattr(cls, _MARK, True)
+
+
+def _wrap_call(cls: Any, weight: str) -> None:
+  """Layers that multiply do so by parts."""
+  stock = cls.call
+
+  @functools.wraps(stock)
+  def call(self: Any, inputs: Any) -> Any:
+    from gdp_grappler.sharding import tf_keras_table
+    table = getattr(self, weight, None)
+    if weight == 'kernel' and isinstance(table, tf_keras_table.Table):
+      return _products(self, table, inputs, stock)
+    return stock(self, inputs)
+
+  setattr(call, _MARK, True)
+  cls.call = call
+
+
+def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
+              **how: Any) -> Any:
+  """Makes a weight as several variables; a getter of `add_weight`."""
+  from tf_keras.src.engine import base_layer_utils
+
+  from gdp_grappler.sharding import tf_keras_table
+  shape = list(map(int, shape))
+  sizes = (tf_keras_table.sizes(shape[axis], count)
+           if axis == 0 else choice.sizes(shape[axis], count))
+  initial = initial_value.InitialValue(initializer, shape, axis, sizes)
+  parts = []
+  for index, size in enumerate(sizes):
+    shape[axis] = size
+    parts.append(
+        base_layer_utils.make_variable(
+            name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
+            initializer=functools.partial(initial.part, index), **how))
+  return tf_keras_table.Table(parts, axis)
+
+
+def _products(layer: Any, table: Any, inputs: Any, stock: Any) -> Any:
+  """As `Dense.call`, which computes the product with each part."""
+  import tensorflow as tf
+  dtype = layer._compute_dtype_object
+  found = [
+      stock(
+          types.SimpleNamespace(kernel=tf.cast(part, dtype), use_bias=False,
+                                activation=None, _compute_dtype_object=dtype),
+          inputs) for part in table.variables
+  ]
+  ragged = found[0] if isinstance(found[0], tf.RaggedTensor) else None
+  if ragged is not None:
+    found = [part.flat_values for part in found]
+  result = tf.concat(found, -1)
+  if layer.use_bias:
+    result = tf.nn.bias_add(result, layer.bias)
+  if layer.activation is not None:
+    result = layer.activation(result)
+  return result if ragged is None else ragged.with_flat_values(result)

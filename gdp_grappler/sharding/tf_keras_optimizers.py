@@ -1,0 +1,177 @@
+"""Optimizers of tf_keras keep for a table what they keep for one variable.
+
+Slots are made for parts, beside them. To checkpoints and files those of one
+table are one variable: so it is in tf_keras for parameter servers, by rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any, Iterator
+import warnings
+
+from gdp_grappler.sharding import tf_keras_table
+
+_MARK = '_gdp_joins'
+_OPTIMIZERS = 'tf_keras.src.optimizers'
+# What an optimizer has whether or not it has slots.
+_OWN = ('_variables', '_iterations', '_learning_rate')
+# Updates that look at a variable as a whole, by norms or by rows and columns.
+_NOT_BY_ELEMENT = ('Adafactor',)
+
+
+@functools.cache
+def install() -> None:
+  """Wraps what makes, saves and loads slots."""
+  import wrapt
+  wrapt.register_post_import_hook(_wrap_optimizers, f'{_OPTIMIZERS}.optimizer')
+  wrapt.register_post_import_hook(_wrap_legacy,
+                                  f'{_OPTIMIZERS}.legacy.optimizer_v2')
+
+
+class _Slots:
+  """Collects what an optimizer keeps for the parts of one table.
+
+  It stands for tf_keras' own, which takes all tables for rows and gives what
+  it makes of them one and the same name.
+  """
+
+  def __init__(self, table: tf_keras_table.Table) -> None:
+    self._table = table
+    self._found: list[Any] = []
+
+  def add_shard(self, variable: Any) -> None:
+    self._found.append(variable)
+
+  def has_all_shards(self) -> bool:
+    return len(self._found) == len(self._table.parts)
+
+  def build(self) -> tf_keras_table.Table:
+    return tf_keras_table.Table(self._found, self._table.axis)
+
+
+def _wrap_optimizers(module: Any) -> None:
+  cls = module._BaseOptimizer
+  if _MARK in vars(cls):
+    return
+  stock_add, stock_build = cls.add_variable_from_reference, cls.build
+
+  @functools.wraps(stock_add)
+  def add(self: Any, model_variable: Any, variable_name: str, shape: Any = None,
+          initial_value: Any = None) -> Any:
+    table = tf_keras_table.table_of(model_variable)
+    whole = shape is None or tuple(shape) == tuple(model_variable.shape)
+    if table is None or not whole:
+      with _taken_for_whole(model_variable):
+        return stock_add(self, model_variable, variable_name, shape,
+                         initial_value)
+    self._sharded_variable_builders.setdefault(
+        (table._unique_id, variable_name), _Slots(table))
+    return stock_add(self, model_variable, variable_name, shape, initial_value)
+
+  @functools.wraps(stock_build)
+  def build(self: Any, var_list: Any) -> None:
+    if not getattr(self, '_built',
+                   False) and tf_keras_table.has_parts(var_list):
+      _warn_of(self)
+      # A checkpoint that waits has slots in lists, too, whose places are not
+      # those of parts. They are restored as what they are in `_variables`.
+      waiting = self._deferred_dependencies
+      for name in set(waiting) - set(_OWN):
+        del waiting[name]
+    stock_build(self, var_list)
+
+  cls.add_variable_from_reference, cls.build = add, build
+  setattr(cls, _MARK, True)
+
+
+@contextlib.contextmanager
+def _taken_for_whole(variable: Any) -> Iterator[None]:
+  """What is kept for a part, and is no part of anything, is a variable."""
+  container = vars(variable).pop('_sharded_container', None)
+  try:
+    yield
+  finally:
+    if container is not None:
+      variable._sharded_container = container
+
+
+def _wrap_legacy(module: Any) -> None:
+  cls = module.OptimizerV2
+  if _MARK in vars(cls):
+    return
+  stock_add, stock_get = cls.add_slot, cls.get_slot
+  stock_create = cls._create_all_weights
+  stock_restore = cls._create_or_restore_slot_variable
+
+  @functools.wraps(stock_add)
+  def add_slot(self: Any, var: Any, slot_name: str, *args: Any,
+               **how: Any) -> Any:
+    result = stock_add(self, var, slot_name, *args, **how)
+    table = tf_keras_table.table_of(var)
+    if table is not None and result.shape == var.shape:
+      _join_slots(self, table, slot_name)
+    return result
+
+  @functools.wraps(stock_get)
+  def get_slot(self: Any, var: Any, slot_name: str) -> Any:
+    if isinstance(var, tf_keras_table.Table):
+      slot = stock_get(self, var.parts[0], slot_name)
+      return tf_keras_table.table_of(slot)
+    return stock_get(self, var, slot_name)
+
+  @functools.wraps(stock_create)
+  def create(self: Any, var_list: Any) -> None:
+    if not self._weights and tf_keras_table.has_parts(var_list):
+      _warn_of(self)
+    stock_create(self, var_list)
+
+  @functools.wraps(stock_restore)
+  def restore(self: Any, slot_variable_position: Any, slot_name: str,
+              variable: Any, *args: Any, **how: Any) -> Any:
+    if not isinstance(variable, tf_keras_table.Table):
+      return stock_restore(self, slot_variable_position, slot_name, variable,
+                           *args, **how)
+    slot = self._slots.get(variable.parts[0]._unique_id, {}).get(slot_name)
+    if slot is None:
+      # The parts make it later.
+      self._deferred_slot_restorations.setdefault(slot_name, {}).setdefault(
+          variable._unique_id, []).append(slot_variable_position)
+    return tf_keras_table.table_of(slot)
+
+  cls.add_slot, cls.get_slot = add_slot, get_slot
+  cls._create_all_weights = create
+  cls._create_or_restore_slot_variable = restore
+  cls.weights = property(lambda self: tf_keras_table.joined(self._weights))
+  setattr(cls, _MARK, True)
+
+
+def _join_slots(optimizer: Any, table: tf_keras_table.Table, slot: str) -> None:
+  """Makes one of what is kept for all parts, once all have it."""
+  known = [
+      optimizer._slots.get(part._unique_id, {}).get(slot)
+      for part in table.parts
+  ]
+  if any(k is None for k in known) or tf_keras_table.table_of(known[0]):
+    return
+  whole = tf_keras_table.Table(known, table.axis)
+  # Nobody else holds it.
+  known[0]._gdp_whole = whole
+  optimizer._restore_slot_variable(slot_name=slot, variable=table,
+                                   slot_variable=whole)
+
+
+def _warn_of(optimizer: Any) -> None:
+  """Says so where a part is not updated as it would be in the whole."""
+  if optimizer.clipnorm:
+    what = 'clipnorm, which looks at the norm of a whole gradient'
+  elif type(optimizer).__name__ in _NOT_BY_ELEMENT:
+    what = f'{type(optimizer).__name__}, which looks at whole variables'
+  else:
+    return
+  warnings.warn(
+      f'The model has tables in parts and is trained by {what}: each part is '
+      'taken for a variable of its own, so numbers differ from those of the '
+      'whole table. Adam, SGD, Adagrad and RMSprop update element by element.',
+      stacklevel=2)

@@ -1,0 +1,184 @@
+"""A weight of tf_keras that is several variables.
+
+TensorFlow has such a thing for parameter servers, `ShardedVariable`: tf_keras
+takes its variables for weights, and checkpoints and SavedModels have it whole.
+It is split by rows alone, so what is here adds columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Sequence
+import weakref
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.distribute import sharded_variable
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.training.saving import saveable_object_util
+
+from gdp_grappler.sharding import table
+
+# By this name TensorFlow finds the first part.
+_VALUE_KEY = 'VARIABLE_VALUE'
+
+
+class Table(sharded_variable.ShardedVariable):
+  """One weight in parts, along any axis."""
+
+  def __init__(self, parts: Sequence[Any], axis: int) -> None:
+    """Makes one weight of variables.
+
+    Args:
+      parts: K variables, alike but for their size along `axis`. The first has
+        the weight's name, with the number of the part.
+      axis: Along which the parts are joined.
+    """
+    name = parts[0].name.split(':')[0].replace(f'{table.PART}0', '')
+    if axis == 0:
+      super().__init__(list(parts), name=name)
+    else:
+      self._join(list(parts), axis, name)
+    self.axis = axis
+
+  def _join(self, parts: list[Any], axis: int, name: str) -> None:
+    """What `ShardedVariable` keeps, for another axis."""
+    self._variables, self._name = parts, name
+    self._dtype = parts[0].dtype
+    sizes = [int(part.shape[axis]) for part in parts]
+    shape = parts[0].shape.as_list()
+    firsts = np.cumsum((0, *sizes[:-1])).tolist()
+    self._var_offsets = [[first if i == axis else 0 for i in range(len(shape))]
+                         for first in firsts]
+    shape[axis] = sum(sizes)
+    self._shape = tf.TensorShape(shape)
+    for part in parts:
+      part._sharded_container = weakref.ref(self)
+    self._saving_variable = resource_variable_ops.UninitializedVariable(
+        shape=self._shape, dtype=self._dtype, name=name,
+        trainable=parts[0].trainable,
+        synchronization=tf.VariableSynchronization.NONE,
+        aggregation=tf.VariableAggregation.NONE)
+
+  @property
+  def name(self) -> str:
+    """As TensorFlow would call the variable."""
+    return f'{self._name}:0'
+
+  @property
+  def parts(self) -> list[Any]:
+    """[K] variables."""
+    return list(self._variables)
+
+  @property
+  def trainable(self) -> bool:
+    """Whether training changes it."""
+    return bool(self._variables[0].trainable)
+
+  def value(self) -> Any:
+    """The whole as a tensor, which is made anew for each use."""
+    return tf.concat(self.variables, self.axis)
+
+  def numpy(self) -> np.ndarray:
+    """The whole, in the host's memory."""
+    return np.concatenate([part.numpy() for part in self._variables], self.axis)
+
+  def assign(self, value: Any, use_locking: bool | None = None,
+             name: str | None = None, read_value: bool = True) -> Table:
+    """Takes a value of the whole's shape.
+
+    Raises:
+      ValueError: it has another shape.
+    """
+    del use_locking, name, read_value
+    shape = tuple(np.shape(value))
+    if shape != tuple(self.shape):
+      raise ValueError(f'Weight "{self.name}" has the shape '
+                       f'{tuple(self.shape)}; the value has {shape}.')
+    for part, first in zip(self._variables, self._var_offsets):
+      part.assign(value[tuple(
+          slice(f, f + size) for f, size in zip(first, part.shape))])
+    return self
+
+  def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    return np.asarray(self.numpy(), dtype)
+
+  def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    return tf.convert_to_tensor(self.value(), dtype=dtype, name=name)
+
+  def __getitem__(self, slice_spec: Any) -> Any:
+    return super().__getitem__(
+        slice_spec) if self.axis == 0 else self.value()[slice_spec]
+
+  def _gather_saveables_for_checkpoint(
+      self) -> dict[str, Callable[..., list[Any]]]:
+    """Slices of one tensor, whatever the axis."""
+
+    def saveables(name: str = self.name) -> list[Any]:
+      return [
+          saveable_object_util.ResourceVariableSaveable(
+              part,
+              tf.Variable.SaveSliceInfo(full_name=self.name,
+                                        full_shape=self.shape.as_list(),
+                                        var_offset=list(first),
+                                        var_shape=part.shape.as_list()).spec,
+              name) for part, first in zip(self._variables, self._var_offsets)
+      ]
+
+    return {_VALUE_KEY: saveables}
+
+  def _export_to_saved_model_graph(self, object_map: Any, tensor_map: Any,
+                                   options: Any, **how: Any) -> list[Any]:
+    """A SavedModel has one variable, of the whole's shape."""
+    resources = []
+    for variable in [*self._variables, self._saving_variable]:
+      resources += variable._export_to_saved_model_graph(
+          object_map, tensor_map, options, **how)
+    object_map[self] = Table([object_map[self._saving_variable]], self.axis)
+    return resources
+
+
+def _by_value(name: str) -> Callable[..., Any]:
+  operator = getattr(tf.Tensor, name)
+
+  def overloaded(self: Table, *args: Any) -> Any:
+    return operator(self.value(), *args)
+
+  return overloaded
+
+
+# `ShardedVariable` joins rows.
+for _name in tf.Tensor.OVERLOADABLE_OPERATORS - {'__getitem__'}:
+  setattr(Table, _name, _by_value(_name))
+
+
+def table_of(variable: Any) -> Table | None:
+  """The weight that a variable is a part of; None if it is whole."""
+  reference = getattr(variable, '_sharded_container', None)
+  found = None if reference is None else reference()
+  return found if isinstance(found, Table) else None
+
+
+def has_parts(variables: Iterable[Any]) -> bool:
+  """Whether any of the variables is a part of a table."""
+  return any(table_of(variable) is not None for variable in variables)
+
+
+def joined(variables: Iterable[Any]) -> list[Any]:
+  """Variables, and tables where several of them are one's parts."""
+  found: dict[int, Any] = {}
+  for variable in variables:
+    whole = table_of(variable)
+    whole = variable if whole is None else whole
+    found.setdefault(id(whole), whole)
+  return list(found.values())
+
+
+def sizes(length: int, count: int) -> tuple[int, ...]:
+  """Rows of each part, as `tf.nn.embedding_lookup` expects them ('div').
+
+  Args:
+    length: Rows of the table.
+    count: Parts that were asked for; fewer come about where rows are few.
+  """
+  each, more = divmod(length, min(count, length))
+  return tuple(each + (i < more) for i in range(min(count, length)))

@@ -1,0 +1,268 @@
+"""What a run of the move network says and writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from typing import Any, Sequence
+
+import numpy as np
+import rich.console
+
+from gdp_grappler import deadlines
+from gdp_grappler import errors
+from gdp_grappler import progress
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.search.moves import move_network
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import json_files
+from placer_model.training import progress as progress_lib
+from placer_model.training import results as results_lib
+from placer_model.training import run as run_lib
+from placer_model.training import task as task_lib
+from placer_model.training.moves import move_state
+from placer_model.training.moves import move_trainer
+
+# Steps closer than this share are equal: nobody would notice.
+_NOTICED = 1e-3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Entrant:
+  """A graph of the run, what it is compared with, and what learns from it.
+
+  Attributes:
+    label: Tells it from the others; '' where there are none.
+    task: The graph on its cluster.
+    baselines: Placements to compare with.
+    trainer: Shares its network with the others.
+  """
+
+  label: str
+  task: task_lib.Task
+  baselines: tuple[baselines_lib.Result, ...]
+  trainer: move_trainer.MoveTrainer
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Learned:
+  """The network to export.
+
+  Attributes:
+    network: The better of two: as learned, or as at the start.
+    before: Mean gain per price from the drafts by the weights of the start;
+      None if it was not told.
+    after: The same by the weights that were learned.
+  """
+
+  network: move_network.MoveNetwork
+  before: float | None
+  after: float | None
+
+
+def line(entrant: Entrant, report: move_trainer.Report) -> str:
+  """What an iteration says.
+
+  Args:
+    entrant: Whose it was.
+    report: Of the iteration.
+  """
+  return (f'{entrant.label}  ' * bool(entrant.label)
+          + f'gain per price {report.gain_per_price:.4f}  best '
+          f'{progress_lib.format_step_time(report.best_step_time_s)}'
+          f'{_ahead(entrant)}')
+
+
+def is_ahead(entrant: Entrant) -> bool:
+  """Whether the policy has found a faster placement than `gdp`.
+
+  Args:
+    entrant: A graph.
+  """
+  best = entrant.trainer.state.best_s
+  return best[move_state.POLICY] < (1 - _NOTICED) * best[move_state.GDP]
+
+
+def verdict(entrant: Entrant) -> str:
+  """Whether learning was worth it, once it is over.
+
+  Args:
+    entrant: A graph.
+  """
+  state = entrant.trainer.state
+  by_gdp, by_policy = (
+      state.best_s[origin] for origin in (move_state.GDP, move_state.POLICY))
+  name = f'{entrant.label}: ' * bool(entrant.label)
+  found = (f'gdp found {progress_lib.format_step_time(by_gdp)} in '
+           f'{state.gdp_s:.0f} s')
+  learning = f'{max(state.seconds - state.gdp_s, 0):.0f} s'
+  if is_ahead(entrant):
+    return (f'{name}Learning is ahead: {found}, the policy '
+            f'{progress_lib.format_step_time(by_policy)} in {learning} more.')
+  return (f'{name}Search is enough: {found}, and learning has found nothing '
+          f'faster in {learning} more. Learning ends; what is left of the time '
+          'is searched.')
+
+
+def conclude(options: task_lib.Options, entrants: Sequence[Entrant],
+             start: move_network.MoveNetwork, learned: Learned,
+             console: rich.console.Console, start_s: float,
+             deadline: deadlines.Deadline) -> dict[str, Any]:
+  """Exports, writes plans and results, prints the table.
+
+  Args:
+    options: Of the run.
+    entrants: Its graphs.
+    start: The weights that it began with.
+    learned: What is exported.
+    console: Where the table goes.
+    start_s: When the run began, by the monotonic clock.
+    deadline: Until when control edges may be looked for.
+
+  Returns:
+    The content of results.json.
+
+  Raises:
+    GdpError: a file cannot be written, or no placement fits.
+  """
+  if all(e.trainer.state.best_decisions is None for e in entrants):
+    raise errors.GdpError(
+        f'{results_lib.defeat(_violations(entrants[0]))} The checkpoint in '
+        f'{options.model_dir} is kept.')
+  tell = progress_lib.teller(console)
+  move_folder.save(options.model_dir / 'policy', learned.network,
+                   _about(options, entrants, start, learned))
+  written = _plans(options, entrants)
+  record = {
+      'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
+      'config': options.config, 'network': options.network,
+      'reward': options.reward, 'seed': options.seed,
+      'gain_per_price': [learned.before, learned.after],
+      'graphs': [_record(options, e, deadline) for e in entrants
+                ], 'seconds': round(time.monotonic() - start_s, 3)
+  }
+  json_files.write_json(options.model_dir / 'results.json', record)
+  progress.idle()
+  tell(_of_weights(learned))
+  for shown in (*results_lib.tables(record),
+                results_lib.next_steps(
+                    record, options.model_dir,
+                    options.request().typed()
+                    if len(entrants) == 1 else 'GRAPH', written[0])):
+    tell(shown)
+  return record
+
+
+def _ahead(entrant: Entrant) -> str:
+  """'  1.031x METIS  1.9x one device', of the best placement."""
+  state = entrant.trainer.state
+  alone, cut = (next(
+      (b.evaluation.step_time_s
+       for b in entrant.baselines if b.placer == name and b.evaluation.valid),
+      np.inf) for name in ('single_device', 'metis'))
+  first = min(state.best_s[move_state.BASELINE], state.best_s[move_state.DRAFT])
+  by_gdp = state.best_s[move_state.GDP]
+  said = []
+  for name, seconds in (('METIS', cut), ('one device', alone),
+                        ('the start', first), ('gdp', by_gdp)):
+    if np.isfinite(seconds) and np.isfinite(state.best_step_time_s):
+      said.append(f'  {seconds / state.best_step_time_s:.3f}x {name}')
+  return ''.join(said)
+
+
+def _of_weights(learned: Learned) -> str:
+  if learned.before is None or learned.after is None:
+    return 'The policy has the weights that were learned.'
+  figures = (f'gain per price from the drafts {learned.before:.4f} by the '
+             f'weights of the start, {learned.after:.4f} by those learned')
+  if learned.after > learned.before:
+    return f'The policy has the weights that were learned: {figures}.'
+  return f'The policy keeps the weights of the start: {figures}.'
+
+
+def _about(options: task_lib.Options, entrants: Sequence[Entrant],
+           start: move_network.MoveNetwork, learned: Learned) -> dict[str, Any]:
+  """What the policy says of itself."""
+  graphs = [entrant.task.graph for entrant in entrants]
+  clusters = [entrant.task.cluster for entrant in entrants]
+  return {
+      'graph': ', '.join(graph.name for graph in graphs),
+      'graph_fingerprint': ', '.join(g.fingerprint for g in graphs),
+      'cluster': ', '.join(cluster.name for cluster in clusters
+                          ), 'reward': options.reward, 'seed': options.seed,
+      'start': start.digest[:16],
+      'gain_per_price': [learned.before, learned.after],
+      'versions': json.loads(json.dumps(results_lib.versions()))
+  }
+
+
+def _plans(options: task_lib.Options, entrants: Sequence[Entrant]) -> list[Any]:
+  """Writes the best placements; their files."""
+  folder, written = options.model_dir / 'plans', []
+  folder.mkdir(exist_ok=True)
+  for entrant in entrants:
+    if entrant.trainer.state.best_decisions is None:
+      continue
+    name = run_lib.file_name(entrant.label or entrant.task.graph.name, 'graph')
+    written.append(folder / f'{name}.json')
+    plan.save(str(written[-1]), entrant.task.graph,
+              entrant.trainer.best_placement())
+  return written
+
+
+def _violations(entrant: Entrant) -> list[placement_lib.Violation]:
+  return [v for b in entrant.baselines for v in b.evaluation.violations]
+
+
+def _record(options: task_lib.Options, entrant: Entrant,
+            deadline: deadlines.Deadline) -> dict[str, Any]:
+  """A graph's part of results.json."""
+  task, state = entrant.task, entrant.trainer.state
+  placers = {
+      r.placer: results_lib.entry(r, options.seed) for r in entrant.baselines
+  }
+  for name, row, evaluations, seconds in ((move_state.GDP, state.by_gdp[:1],
+                                           state.evaluations[move_state.GDP],
+                                           state.gdp_s),
+                                          (results_lib.TRAINED,
+                                           state.elites[:1],
+                                           state.total_evaluations,
+                                           state.seconds)):
+    for devices in row:
+      placers[name] = results_lib.entry(
+          _result(entrant, name, devices, evaluations, seconds, deadline),
+          options.seed)
+  placers[results_lib.own(placers)] |= {
+      'iterations': state.iteration, 'found_by': state.best_origin,
+      'evaluations_by_origin': state.evaluations,
+      'policy_step_time_s': _finite(state.best_s[move_state.POLICY]),
+      'curve': [list(pair) for pair in state.curve], 'gains': state.gains
+  }
+  return {
+      'name': task.graph.name, 'cluster': {
+          'name': task.cluster.name, 'devices': list(task.cluster.device_labels)
+      }, 'fingerprint': task.graph.fingerprint, 'num_ops': task.graph.num_ops,
+      'num_groups': task.graph.num_groups, 'num_units': task.graph.num_groups,
+      'placers': placers,
+      'verdict': results_lib.verdict(placers, options.reward),
+      'learning': verdict(entrant)
+  }
+
+
+def _result(entrant: Entrant, name: str, devices: np.ndarray, evaluations: int,
+            seconds: float,
+            deadline: deadlines.Deadline) -> baselines_lib.Result:
+  task = entrant.task
+  placement = placement_lib.from_groups(task.graph, devices, task.cluster)
+  return baselines_lib.in_order(
+      task.graph, task.evaluator, task.simulator,
+      baselines_lib.Result(name, placement,
+                           task.evaluator.evaluate(task.graph, placement),
+                           evaluations, seconds), deadline)
+
+
+def _finite(seconds: float) -> float | None:
+  return seconds if np.isfinite(seconds) else None

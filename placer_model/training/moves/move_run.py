@@ -1,0 +1,296 @@
+"""gdp_train's journey with the move network: graphs in, a folder out."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import pathlib
+import time
+from typing import Any, Sequence
+
+import rich.console
+import tensorflow as tf
+
+from gdp_grappler import deadlines
+from gdp_grappler import errors
+from gdp_grappler import progress
+from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import shipped_moves
+from gdp_grappler.problems import rewards
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import checkpoints
+from placer_model.training import interrupts
+from placer_model.training import job_pricing
+from placer_model.training import network_kinds
+from placer_model.training import progress as progress_lib
+from placer_model.training import references
+from placer_model.training import run as run_lib
+from placer_model.training import summaries
+from placer_model.training import task as task_lib
+from placer_model.training.moves import move_config
+from placer_model.training.moves import move_learner
+from placer_model.training.moves import move_report
+from placer_model.training.moves import move_search
+from placer_model.training.moves import move_trainer
+
+# Fields of MoveConfig that may change when a run goes on.
+_NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
+                 'search_trials')
+# What writing the folder and the table may take of the time budget.
+_EXPORT_S = 2.
+# Of the time that is left: for other placers and drafts, for `gdp`, for
+# learning, and for learning that is ahead of `gdp`. The rest is searched.
+_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .1, .35, .5, .5
+
+
+def train(every: Sequence[task_lib.Options], console: rich.console.Console,
+          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
+  """Refines, exports and reports; returns the content of results.json.
+
+  Args:
+    every: What to do, for each graph; only graph and cluster differ.
+    console: Where progress and the table go.
+    deadline: When all of it has to be done; by default `options.time_budget_s`
+      from now.
+
+  Raises:
+    GdpError: bad input, a full disk, or a model directory of another run.
+    MeasurementError: no step of the graph runs.
+    interrupts.Interrupted: Ctrl-C.
+  """
+  start_s, options = time.monotonic(), every[0]
+  deadline = (deadline or
+              deadlines.within(options.time_budget_s)).earlier(_EXPORT_S)
+  config, network = config_of(options), first_network(options.init_policy)
+  tell = progress_lib.teller(console)
+  tasks = [task_lib.load(one, tell, deadline) for one in every]
+  with contextlib.ExitStack() as stack:
+    stack.enter_context(checkpoints.held(options.model_dir))
+    if options.restart:
+      checkpoints.discard(options.model_dir)
+    checkpoints.claim(options.model_dir,
+                      _identity(options, config, network, tasks))
+    stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
+    for task in tasks:
+      stack.enter_context(task.processes)
+    pricing = references.pricing(options, tasks, stack)
+    with interrupts.Interrupt() as interrupt:
+      run = _Run(options, config, network, tasks, pricing, console, interrupt,
+                 deadline)
+      run.prepare()
+      run.learn()
+    return move_report.conclude(options, run.entrants, network, run.settled(),
+                                console, start_s, deadline)
+
+
+def config_of(options: task_lib.Options) -> move_config.MoveConfig:
+  """The numbers of a run, cut down for measuring, with what was given.
+
+  Args:
+    options: What the command line says.
+  """
+  config = move_config.MoveConfig()
+  if options.reward != rewards.SIMULATED:
+    config = move_config.for_measuring(config)
+  changes = {
+      name: getattr(options, name) for name in ('iterations', 'rollouts')
+      if getattr(options, name) is not None
+  }
+  return dataclasses.replace(config, **changes)
+
+
+def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
+  """The weights that a run begins with.
+
+  Args:
+    start: Folder of a policy of moves, or of a finished run; None for the
+      weights that ship.
+
+  Raises:
+    PolicyMismatchError: the policy is damaged, or for other features.
+    GdpError: there is no such policy.
+  """
+  if start is None:
+    return shipped_moves.network()
+  for folder in (start, start / 'policy'):
+    if move_folder.is_here(folder):
+      return move_folder.load(folder)
+  raise errors.GdpError(
+      f'--init_policy={start} holds no policy of moves. Give "shipped", the '
+      'folder "policy" or the --model_dir of a finished run, or '
+      '--network=one_shot for a policy of one forward pass.')
+
+
+def _identity(options: task_lib.Options, config: move_config.MoveConfig,
+              network: move_network.MoveNetwork,
+              tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
+  """All that has to be equal for a run to go on; what config.json holds."""
+  train_fields = {
+      key: value for key, value in dataclasses.asdict(config).items()
+      if key not in _NOT_IDENTITY
+  }
+  return {
+      network_kinds.FIELD: network_kinds.MOVES,
+      'graph': [{
+          'name': task.graph.name, 'fingerprint': task.graph.fingerprint
+      } for task in tasks],
+      'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
+      'reward': options.reward,
+      # A stopwatch does not ask for them.
+      'costs': [
+          None if options.reward == rewards.MEASURED else hashlib.sha256(
+              task.op_seconds.tobytes()).hexdigest() for task in tasks
+      ],
+      'seed': options.seed,
+      'init_policy': network.digest,
+      'searches': options.searches,
+      'train': train_fields,
+  }
+
+
+class _Run:
+  """What a run does, in this order: `prepare`, `learn`, `settled`.
+
+  Attributes:
+    entrants: The graphs.
+  """
+
+  def __init__(self, options: task_lib.Options, config: move_config.MoveConfig,
+               network: move_network.MoveNetwork,
+               tasks: Sequence[task_lib.Task],
+               pricing: job_pricing.Pricing | None,
+               console: rich.console.Console, interrupt: interrupts.Interrupt,
+               deadline: deadlines.Deadline) -> None:
+    self._options, self._config, self._start = options, config, network
+    self._console, self._interrupt = console, interrupt
+    self._deadline = deadline
+    self._tell = progress_lib.teller(console)
+    self._learner = move_learner.MoveLearner(network, config)
+    early = deadline.after(_BASELINES_SHARE)
+    found = references.place_all(options, tasks, early, pricing)
+    self.entrants = [
+        self._entrant(number, label, task, results, pricing)
+        for number, (
+            label, task,
+            results) in enumerate(zip(run_lib.labels(tasks), tasks, found))
+    ]
+    self._trainers = [entrant.trainer for entrant in self.entrants]
+    self._store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
+                                          self._checkpoint())
+    self._saver = checkpoints.Saver(self._store, lambda: self.iteration, config)
+
+  @property
+  def iteration(self) -> int:
+    """Those of all graphs together."""
+    return sum(trainer.state.iteration for trainer in self._trainers)
+
+  @property
+  def iterations(self) -> int:
+    """Those that there will be."""
+    return self._config.iterations * len(self._trainers)
+
+  def prepare(self) -> None:
+    """Goes on from a checkpoint, or prices what there is to begin with."""
+    if self._store.restore(self._tell):
+      self._tell(f'Resuming after iteration {self.iteration}.')
+    else:
+      self._saver.save()  # Whoever cannot write should know before the search.
+    for entrant, trainer in zip(self.entrants, self._trainers):
+      if not trainer.has_begun:
+        progress.doing('pricing drafts')
+        trainer.begin([b.placement for b in entrant.baselines],
+                      self._deadline.after(_BASELINES_SHARE))
+        self._saver.save()
+    for left, (entrant, trainer) in zip(range(len(self.entrants), 0, -1),
+                                        zip(self.entrants, self._trainers)):
+      if not len(trainer.state.by_gdp) and not self._stopped():
+        move_search.ask_gdp(trainer, entrant.task.simulator,
+                            self._deadline.after(_GDP_SHARE / left).left_s)
+        self._saver.save()
+
+  def learn(self) -> None:
+    """Iterations until number, time or Ctrl-C ends them.
+
+    Where learning is not ahead of `gdp` after as long a time, it ends.
+    """
+    self._iterate(self._deadline.after(_LEARN_SHARE))
+    if self._is_ahead():
+      self._iterate(self._deadline.after(_AHEAD_SHARE))
+    self._saver.save()
+    if self._interrupt.pending:
+      raise interrupts.Interrupted(
+          f'interrupted after iteration {self.iteration}; checkpoint '
+          'written. Run the same command again to go on from there.')
+    for entrant in self.entrants:
+      self._tell(move_report.verdict(entrant))
+
+  def settled(self) -> move_report.Learned:
+    """The network to export, after a search with it."""
+    learned = self._judged(self._learner.network())
+    if self._options.reward == rewards.SIMULATED:
+      for left, trainer in zip(range(len(self._trainers), 0, -1),
+                               self._trainers):
+        move_search.search_on(trainer, learned.network,
+                              self._config.search_trials,
+                              self._deadline.after(1 / left).left_s)
+    return learned
+
+  def _entrant(self, number: int, label: str, task: task_lib.Task,
+               results: tuple[baselines_lib.Result, ...],
+               pricing: job_pricing.Pricing | None) -> move_report.Entrant:
+    run_lib.check_that_steps_run(task, results)
+    problem = task.problem
+    if pricing:
+      problem = problem.priced_by(pricing.evaluator(number))
+    trainer = move_trainer.MoveTrainer(problem, self._learner, self._config,
+                                       self._options.seed)
+    return move_report.Entrant(label, task, results, trainer)
+
+  def _checkpoint(self) -> tf.train.Checkpoint:
+    """All that the run has to remember in order to go on exactly."""
+    learner = self._learner
+    return tf.train.Checkpoint(
+        placer=learner.layers, ppo_optimizer=learner.ppo_optimizer,
+        critic_optimizer=learner.critic_optimizer,
+        states=[trainer.state for trainer in self._trainers])
+
+  def _iterate(self, deadline: deadlines.Deadline) -> None:
+    with progress_lib.Progress(self._console, self.iteration, self.iterations,
+                               deadline.left_s) as shown:
+      events = [
+          summaries.Summaries(
+              self._options.model_dir / 'tensorboard'
+              / run_lib.file_name(entrant.label, ''), entrant.task,
+              entrant.trainer) for entrant in self.entrants
+      ]
+      while (not self._stopped() and not deadline.passed and
+             self.iteration < self.iterations):
+        turn = min(range(len(self._trainers)),
+                   key=lambda k: self._trainers[k].state.iteration)
+        report = self._trainers[turn].step(deadline)
+        shown.show_text(self.iteration, report.evaluations,
+                        move_report.line(self.entrants[turn], report))
+        events[turn].write(report)
+        self._saver.save_if_due()
+      for writer in events:
+        writer.close()
+
+  def _judged(self, network: move_network.MoveNetwork) -> move_report.Learned:
+    """What was learned, unless it is worse than what the run began with."""
+    if not self._config.skill_drafts:
+      return move_report.Learned(network, None, None)
+    progress.doing('comparing the weights with those of the start')
+    before, after = (sum(trainer.skill(weights)
+                         for trainer in self._trainers) / len(self._trainers)
+                     for weights in (self._start, network))
+    return move_report.Learned(network if after > before else self._start,
+                               before, after)
+
+  def _is_ahead(self) -> bool:
+    return any(move_report.is_ahead(entrant) for entrant in self.entrants)
+
+  def _stopped(self) -> bool:
+    return self._interrupt.pending or self._deadline.passed

@@ -1,0 +1,96 @@
+"""Searches beside learning: what `gdp` finds, and what refined weights add."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+
+from gdp_grappler import progress
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import robust_evaluator
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
+from placer_model.training.moves import move_state
+from placer_model.training.moves import move_trainer
+
+# Placements of the default placer that are looked at; the first is its answer.
+_ANSWERS = 4
+_SEARCH_STREAM = 1 << 33
+# Starts of the search with refined weights.
+_STARTS = 4
+
+
+def ask_gdp(trainer: move_trainer.MoveTrainer,
+            simulator: simulator_lib.Simulator, seconds: float | None) -> None:
+  """Has the default placer place the graph, as `gdp place` does.
+
+  It searches by simulation, whatever prices the run's placements.
+
+  Args:
+    trainer: Prices and remembers what was found.
+    simulator: Of the cluster.
+    seconds: What it may take; None for as long as it takes by itself, not by
+      the clock.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  progress.doing('searching as gdp does')
+  begin_s, state = time.monotonic(), trainer.state
+  priced = counting_evaluator.Recorder(robust_evaluator.objective(simulator))
+  problem = dataclasses.replace(trainer.problem, evaluator=priced,
+                                time_budget_s=seconds, clock=time.monotonic)
+  found = _proposals(registry.create(registry.DEFAULT), problem)[:_ANSWERS]
+  trainer.offer(found, move_state.GDP)
+  state.evaluations[move_state.GDP] += priced.evaluations
+  state.by_gdp = found[0].devices[None, trainer.problem.graph.first_ops]
+  state.gdp_s = time.monotonic() - begin_s
+  state.seconds += state.gdp_s
+
+
+def search_on(trainer: move_trainer.MoveTrainer,
+              network: move_network.MoveNetwork, trials: int,
+              seconds: float | None) -> None:
+  """Searches from the best placements, with moves that a network chooses.
+
+  Args:
+    trainer: Has the best placements, and hears what was found.
+    network: The network.
+    trials: Placements that are priced at most, where no clock ends the search.
+    seconds: What the search may take; None for no clock.
+  """
+  state, problem = trainer.state, trainer.problem
+  if not len(state.elites):
+    return
+  progress.doing('searching with what was learned')
+  begin_s = time.monotonic()
+  priced = counting_evaluator.Recorder(problem.evaluator)
+  problem = dataclasses.replace(problem, evaluator=priced,
+                                time_budget_s=seconds, clock=time.monotonic)
+  count = trials if seconds is None else annealing_placer.evaluations_for(
+      problem)
+  found = staged_search.searched(
+      problem, state.elites[:_STARTS],
+      np.random.default_rng([trainer.seed, _SEARCH_STREAM]),
+      search_budget.SearchBudget(count, seconds),
+      lambda: move_filter.MoveFilter(problem, network))
+  trainer.offer(found, move_state.SEARCH)
+  state.evaluations[move_state.SEARCH] += priced.evaluations
+  state.seconds += time.monotonic() - begin_s
+
+
+def _proposals(
+    placer: placer_lib.Placer,
+    problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+  if isinstance(placer, placer_lib.Proposer):
+    return placer.proposals(problem)
+  return (placer.place(problem),)

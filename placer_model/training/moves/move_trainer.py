@@ -1,0 +1,211 @@
+"""One graph: drafts, episodes, updates, the best placements.
+
+Reads top to bottom: what an iteration does is `MoveTrainer.step`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import time
+from typing import Iterator, Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.policy import drafts as drafts_lib
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import moves as moves_lib
+from placer_model.training.moves import episodes
+from placer_model.training.moves import move_config
+from placer_model.training.moves import move_learner
+from placer_model.training.moves import move_state
+
+# Tells the random numbers of the drafts from those of the iterations.
+_DRAFTS_STREAM = 1 << 32
+# The same of the episodes that tell the skill of a network.
+_SKILL_STREAM = 1 << 34
+# Episodes of an iteration for each one that it should need: where a graph has
+# hardly any moves, episodes are short.
+_PATIENCE = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """What one iteration was like.
+
+  Attributes:
+    iteration: Its number, from 1.
+    gain_per_price: Mean gain of the chosen moves in the logarithm of the price.
+    gaining_share: Share of the chosen moves that gained.
+    best_step_time_s: Best price of the run.
+    evaluations: Placements priced in the run.
+    entropy: Nats per choice, before the update.
+    kl: Mean divergence of the updated from the sampled policy per choice.
+    clip_fraction: Choices whose ratio left the clipping range.
+    loss: PPO's.
+    critic_loss: Of the predictions of gains.
+  """
+
+  iteration: int
+  gain_per_price: float
+  gaining_share: float
+  best_step_time_s: float
+  evaluations: int
+  entropy: float = 0.
+  kl: float = 0.
+  clip_fraction: float = 0.
+  loss: float = 0.
+  critic_loss: float = 0.
+
+
+class MoveTrainer:
+  """Refines a network that others may share on one graph.
+
+  Attributes:
+    problem: G groups.
+    learner: The network.
+    state: What is remembered.
+    seed: Of drafts, moves and choices.
+  """
+
+  def __init__(self, problem: placer_lib.Problem,
+               learner: move_learner.MoveLearner,
+               config: move_config.MoveConfig, seed: int) -> None:
+    """Prices nothing yet.
+
+    Args:
+      problem: G groups.
+      learner: The network.
+      config: Numbers.
+      seed: Of drafts, moves and choices.
+    """
+    self.problem, self.learner = problem, learner
+    self.seed, self._config = seed, config
+    self.state = move_state.MoveState(problem.allowed, config.elites)
+
+  @property
+  def has_begun(self) -> bool:
+    """Whether there are drafts."""
+    return bool(len(self.state.drafts))
+
+  def begin(self, baselines: Sequence[placement_lib.Placement],
+            deadline: deadlines.Deadline = deadlines.NEVER) -> None:
+    """Prices drafts, and what other placers have found.
+
+    Args:
+      baselines: What others have found.
+      deadline: Drafts that take long are left out afterwards.
+    """
+    with self._clock():
+      rng = np.random.default_rng([self.seed, _DRAFTS_STREAM])
+      rows = drafts_lib.draw(self.problem, self._config.drafts, rng, deadline)
+      rows = rows[:self._config.drafts.prices]
+      first = self.problem.graph.first_ops
+      self._price(np.stack([b.devices[first] for b in baselines]),
+                  move_state.BASELINE)
+      self._price(rows, move_state.DRAFT)
+      self.state.drafts = rows
+
+  def offer(self, placements: Sequence[placement_lib.Placement],
+            origin: str) -> None:
+    """Prices placements of the ops that somebody else has found.
+
+    Args:
+      placements: At least one.
+      origin: One of `move_state.ORIGINS`.
+    """
+    first = self.problem.graph.first_ops
+    self._price(np.stack([p.devices[first] for p in placements]), origin)
+
+  def step(self, deadline: deadlines.Deadline = deadlines.NEVER) -> Report:
+    """One iteration: episodes, then PPO and the critic.
+
+    Args:
+      deadline: No look begins afterwards.
+    """
+    with self._clock():
+      looks = self._play(deadline)
+      figures = self.learner.learn(looks) if looks else {}
+    every = np.concatenate([look.rewards for look in looks] or [np.zeros(1)])
+    state = self.state
+    state.iteration += 1
+    state.gains.append(float(every.mean()))
+    return Report(state.iteration, state.gains[-1], float((every > 0).mean()),
+                  state.best_step_time_s, state.total_evaluations, **figures)
+
+  def best_placement(self) -> placement_lib.Placement:
+    """The best of the ops; there has to be one that fits."""
+    best = self.state.best_decisions
+    assert best is not None
+    return placement_lib.from_groups(self.problem.graph, best,
+                                     self.problem.cluster)
+
+  def skill(self, network: move_network.MoveNetwork) -> float:
+    """Mean gain per price of a network in episodes from the drafts.
+
+    Equal networks have equal skill: the same random numbers are drawn.
+
+    Args:
+      network: Any.
+    """
+    every = [np.zeros(0)]
+    for number, row in enumerate(self.state.drafts[:self._config.skill_drafts]):
+      rng = np.random.default_rng([self.seed, _SKILL_STREAM, number])
+      looks, found = episodes.play(self.problem, row, network, self._config,
+                                   rng, self._describer, self._moves)
+      self.state.record(found.devices, found.prices.valid_seconds,
+                        move_state.POLICY, len(found.prices))
+      every += [look.rewards for look in looks]
+    gains = np.concatenate(every)
+    return float(gains.mean()) if len(gains) else 0.
+
+  def _play(self, deadline: deadlines.Deadline) -> list[episodes.Look]:
+    """The looks of as many episodes as an iteration needs."""
+    config, looks, missing = self._config, list[episodes.Look](), 0
+    rng = np.random.default_rng([self.seed, self.state.iteration])
+    network = self.learner.network()
+    missing = config.rollouts
+    for _ in range(_PATIENCE * config.rollouts):
+      if missing <= 0 or deadline.passed or not self._moves.movable.size:
+        break
+      seen, found = episodes.play(self.problem, self._start(rng), network,
+                                  config, rng, self._describer, self._moves,
+                                  deadline)
+      self.state.record(found.devices, found.prices.valid_seconds,
+                        move_state.POLICY, len(found.prices))
+      looks += seen
+      missing -= sum(len(look.chosen) for look in seen)
+    return looks
+
+  def _start(self, rng: np.random.Generator) -> np.ndarray:
+    """int32 [G], one of the best so far, or a draft."""
+    state = self.state
+    best = len(state.elites) and rng.random() < self._config.from_best
+    rows = state.elites if best else state.drafts
+    return rows[int(rng.integers(len(rows)))]
+
+  def _price(self, rows: np.ndarray, origin: str) -> None:
+    found = priced_placements.PricedPlacements(self.problem)
+    found.see(rows)
+    self.state.record(found.devices, found.prices.valid_seconds, origin,
+                      len(found.prices))
+
+  @functools.cached_property
+  def _describer(self) -> move_filter.MoveDescriber:
+    return move_filter.MoveDescriber(self.problem)
+
+  @functools.cached_property
+  def _moves(self) -> moves_lib.Moves:
+    return moves_lib.Moves(self.problem)
+
+  @contextlib.contextmanager
+  def _clock(self) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    self.state.seconds += time.monotonic() - start

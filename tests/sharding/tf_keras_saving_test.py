@@ -1,0 +1,163 @@
+"""What tf_keras saves of tables in parts is whole, and loaded either way."""
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+import gdp_grappler
+
+# tf_keras says that these formats are old.
+pytestmark = pytest.mark.filterwarnings('ignore:You are saving:UserWarning')
+
+_ROWS = 23
+_IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
+_TARGETS = np.arange(8)
+_OPTIMIZERS = {
+    'adam': tf_keras.optimizers.Adam,
+    'legacy adam': tf_keras.optimizers.legacy.Adam
+}
+
+
+def _scope(parts):
+  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
+          if parts else contextlib.nullcontext())
+
+
+def _model(parts, optimizer='adam'):
+  tf_keras.utils.set_random_seed(7)
+  with _scope(parts):
+    model = tf_keras.Sequential([
+        tf_keras.Input((5,), dtype='int32'),
+        tf_keras.layers.Embedding(_ROWS, 6, name='words'),
+        tf_keras.layers.Flatten(),
+        tf_keras.layers.Dense(_ROWS, name='head')
+    ])
+  if isinstance(optimizer, str):
+    optimizer = _OPTIMIZERS[optimizer]()
+  model.compile(optimizer,
+                tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return model
+
+
+def _train(model):
+  return model.train_on_batch(_IDS, _TARGETS)
+
+
+def _equal(one, other):
+  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize('name, optimizer', [('model.keras', 'adam'),
+                                             ('model.h5', 'adam'),
+                                             ('model.h5', 'legacy adam')])
+@pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
+def test_a_model_goes_on_as_it_was_saved(before, after, name, optimizer,
+                                         tmp_path):
+  model = _model(before, optimizer)
+  _train(model)
+  model.save(tmp_path / name)
+  with _scope(after):
+    loaded = tf_keras.models.load_model(tmp_path / name)
+  assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
+  _equal(model, loaded)
+  # Moments of Adam come along: they show in the step after the next.
+  losses = [(_train(model), _train(loaded)) for _ in range(3)]
+  np.testing.assert_allclose(*zip(*losses), rtol=1e-6)
+
+
+@pytest.mark.parametrize('has_slots', [False, True], ids=['new', 'trained'])
+@pytest.mark.parametrize('optimizer', _OPTIMIZERS)
+@pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
+def test_a_checkpoint_has_the_whole(before, after, optimizer, has_slots,
+                                    tmp_path):
+  model, other = _model(before, optimizer), _model(after, optimizer)
+  _train(model)
+  if has_slots:
+    _train(other)
+    _train(other)
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  tf.train.Checkpoint(other).restore(path).expect_partial()
+  _equal(model, other)
+  losses = [(_train(model), _train(other)) for _ in range(3)]
+  np.testing.assert_allclose(*zip(*losses), rtol=1e-6)
+  shapes = {tuple(shape) for _, shape in tf.train.list_variables(path)}
+  assert {(_ROWS, 6), (30, _ROWS), (_ROWS,)} <= shapes
+  assert shapes <= {(_ROWS, 6), (30, _ROWS), (_ROWS,), ()}
+
+
+@pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
+def test_a_saved_model_has_the_whole(before, after, tmp_path):
+  model = _model(before, tf_keras.optimizers.SGD(.1))
+  _train(model)
+  model.save(tmp_path / 'folder')
+  with _scope(after):
+    loaded = tf_keras.models.load_model(tmp_path / 'folder')
+  assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
+  _equal(model, loaded)
+  np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
+
+
+def test_an_exported_model_serves_without_us(tmp_path):
+  model = _model(3)
+  _train(model)
+  model.export(tmp_path / 'exported')
+  served = tf.saved_model.load(str(tmp_path / 'exported'))
+  np.testing.assert_allclose(served.serve(tf.constant(_IDS, tf.int32)),
+                             model(_IDS), rtol=1e-5)
+  model.save(tmp_path / 'saved')
+  plain = tf.saved_model.load(str(tmp_path / 'saved'))
+  signature = plain.signatures['serving_default']
+  found, = signature(tf.constant(_IDS, tf.int32)).values()
+  np.testing.assert_allclose(found, model(_IDS), rtol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['w.weights.h5', 'w.h5', 'checkpoint'])
+@pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
+def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
+  one, other = _model(before), _model(after)
+  other.set_weights([0 * w for w in other.get_weights()])
+  one.save_weights(tmp_path / name)
+  other.load_weights(tmp_path / name)
+  _equal(one, other)
+
+
+def test_weights_are_got_and_set_as_whole_ones():
+  model = _model(3)
+  assert [w.shape for w in model.get_weights()] == [(_ROWS, 6), (30, _ROWS),
+                                                    (_ROWS,)]
+  weights = [w + 1 for w in model.get_weights()]
+  model.set_weights(weights)
+  for one, other in zip(weights, model.get_weights(), strict=True):
+    np.testing.assert_array_equal(one, other)
+  with pytest.raises(ValueError, match='has 3 weights, and was given 2'):
+    model.set_weights(weights[:2])
+  with pytest.raises(ValueError, match='"words/embeddings:0" has the shape'):
+    model.set_weights([weights[0].T, *weights[1:]])
+  assert model.count_params() == _model(0).count_params()
+
+
+def test_a_layer_gets_its_initial_weights_whole():
+  value = np.random.default_rng(1).normal(size=(_ROWS, 6)).astype('f')
+  with _scope(2):
+    layer = tf_keras.layers.Embedding(_ROWS, 6, weights=[value], name='words')
+    layer(_IDS)
+  assert len(layer.variables) == 2
+  np.testing.assert_array_equal(layer.get_weights()[0], value)
+
+
+@pytest.mark.parametrize('optimizer', [
+    tf_keras.optimizers.Adafactor, lambda: tf_keras.optimizers.SGD(clipnorm=1.),
+    lambda: tf_keras.optimizers.legacy.SGD(clipnorm=1.)
+], ids=['adafactor', 'clipnorm', 'legacy clipnorm'])
+def test_optimizers_that_look_at_whole_variables_are_warned_of(optimizer):
+  model = _model(2, optimizer())
+  with pytest.warns(UserWarning, match='tables in parts'):
+    _train(model)
+  with warnings.catch_warnings():
+    warnings.filterwarnings('error', message='The model has tables')
+    _train(_model(0, optimizer()))
