@@ -27,7 +27,7 @@ from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
 from gdp_grappler import progress
-from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers.search import staged_search
 from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
@@ -55,7 +55,7 @@ class _Clocked:
 
 
 _PLACING = _Clocked(optimizer, 'optimize')
-_REFINING = _Clocked(annealing_placer, 'annealed')
+_REFINING = _Clocked(staged_search, 'searched')
 
 
 def _pass_ms() -> float:
