@@ -21,7 +21,7 @@ import os
 import statistics
 import subprocess
 import sys
-from typing import Any, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -49,23 +49,6 @@ _TITLE = 'Auto-clustering'
 _HEAD = ('graph', 'XLA', 'placed', 'step', 'first step', 'clusters',
          'devices with clusters', 'losses differ')
 _Row = dict[str, Any]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  parser = tables.parser('auto_clustering', __doc__)
-  parser.add_argument('models', nargs='*', metavar='MODEL',
-                      default=fit_workers.MODELS)
-  parser.add_argument(_CHILD, action='store_true', help=argparse.SUPPRESS)
-  arguments = tables.parse(parser, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments))
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table | None:
@@ -149,6 +132,12 @@ def _cells(row: _Row) -> list[str]:
       str(row['devices']), f'{row["losses"]:.1g}' if row['losses'] else '0'
   ]
 
+
+main = tables.program(
+    'auto_clustering', __doc__, _TITLE, _table,
+    tables.option('models', nargs='*', metavar='MODEL',
+                  default=fit_workers.MODELS),
+    tables.option(_CHILD, action='store_true', help=argparse.SUPPRESS))
 
 if __name__ == '__main__':
   sys.exit(main())

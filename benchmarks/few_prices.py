@@ -43,24 +43,6 @@ _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  parser = tables.parser_of_tasks('few_prices', __doc__)
-  parser.add_argument('--priced', type=int, default=300)
-  arguments = tables.parse(parser, argv)
-  return tables.show_tasks(
-      arguments, _TITLE, 'searching',
-      functools.partial(_rows, priced=arguments.priced, seeds=arguments.seeds),
-      functools.partial(_table, priced=arguments.priced))
-
-
 def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
   """One of each seed."""
   step = reading.read_task(task, progress.doing)
@@ -114,6 +96,12 @@ def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
   return tables.Table(f'steps simulated, {priced} placements priced', _HEAD,
                       cells, [row for rows in found for row in rows])
 
+
+main = tables.program_of_tasks(
+    'few_prices', __doc__, _TITLE, 'searching',
+    lambda task, given: _rows(task, given.priced, given.seeds),
+    lambda found, given: _table(found, given.priced),
+    tables.option('--priced', type=int, default=300))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -64,30 +64,6 @@ _EMULATED_STEPS = 3
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  arguments = _arguments(argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments))
-
-
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-  parser = tables.parser('fit_gain', __doc__)
-  parser.add_argument('graphs', nargs='*', metavar='GRAPH', default=MODELS)
-  parser.add_argument('--cluster', default='2xP100')
-  parser.add_argument('--batch_size', type=_positive(int),
-                      default=assumptions.DEFAULT_BATCH_SIZE)
-  parser.add_argument('--search_s', type=_positive(float), default=0.)
-  parser.add_argument('--emulated', action='store_true')
-  return tables.parse(parser, argv)
-
-
 def _positive(kind: type[float]) -> Callable[[str], float]:
 
   def positive(text: str) -> float:
@@ -249,6 +225,15 @@ def _gain(before_s: float | None, after_s: float | None) -> str:
     return '-'
   return f'{before_s / after_s:.2f}x'
 
+
+main = tables.program(
+    'fit_gain', __doc__, _TITLE, _table,
+    tables.option('graphs', nargs='*', metavar='GRAPH', default=MODELS),
+    tables.option('--cluster', default='2xP100'),
+    tables.option('--batch_size', type=_positive(int),
+                  default=assumptions.DEFAULT_BATCH_SIZE),
+    tables.option('--search_s', type=_positive(float), default=0.),
+    tables.option('--emulated', action='store_true'))
 
 if __name__ == '__main__':
   sys.exit(main())

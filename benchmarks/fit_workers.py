@@ -122,22 +122,6 @@ def _compile(inputs: keras.KerasTensor,
   return model
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  parser = tables.parser('fit_workers', __doc__)
-  parser.add_argument('models', nargs='*', metavar='MODULE:FUNCTION',
-                      default=MODELS)
-  arguments = tables.parse(parser, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments.models))
-
-
 def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
   """What is measured, by model.
 
@@ -296,6 +280,11 @@ def _compared(predicted_s: float | None, measured_s: float | None) -> list[str]:
     error = f'{predicted_s / measured_s - 1:+.0%}'
   return [*map(tables.milliseconds, (measured_s, predicted_s)), error]
 
+
+main = tables.program(
+    'fit_workers', __doc__, _TITLE, lambda given: _table(given.models),
+    tables.option('models', nargs='*', metavar='MODULE:FUNCTION',
+                  default=MODELS))
 
 if __name__ == '__main__':
   sys.exit(main())

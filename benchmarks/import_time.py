@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Sequence
 
 from benchmarks import plugin
 from benchmarks import tables
@@ -24,21 +23,6 @@ from gdp_grappler.processes import launching
 
 _TITLE = 'Import'
 _HEAD = ('pairs', 'without', 'switched off', 'ratio', 'lowest', 'highest')
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  options = tables.parser('import_time', __doc__)
-  options.add_argument('--pairs', type=int, default=7)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments.pairs))
 
 
 def _table(count: int) -> tables.Table:
@@ -66,6 +50,10 @@ def _import_s(disable: str = '0') -> float:
                  env=launching.environment({environment.DISABLE: disable}))
   return time.perf_counter() - start
 
+
+main = tables.program('import_time', __doc__, _TITLE,
+                      lambda given: _table(given.pairs),
+                      tables.option('--pairs', type=int, default=7))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -34,22 +34,6 @@ _PLANNERS = {'hdp': hdp.HdpPlacer, 'gdp_paper': training.GdpPlacer}
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  arguments = tables.parse(
-      tables.parser_of_tasks('learned_planners', __doc__, 30.), argv)
-  return tables.show_tasks(
-      arguments, _TITLE, 'learning',
-      lambda task: _rows(task, arguments.seconds, arguments.seeds), _table)
-
-
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   """One of each seed."""
   step = reading.read_task(task, progress.doing)
@@ -86,6 +70,11 @@ def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
   return tables.Table('steps simulated, seconds of the processor', _HEAD, cells,
                       [row for rows in found for row in rows])
 
+
+main = tables.program_of_tasks(
+    'learned_planners', __doc__, _TITLE, 'learning',
+    lambda task, given: _rows(task, given.seconds, given.seeds),
+    lambda found, _: _table(found), seconds=30.)
 
 if __name__ == '__main__':
   sys.exit(main())

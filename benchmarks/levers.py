@@ -147,22 +147,6 @@ _WAYS = {
 _NAMES = tuple(name for name in _WAYS if name != 'all')
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  arguments = tables.parse(tables.parser_of_tasks('levers', __doc__, 10.), argv)
-  return tables.show_tasks(
-      arguments, _TITLE, 'searching',
-      functools.partial(_rows, seconds=arguments.seconds,
-                        seeds=arguments.seeds), _table)
-
-
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   """One of each seed."""
   step = reading.read_task(task, progress.doing)
@@ -307,6 +291,11 @@ def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
 def _ratios(rows: Sequence[_Row], name: str) -> list[float]:
   return [row[f'{name}_s'] / row['all_s'] for row in rows]
 
+
+main = tables.program_of_tasks(
+    'levers', __doc__, _TITLE, 'searching',
+    lambda task, given: _rows(task, given.seconds, given.seeds),
+    lambda found, _: _table(found), seconds=10.)
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -16,7 +16,7 @@ import dataclasses
 import math
 import sys
 import time
-from typing import Iterator, Sequence
+from typing import Iterator
 
 import numpy as np
 
@@ -66,23 +66,6 @@ class _Row:
     return (self.workload, f'{self.ops:,}', self.placer,
             tables.milliseconds(self.step_s) if fits else 'out of memory',
             ratio, str(self.devices), f'{self.seconds:.1f}')
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  options = tables.parser('many_hosts', __doc__)
-  options.add_argument('--tasks', default=_TASKS)
-  options.add_argument('--cluster', default='8x8xH100-ib400')
-  options.add_argument('--time_budget_s', type=float, default=60.)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments))
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table:
@@ -149,6 +132,11 @@ def _over_hosts(devices: np.ndarray,
     result[device] = hosts[number % len(hosts)]
   return result[devices]
 
+
+main = tables.program('many_hosts', __doc__, _TITLE, _table,
+                      tables.option('--tasks', default=_TASKS),
+                      tables.option('--cluster', default='8x8xH100-ib400'),
+                      tables.option('--time_budget_s', type=float, default=60.))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -45,25 +45,6 @@ _LOOSE = [kind for kind in moves.Moves.kinds if not kind.startswith('slab')]
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  parser = tables.parser_of_tasks('move_network', __doc__, 10.)
-  parser.add_argument('--ordered', action='store_true')
-  arguments = tables.parse(parser, argv)
-  return tables.show_tasks(
-      arguments, _ORDERED_TITLE if arguments.ordered else _TITLE, 'searching',
-      lambda task: _rows(task, arguments.seconds, arguments.seeds, arguments.
-                         ordered),
-      lambda found: _table(found, arguments.ordered))
-
-
 def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
   """One of each seed."""
   problem = reading.read_task(task, progress.doing).problem()
@@ -126,6 +107,13 @@ def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:
   return tables.Table(f'steps simulated, {order}; seconds of the processor',
                       _HEAD, cells, [row for rows in found for row in rows])
 
+
+main = tables.program_of_tasks(
+    'move_network', __doc__, lambda given: _ORDERED_TITLE
+    if given.ordered else _TITLE, 'searching',
+    lambda task, given: _rows(task, given.seconds, given.seeds, given.ordered),
+    lambda found, given: _table(found, given.ordered),
+    tables.option('--ordered', action='store_true'), seconds=10.)
 
 if __name__ == '__main__':
   sys.exit(main())

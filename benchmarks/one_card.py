@@ -51,30 +51,6 @@ _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Measures what is not yet measured, and prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  parser = tables.parser('one_card', __doc__)
-  parser.add_argument('--models', type=_names, metavar='MODULE:FUNCTION,...')
-  parser.add_argument('--ways', type=_names, default=tuple(one_card_ways.WAYS),
-                      metavar='WAY,...',
-                      help=f'of {", ".join(one_card_ways.WAYS)}')
-  parser.add_argument('--out_dir', type=pathlib.Path,
-                      default=pathlib.Path('build/one_card'))
-  parser.add_argument('--limit_s', type=float, default=180.,
-                      help='of each process (default %(default)g)')
-  parser.add_argument('--time_budget_s', type=float, default=None,
-                      help='no process begins later (default: no limit)')
-  arguments = tables.parse(parser, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments))
-
-
 def _names(text: str) -> tuple[str, ...]:
   return tuple(text.split(','))
 
@@ -210,6 +186,19 @@ def head() -> Sequence[str]:
   """Titles of the columns of `cells`."""
   return _HEAD
 
+
+main = tables.program(
+    'one_card', __doc__, _TITLE, _table,
+    tables.option('--models', type=_names, metavar='MODULE:FUNCTION,...'),
+    tables.option('--ways', type=_names, default=tuple(one_card_ways.WAYS),
+                  metavar='WAY,...',
+                  help=f'of {", ".join(one_card_ways.WAYS)}'),
+    tables.option('--out_dir', type=pathlib.Path,
+                  default=pathlib.Path('build/one_card')),
+    tables.option('--limit_s', type=float, default=180.,
+                  help='of each process (default %(default)g)'),
+    tables.option('--time_budget_s', type=float, default=None,
+                  help='no process begins later (default: no limit)'))
 
 if __name__ == '__main__':
   sys.exit(main())

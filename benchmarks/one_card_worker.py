@@ -11,7 +11,6 @@ import importlib
 import json
 import statistics
 import sys
-import time
 from typing import Any
 
 _REPEATS = 5
@@ -51,22 +50,15 @@ def _measured(tf: Any, path: str, way: Any, steps: int) -> dict[str, Any]:
   data = tf.data.Dataset.from_tensors(timed_fits.batch(model)).repeat()
   iterator = iter(data)
   model.make_train_function()
-  first_s = _in_a_row_s(model, iterator, 1)
-  _in_a_row_s(model, iterator, way.warm)
-  rows = [_in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)]
+  first_s = timed_fits.in_a_row_s(model, iterator, 1)
+  timed_fits.in_a_row_s(model, iterator, way.warm)
+  rows = [
+      timed_fits.in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)
+  ]
   return {
       'step_s': statistics.median(rows), 'first_s': first_s,
       'chosen': _chosen(model)
   }
-
-
-def _in_a_row_s(model: Any, iterator: Any, steps: int) -> float:
-  """Seconds of a step, of several whose losses nobody looks at but the last."""
-  begin = time.perf_counter()
-  for _ in range(steps):
-    logs = model.train_function(iterator)
-  float(logs['loss'])
-  return (time.perf_counter() - begin) / steps
 
 
 def _chosen(model: Any) -> str:

@@ -27,7 +27,7 @@ from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
 from gdp_grappler import progress
-from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers.search import staged_search
 from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
@@ -55,7 +55,7 @@ class _Clocked:
 
 
 _PLACING = _Clocked(optimizer, 'optimize')
-_REFINING = _Clocked(annealing_placer, 'annealed')
+_REFINING = _Clocked(staged_search, 'searched')
 
 
 def _pass_ms() -> float:
@@ -131,20 +131,9 @@ def _cells(row: dict[str, float]) -> list[str]:
   ]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  options = tables.parser('pass_time', __doc__)
-  options.add_argument('--layers', type=int, nargs='+', default=_LAYERS)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments.layers))
-
+main = tables.program(
+    'pass_time', __doc__, _TITLE, lambda given: _table(given.layers),
+    tables.option('--layers', type=int, nargs='+', default=_LAYERS))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -15,7 +15,7 @@ import dataclasses
 import math
 import sys
 import time
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -53,18 +53,6 @@ class _Measured:
   learn_s: float
   job_s: float
   log_bytes: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-  options = tables.parser('pretraining_cost', __doc__)
-  options.add_argument('--config', default='full')
-  options.add_argument('--graphs', type=int, default=1000)
-  options.add_argument('--sampled', type=int, default=16,
-                       help='problems that are drawn and measured')
-  options.add_argument('--machines', type=int, nargs='*', default=[1, 10, 100])
-  options.add_argument('--cores', type=int, default=16, help='of each machine')
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _table(arguments))
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table:
@@ -154,6 +142,15 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
             for name in ('searches_s', 'learning_s', 'driver_s', 'all_s')),
           row['saturated_by'])
 
+
+main = tables.program(
+    'pretraining_cost', __doc__, _TITLE, _table,
+    tables.option('--config', default='full'),
+    tables.option('--graphs', type=int, default=1000),
+    tables.option('--sampled', type=int, default=16,
+                  help='problems that are drawn and measured'),
+    tables.option('--machines', type=int, nargs='*', default=[1, 10, 100]),
+    tables.option('--cores', type=int, default=16, help='of each machine'))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -28,15 +28,6 @@ from gdp_grappler.processes import ray_machines
 _TITLE = 'One of three nodes killed'
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  options = tables.parser('ray_losses', __doc__)
-  options.add_argument('--graph', default='rnnlm-2@tiny')
-  options.add_argument('--cluster', default='2xP100')
-  options.add_argument('--kills', type=int, default=10)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _killed(arguments))
-
-
 def _killed(arguments: argparse.Namespace) -> tables.Table:
   extras.require('ray_losses', 'ray')
   loaded = ray_jobs.loaded(arguments.graph, arguments.cluster)
@@ -101,6 +92,11 @@ def _three_nodes() -> Iterator[tuple[Any, list[Any]]]:
   finally:
     cluster.shutdown()
 
+
+main = tables.program('ray_losses', __doc__, _TITLE, _killed,
+                      tables.option('--graph', default='rnnlm-2@tiny'),
+                      tables.option('--cluster', default='2xP100'),
+                      tables.option('--kills', type=int, default=10))
 
 if __name__ == '__main__':
   sys.exit(main())

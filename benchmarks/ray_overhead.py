@@ -86,20 +86,6 @@ class _Row:
             f'{self.overhead:+.1%}{verdict}')
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  options = tables.parser('ray_overhead', __doc__)
-  options.add_argument('--graph', default='rnnlm-2@tiny')
-  options.add_argument('--cluster', default='2xP100')
-  options.add_argument('--placers', default='single_device,m_etf,local_search')
-  options.add_argument('--job_s', type=float, nargs='*', default=[.02, .1, .5],
-                       help='what jobs of pricing are to take')
-  options.add_argument('--total_s', type=float, default=6,
-                       help='seconds of all jobs of a row, one after the other')
-  options.add_argument('--repeats', type=int, default=5)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE, lambda: _overhead(arguments))
-
-
 def _overhead(arguments: argparse.Namespace) -> tables.Table:
   extras.require('ray_overhead', 'ray')
   kinds = list(_kinds(arguments))
@@ -166,6 +152,17 @@ def _row(kind: _Kind, workers: int, cluster: jobs_lib.Machines,
               statistics.median(theirs / own for own, theirs in seconds) - 1,
               same)
 
+
+main = tables.program(
+    'ray_overhead', __doc__, _TITLE, _overhead,
+    tables.option('--graph', default='rnnlm-2@tiny'),
+    tables.option('--cluster', default='2xP100'),
+    tables.option('--placers', default='single_device,m_etf,local_search'),
+    tables.option('--job_s', type=float, nargs='*', default=[.02, .1, .5],
+                  help='what jobs of pricing are to take'),
+    tables.option('--total_s', type=float, default=6,
+                  help='seconds of all jobs of a row, one after the other'),
+    tables.option('--repeats', type=int, default=5))
 
 if __name__ == '__main__':
   sys.exit(main())

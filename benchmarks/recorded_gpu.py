@@ -243,22 +243,10 @@ def _find(arguments: argparse.Namespace) -> tables.Table:
                              rows=[*runs.rows, *graphs])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Runs the program.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about what cannot be read.
-  """
-  options = tables.parser('recorded_gpu', __doc__)
-  options.add_argument('--runs', type=pathlib.Path, default=RUNS)
-  options.add_argument('--graphs', type=pathlib.Path,
-                       default=recorded_keras.FOLDER)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, 'Recorded GPU', lambda: _find(arguments))
-
+main = tables.program(
+    'recorded_gpu', __doc__, 'Recorded GPU', _find,
+    tables.option('--runs', type=pathlib.Path, default=RUNS),
+    tables.option('--graphs', type=pathlib.Path, default=recorded_keras.FOLDER))
 
 if __name__ == '__main__':
   sys.exit(main())

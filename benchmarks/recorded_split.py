@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from typing import Any, Sequence
+from typing import Any
 
 from benchmarks import keras_models
 from benchmarks import recorded_keras
@@ -125,22 +125,11 @@ def _fields(row: Row) -> dict[str, Any]:
   return {**dataclasses.asdict(row), 'gain': row.gain}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Runs the program.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about what cannot be read.
-  """
-  options = tables.parser('recorded_split', __doc__)
-  options.add_argument('models', nargs='*', default=list(MEASURED_GAINS))
-  options.add_argument('--placer', default=registry.DEFAULT)
-  options.add_argument('--seconds', type=float, default=10.)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, 'Recorded split', lambda: _find(arguments))
-
+main = tables.program(
+    'recorded_split', __doc__, 'Recorded split', _find,
+    tables.option('models', nargs='*', default=list(MEASURED_GAINS)),
+    tables.option('--placer', default=registry.DEFAULT),
+    tables.option('--seconds', type=float, default=10.))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -22,7 +22,7 @@ import os
 import statistics
 import sys
 import time
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 import keras
 import tensorflow as tf
@@ -41,23 +41,6 @@ _LAYERS, _UNITS = 40, 8
 _Row = dict[str, Any]
 # Runs so many steps, after having been traced anew if that is asked for.
 _Program = Callable[[int, bool], object]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 for bad input.
-  """
-  options = tables.parser('retraces', __doc__)
-  options.add_argument('--retraces', type=int, default=300)
-  options.add_argument('--runs', type=int, default=3)
-  arguments = tables.parse(options, argv)
-  return tables.show(arguments, _TITLE,
-                     lambda: _table(arguments.retraces, arguments.runs))
 
 
 def measure(program: str, option: str, retraces: int) -> dict[str, float]:
@@ -184,6 +167,11 @@ def _table(retraces: int, runs: int) -> tables.Table:
                                            for figure in _FIGURES)
       ] for row in rows], rows)
 
+
+main = tables.program('retraces', __doc__, _TITLE,
+                      lambda given: _table(given.retraces, given.runs),
+                      tables.option('--retraces', type=int, default=300),
+                      tables.option('--runs', type=int, default=3))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -34,23 +34,6 @@ _ORDERS = figures.FIFO, figures.ORDERED
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  parser = tables.parser('seeds', __doc__)
-  parser.add_argument('folders', nargs='+', metavar='FOLDER', type=pathlib.Path)
-  parser.add_argument('--ours', default='gdp_held_out')
-  parser.add_argument('--title', default='Seeds', help='of the table in a page')
-  arguments = tables.parse(parser, argv)
-  return tables.show(arguments, arguments.title, lambda: _table(arguments))
-
-
 def _table(arguments: argparse.Namespace) -> tables.Table:
   runs = [_run(folder) for folder in arguments.folders]
   placers = list(runs[0][0]['cells'])
@@ -152,6 +135,12 @@ def _rows(runs: Sequence[Sequence[Any]]) -> list[_Row]:
       **{order: cell[order] for order in _ORDERS}
   } for run in runs for task in run for placer, cell in task['cells'].items()]
 
+
+main = tables.program(
+    'seeds', __doc__, lambda given: given.title, _table,
+    tables.option('folders', nargs='+', metavar='FOLDER', type=pathlib.Path),
+    tables.option('--ours', default='gdp_held_out'),
+    tables.option('--title', default='Seeds', help='of the table in a page'))
 
 if __name__ == '__main__':
   sys.exit(main())

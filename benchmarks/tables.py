@@ -17,6 +17,12 @@ from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 
 Row = TypeVar('Row')
+# Adds an argument to a parser.
+Option = Callable[[argparse.ArgumentParser], object]
+# The title of a table in a page; may depend on the program's arguments.
+Title = str | Callable[[argparse.Namespace], str]
+# Runs a program with its arguments, and returns its exit code.
+Main = Callable[..., int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,21 +125,71 @@ def show(arguments: argparse.Namespace, title: str,
     return 2
 
 
-def show_tasks(arguments: argparse.Namespace, title: str, doing: str,
-               rows: Callable[[str], Row], table: Callable[[list[Row]],
-                                                           Table]) -> int:
-  """Prints the table of all tasks; arguments and result as of `show`.
+def option(*names: str, **how: Any) -> Option:
+  """An option of `program`: the arguments of `add_argument`."""
+  return lambda options: options.add_argument(*names, **how)
+
+
+def program(name: str, description: str | None, title: Title,
+            find: Callable[[argparse.Namespace],
+                           Table | None], *options: Option) -> Main:
+  """The function `main` of a program.
 
   Args:
-    arguments: From `parse`, of `parser_of_tasks`.
+    name: As of `parser`.
+    description: As of `parser`.
+    title: Of the table in the page.
+    find: Makes the table from the program's arguments.
+    *options: From `option`.
+
+  Returns:
+    A function that prints the table or the list and returns the exit code
+    (`show`). It takes the arguments after the program's name, by default
+    `sys.argv`.
+  """
+  return _main(lambda: parser(name, description), title, find, options)
+
+
+def program_of_tasks(name: str, description: str | None, title: Title,
+                     doing: str, rows: Callable[[str, argparse.Namespace], Row],
+                     table: Callable[[list[Row], argparse.Namespace], Table],
+                     *options: Option, seconds: float | None = None) -> Main:
+  """The function `main` of a program that prints a table of tasks.
+
+  Args:
+    name: As of `parser_of_tasks`.
+    description: As of `parser_of_tasks`.
     title: Of the table in the page.
     doing: What is done to each task, as '...ing'.
     rows: What is found of a task.
     table: Of what was found of all.
+    *options: From `option`.
+    seconds: As of `parser_of_tasks`.
   """
-  return show(
-      arguments, title,
-      lambda: table(progress.of_each(doing, arguments.tasks, rows, str)))
+
+  def find(arguments: argparse.Namespace) -> Table:
+    return table(
+        progress.of_each(doing, arguments.tasks,
+                         lambda task: rows(task, arguments), str), arguments)
+
+  return _main(lambda: parser_of_tasks(name, description, seconds), title, find,
+               options)
+
+
+def _main(make: Callable[[], argparse.ArgumentParser], title: Title,
+          find: Callable[[argparse.Namespace],
+                         Table | None], options: Sequence[Option]) -> Main:
+
+  def main(argv: Sequence[str] | None = None) -> int:
+    made = make()
+    for add in options:
+      add(made)
+    arguments = parse(made, argv)
+    return show(arguments,
+                title if isinstance(title, str) else title(arguments),
+                lambda: find(arguments))
+
+  return main
 
 
 def milliseconds(seconds: float | None) -> str:

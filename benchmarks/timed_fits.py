@@ -94,3 +94,18 @@ def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
   """[steps], after some that do not count."""
   return [step.seconds for step in run(model, data, _WARM_UP + steps)
          ][_WARM_UP:]
+
+
+def in_a_row_s(model: keras.Model, iterator: Any, steps: int) -> float:
+  """Seconds of a step, of several whose losses nobody reads but the last.
+
+  Args:
+    model: Whose train function is called.
+    iterator: Of batches.
+    steps: How many.
+  """
+  begin = time.perf_counter()
+  for _ in range(steps):
+    logs = model.train_function(iterator)
+  float(logs['loss'])
+  return (time.perf_counter() - begin) / steps

@@ -39,23 +39,6 @@ _HEAD = ('task', 'HDP', 'priced', 'seconds', 'priced by us', 'seconds',
 _Row = dict[str, Any]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Prints the table or the list.
-
-  Args:
-    argv: Arguments after the program's name; `sys.argv` if None.
-
-  Returns:
-    0, or 2 after a line about an error of ours.
-  """
-  arguments = tables.parse(tables.parser_of_tasks('until_hdp', __doc__, 30.),
-                           argv)
-  return tables.show_tasks(
-      arguments, _TITLE, 'searching',
-      functools.partial(_rows, seconds=arguments.seconds,
-                        seeds=arguments.seeds), _table)
-
-
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   """One of each seed."""
   step = reading.read_task(task, progress.doing)
@@ -135,6 +118,11 @@ def _figures(rows: Sequence[_Row]) -> list[str]:
 def _mean(rows: Sequence[_Row], name: str) -> float:
   return statistics.geometric_mean(row[name] for row in rows)
 
+
+main = tables.program_of_tasks(
+    'until_hdp', __doc__, _TITLE, 'searching',
+    lambda task, given: _rows(task, given.seconds, given.seeds),
+    lambda found, _: _table(found), seconds=30.)
 
 if __name__ == '__main__':
   sys.exit(main())

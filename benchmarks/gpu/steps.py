@@ -56,8 +56,10 @@ def _measured(tf: Any, name: str, out: pathlib.Path,
   for _ in range(_WARM):
     logs = model.train_function(iterator)
   float(logs['loss'])
-  rows = [_in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)]
-  alone = [_in_a_row_s(model, iterator, 1) for _ in range(_ALONE)]
+  rows = [
+      timed_fits.in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)
+  ]
+  alone = [timed_fits.in_a_row_s(model, iterator, 1) for _ in range(_ALONE)]
   return {
       'graph': graph, 'step_s': statistics.median(rows),
       'alone_s': statistics.median(alone), 'all_s': rows, 'first_s': first_s
@@ -83,15 +85,6 @@ def _captured(tf: Any, model: Any, iterator: Any, path: pathlib.Path) -> str:
 
 def _option(tf: Any, value: Any) -> None:
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
-
-
-def _in_a_row_s(model: Any, iterator: Any, steps: int) -> float:
-  """Seconds of a step, of several whose losses nobody looks at but the last."""
-  begin = time.perf_counter()
-  for _ in range(steps):
-    logs = model.train_function(iterator)
-  float(logs['loss'])
-  return (time.perf_counter() - begin) / steps
 
 
 if __name__ == '__main__':

@@ -11,11 +11,10 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 
-class Recorder(evaluator_lib.Evaluator):
+class Recorder(evaluator_lib.Wrapper):
   """Passes on what another evaluator says, and remembers.
 
   Meant for one graph, since step times of different graphs do not compare. May
@@ -40,11 +39,10 @@ class Recorder(evaluator_lib.Evaluator):
       evaluator: Prices the placements.
       clock: Seconds since any moment.
     """
-    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    super().__init__(evaluator)
     self.evaluations = 0
     self.curve: list[tuple[int, float, float]] = []
     self.best_placement: placement_lib.Placement | None = None
-    self._evaluator = evaluator
     self._clock, self._start = clock, clock()
     self._lock = threading.Lock()
 
@@ -57,14 +55,6 @@ class Recorder(evaluator_lib.Evaluator):
   def best_step_time_s(self) -> float:
     """Of the best placement; infinite if there was none."""
     return self.curve[-1][2] if self.curve else float('inf')
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.costs(graph)
 
   def price_closely(
       self, graph: op_graph.OpGraph, devices: np.ndarray,

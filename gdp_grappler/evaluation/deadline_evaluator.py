@@ -9,13 +9,12 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 NOT_RUN = 'it was not run, as the time budget was over'
 
 
-class Until(evaluator_lib.Evaluator):
+class Until(evaluator_lib.Wrapper):
   """Passes on what another evaluator says, as long as there is time.
 
   For those whose prices take seconds, so that no search needs to look at the
@@ -37,18 +36,10 @@ class Until(evaluator_lib.Evaluator):
       evaluator: Prices the placements.
       deadline: After it nothing is priced.
     """
-    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    super().__init__(evaluator)
     self.skipped = 0
-    self._evaluator, self._deadline = evaluator, deadline
+    self._deadline = deadline
     self._known: dict[bytes, evaluator_lib.Evaluation] = {}
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:

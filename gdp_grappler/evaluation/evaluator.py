@@ -229,3 +229,27 @@ class Evaluator(Protocol):
     """
     del ceiling_s  # Of use to those who know it before they are done.
     return self.price(graph, np.asarray(devices)[:, graph.groups], priorities)
+
+
+class Wrapper(Evaluator):
+  """An evaluator whose prices are those of another one, changed or recorded.
+
+  A subclass prices. What the other one thinks of ops is passed on.
+
+  Attributes:
+    cluster: What placements index.
+    simulated: Whether the other one computes its prices.
+  """
+
+  def __init__(self, evaluator: Evaluator) -> None:
+    """Wraps an evaluator."""
+    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    self._evaluator = evaluator
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `Evaluator`."""
+    return self._evaluator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `Evaluator`."""
+    return self._evaluator.costs(graph)

@@ -162,8 +162,8 @@ TERMS = {
     'plan':
         'A file that says which op of a graph goes where.',
     'policy':
-        "GDP's network: the probability of each device for every op. "
-        '`gdp_train` writes it as a folder.',
+        "GDP's network: the probability of each device for every op. As a "
+        'file, the folder of either network that `gdp_train` writes.',
     'pool':
         'A memory, of one device or shared by several.',
     'portfolio':

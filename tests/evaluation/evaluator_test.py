@@ -3,6 +3,9 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.simulation import simulator
+from helpers import clusters
+from helpers import graphs
 
 _ROOM = np.array([100, 10])
 
@@ -61,3 +64,12 @@ def test_no_placements_have_no_best():
   assert none.peak_bytes.shape == (0, 2)
   with pytest.raises(ValueError):
     none.best()
+
+
+def test_a_wrapper_passes_on_what_is_thought_of_ops():
+  graph, cluster = graphs.random_graph(0, 20), clusters.make_cluster(2)
+  prices = simulator.Simulator(cluster)
+  wrapper = evaluator.Wrapper(prices)
+  assert wrapper.cluster is cluster and wrapper.simulated
+  assert wrapper.costs(graph) is prices.costs(graph)
+  assert (wrapper.op_seconds(graph) == prices.op_seconds(graph)).all()

@@ -9,7 +9,6 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine
 from gdp_grappler.evaluation.emulation import timeline
@@ -18,7 +17,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import messages
 
 
-class Stopwatch(evaluator_lib.Evaluator):
+class Stopwatch(evaluator_lib.Wrapper):
   """Says what another evaluator says, as if it had run.
 
   Attributes:
@@ -26,26 +25,18 @@ class Stopwatch(evaluator_lib.Evaluator):
     runs: Placements run so far.
   """
 
-  simulated = False
-
   def __init__(self, prices: evaluator_lib.Evaluator,
                fails: Callable[[np.ndarray], str] = lambda _: ''):
     """From who prices, and what devices [N] fail of; '' if they do not."""
-    self.cluster = prices.cluster
+    super().__init__(prices)
+    self.simulated = False
     self.runs = 0
-    self._prices, self._fails = prices, fails
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    return self._prices.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._prices.costs(graph)
+    self._fails = fails
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
     self.runs += 1
-    found = self._prices.evaluate(graph, placement)
+    found = self._evaluator.evaluate(graph, placement)
     failure = self._fails(placement.devices)
     if not failure:
       return evaluator_lib.Evaluation(found.step_time_s, found.peak_bytes,

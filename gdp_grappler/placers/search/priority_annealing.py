@@ -24,7 +24,6 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.graph import op_graph
@@ -197,7 +196,7 @@ class PriorityAnnealing:
                                   self._problem.cluster), priorities=priorities)
 
 
-class _Order(evaluator_lib.Evaluator):
+class _Order(evaluator_lib.Wrapper):
   """An evaluator that prices placements in the order of given priorities.
 
   Attributes:
@@ -208,17 +207,8 @@ class _Order(evaluator_lib.Evaluator):
 
   def __init__(self, evaluator: evaluator_lib.Evaluator,
                priorities: np.ndarray) -> None:
-    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    super().__init__(evaluator)
     self.priorities = priorities
-    self._evaluator = evaluator
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._evaluator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
