@@ -161,6 +161,12 @@ def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
     raise errors.GdpError(f'--tasks={arguments.tasks} leaves none of '
                           f'{", ".join(part.tasks)}.')
   part = part.of(chosen)
+  for column in part.columns:
+    for task in filter(column.has, chosen):
+      if column.batch and not column.batch.members(task):
+        raise errors.GdpError(
+            f'--tasks={arguments.tasks} leaves no graph of another family than '
+            f'{task}, so nothing can be learned before it. Name more tasks.')
   return part.tiny() if arguments.tiny else part
 
 
