@@ -20,7 +20,6 @@ with all levers ('all'), then without one of them:
   orders: priorities are those of the critical path alone.
   unions: moves that gain are not tried together.
   compound: every move is of one set.
-  patience: the search never returns to its best placement.
   anchors: it begins with single devices and stretches of the topological order.
   policy: the policy of moves proposes nothing.
   mending: placements that overflow a memory are not repaired.
@@ -131,8 +130,6 @@ _WAYS = {
         _without('annealing', unions=0),
     'compound':
         _without('annealing', compound=0.),
-    'patience':
-        _without('annealing', patience=math.inf),
     'anchors':
         _Levers(anchors=False),
     'policy':

@@ -94,12 +94,11 @@ class Annealing:
     self._gained = np.zeros(len(self._moves.kinds))
     self.restart(starts)
 
-  def restart(self, starts: np.ndarray, progress: float = 0.) -> None:
+  def restart(self, starts: np.ndarray) -> None:
     """Continues from other placements, and forgets the best one so far.
 
     Args:
       starts: int [S, G], legal; at least one.
-      progress: Progress of the search, from 0 to 1.
     """
     self.best: np.ndarray = starts[0]
     self.best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
@@ -109,8 +108,7 @@ class Annealing:
     # A step may take no time at all. An overflow still has to cost something.
     self._unit_s = float(some.min()) if some.size else 1.
     self.ranking = np.argsort(self._costs(priced), kind='stable')
-    self._current = self._home = priced[int(self.ranking[0])]
-    self._last_gain = progress
+    self._current = priced[int(self.ranking[0])]
     self._unions: list[np.ndarray] = []
 
   @property
@@ -145,7 +143,6 @@ class Annealing:
     if self._model is not None and len(kinds):
       self._model.record_gains(gains[len(unions):] / self._unit_s)
     self._take(proposals, gains, least)
-    self._return_home(progress)
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of moves, int [count], and placements, int32 [count, G]."""
@@ -218,15 +215,6 @@ class Annealing:
     taken = next((k for k in ranked if gains[k] >= least[k]), None)
     if taken is not None:
       self._current = priced[taken]
-
-  def _return_home(self, progress: float) -> None:
-    """Returns to the best placement if the search has not gained for long."""
-    cost, home = self._costs(self._current), self._costs(self._home)
-    if cost < home - self._config.least_gain * self._unit_s:
-      self._home, self._last_gain = self._current, progress
-    elif progress - self._last_gain > self._config.patience and cost > home:
-      self._current = self._home
-      self._last_gain, self._unions = progress, []
 
   def _price(self, devices: np.ndarray,
              ceiling_s: evaluator_lib.Ceiling = math.inf) -> _Priced:

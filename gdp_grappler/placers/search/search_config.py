@@ -21,8 +21,6 @@ class AnnealingConfig:
       step time.
     last_temperature: Temperature at the end of the search, as a share of the
       step time.
-    patience: Share of the search without a gain after which the search returns
-      to the best placement.
     first_penalty: Cost of a memory that overflows by its own size, at the start
       of the search, in step times.
     last_penalty: The same cost at the end of the search.
@@ -48,7 +46,6 @@ class AnnealingConfig:
   unions: int = 4
   first_temperature: float = 2e-2
   last_temperature: float = 2e-5
-  patience: float = .08
   first_penalty: float = 10.
   last_penalty: float = 1000.
   success_decay: float = .99
