@@ -3,13 +3,11 @@
 S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by Simulated
 Annealing", Science 220, 1983: the search accepts a move that makes the step d
 seconds longer with probability exp(-d / T), and the temperature T falls. The
-rule is that of Metropolis et al. 1953. Three things are not in the paper:
+rule is that of Metropolis et al. 1953. Two things are not in the paper:
 
 * The search draws a batch of moves from the current placement and prices all of
   them together. Of the moves that the rule accepts, the search makes the
   fastest.
-* The next batch also tries the union of the moves that gained, the best first:
-  gains of moves that are far apart in the graph add up.
 * The search draws those kinds of moves more often that have gained recently.
 
 A `MoveModel` may look at more moves than the search prices, and choose the
@@ -31,7 +29,6 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.moves import move_model as move_model_lib
 from gdp_grappler.placers.search.moves import moves as moves_lib
-from gdp_grappler.placers.search.moves import neighbourhood
 
 # Seconds of the shortest step that sets the unit of temperatures. A temperature
 # of a shorter step would be 0 in floating point.
@@ -109,7 +106,6 @@ class Annealing:
     self._unit_s = float(some.min()) if some.size else 1.
     self.ranking = np.argsort(self._costs(priced), kind='stable')
     self._current = priced[int(self.ranking[0])]
-    self._unions: list[np.ndarray] = []
 
   @property
   def fits(self) -> bool:
@@ -133,15 +129,13 @@ class Annealing:
                                             config.last_temperature, progress)
     self._penalty = _between(config.first_penalty, config.last_penalty,
                              progress)
-    unions = self._unions[:count]
-    kinds, rows = self._draw(count - len(unions))
-    drawn = np.concatenate([unions, rows]) if unions else rows
+    kinds, rows = self._draw(count)
     least = temperature_s * np.log(1 - self._rng.random(count))
-    proposals = self._price(drawn, self._ceilings_s(least))
+    proposals = self._price(rows, self._ceilings_s(least))
     gains = self._gains(proposals)
-    self._learn(kinds, gains[len(unions):] / temperature_s)
-    if self._model is not None and len(kinds):
-      self._model.record_gains(gains[len(unions):] / self._unit_s)
+    self._learn(kinds, gains / temperature_s)
+    if self._model is not None and count:
+      self._model.record_gains(gains / self._unit_s)
     self._take(proposals, gains, least)
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -198,7 +192,7 @@ class Annealing:
 
   def _take(self, priced: _Priced, gains: np.ndarray,
             least: np.ndarray) -> None:
-    """Makes a move by Metropolis' rule, and keeps unions for the next batch.
+    """Makes a move by Metropolis' rule.
 
     Args:
       priced: K proposals.
@@ -206,12 +200,6 @@ class Annealing:
       least: float64 [K], smallest gain with which each proposal is accepted.
     """
     ranked = np.argsort(-gains, kind='stable')
-    gaining = [
-        priced.devices[k] for k in ranked
-        if gains[k] > self._config.least_gain * self._unit_s
-    ]
-    self._unions = neighbourhood.unions(self._current.devices,
-                                        gaining[:self._config.unions + 1])
     taken = next((k for k in ranked if gains[k] >= least[k]), None)
     if taken is not None:
       self._current = priced[taken]

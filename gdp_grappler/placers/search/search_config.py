@@ -16,7 +16,6 @@ class AnnealingConfig:
     batch: Moves that are priced together. A multiple of common numbers of
       cores. The number is the same on all machines, so that results do not
       depend on the machine.
-    unions: Unions of moves that gained which the next batch tries; 0 for none.
     first_temperature: Temperature at the start of the search, as a share of the
       step time.
     last_temperature: Temperature at the end of the search, as a share of the
@@ -32,8 +31,6 @@ class AnnealingConfig:
       try.
     compound: Probability that one more move is added to a move. Some moves gain
       only together.
-    least_gain: Smallest difference that counts as a gain, as a share of the
-      step time.
     closely_from: Progress, from 0 to 1, from which a new best placement is
       priced closely (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, and the best of many placements is the one with the
@@ -43,7 +40,6 @@ class AnnealingConfig:
   """
 
   batch: int = 16
-  unions: int = 4
   first_temperature: float = 2e-2
   last_temperature: float = 2e-5
   first_penalty: float = 10.
@@ -52,7 +48,6 @@ class AnnealingConfig:
   usual_share: float = .3
   prior_gain: float = .05
   compound: float = .25
-  least_gain: float = 1e-9
   closely_from: float = .5
   closely_after: int = 1000
 
