@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
+from gdp_grappler.placers.search import priced_placements
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -162,9 +164,10 @@ def test_what_is_told_of_is_priced_in_full(seed):
   rows = rows[rng.integers(0, len(rows), 60)]
   told = []
   for kind in simulator.Simulator, _Deaf:
-    judge = structured._Judge(
+    priced = priced_placements.PricedPlacements(
         placer_lib.Problem(graph, cluster, kind(cluster, costs)))
+    priced.see(rows[:1])
     for some in np.split(rows, 6):
-      judge.see(some)
-    told.append([row.tolist() for row in judge.best(4)])
+      structured._see(priced, some, deadlines.NEVER)
+    told.append(priced.ranked(4).tolist())
   assert told[0] == told[1]
