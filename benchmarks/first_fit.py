@@ -137,7 +137,7 @@ def _small_layers() -> keras.Model:
   inputs = outputs = keras.Input((16,))
   for _ in range(60):
     outputs = layers.Dense(16, 'relu')(outputs)
-  return _Counted(inputs, outputs)
+  return _Counted(inputs, outputs, name='small_layers')
 
 
 def _tcn() -> keras.Model:
@@ -148,7 +148,7 @@ def _tcn() -> keras.Model:
       hidden = layers.Conv1D(8, 3, dilation_rate=2**(level % 4),
                              padding='causal', activation='relu')(hidden)
     outputs = layers.Add()([outputs, hidden])
-  return _Counted(inputs, layers.Dense(1)(outputs))
+  return _Counted(inputs, layers.Dense(1)(outputs), name='tcn')
 
 
 _PROGRAMS: dict[str, Callable[[], keras.Model]] = {
