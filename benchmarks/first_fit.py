@@ -164,11 +164,15 @@ def _rows(program: str, runs: int) -> list[_Row]:
           calls.call(f'{__package__}.first_fit:measure', program, option,
                      timeout_s=_TIMEOUT_S,
                      environment={environment.DISABLE: '0'}))
-  return [{
-      'program': program, 'option': option, **{
-          figure: statistics.median(run[figure] for run in found[option]) for figure in _FIGURES
-      }
-  } for option in _OPTIONS]
+  return [{'program': program, 'option': option, **_medians(found[option])}
+          for option in _OPTIONS]
+
+
+def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+  return {
+      figure: statistics.median(run[figure] for run in runs)
+      for figure in _FIGURES
+  }
 
 
 def _table(programs: Sequence[str], runs: int) -> tables.Table:
