@@ -46,7 +46,7 @@ def _wrap(which: str, module: Any) -> None:
   @functools.wraps(stock)
   def add_weight(self: Any, *args: Any, **how: Any) -> Any:
     if len(args) == 1:
-      args, how = (), {'name': args[0], **how}
+      return add_weight(self, name=args[0], **how)
     if args or how.get('name') != weight or 'getter' in how:
       return stock(self, *args, **how)
     count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
