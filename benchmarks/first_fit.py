@@ -137,7 +137,7 @@ def _small_layers() -> keras.Model:
   inputs = outputs = keras.Input((16,))
   for _ in range(60):
     outputs = layers.Dense(16, 'relu')(outputs)
-  return _Counted(inputs, outputs)
+  return _Counted(inputs, outputs, name='small_layers')
 
 
 def _tcn() -> keras.Model:
@@ -148,7 +148,7 @@ def _tcn() -> keras.Model:
       hidden = layers.Conv1D(8, 3, dilation_rate=2**(level % 4),
                              padding='causal', activation='relu')(hidden)
     outputs = layers.Add()([outputs, hidden])
-  return _Counted(inputs, layers.Dense(1)(outputs))
+  return _Counted(inputs, layers.Dense(1)(outputs), name='tcn')
 
 
 _PROGRAMS: dict[str, Callable[[], keras.Model]] = {
@@ -164,11 +164,15 @@ def _rows(program: str, runs: int) -> list[_Row]:
           calls.call(f'{__package__}.first_fit:measure', program, option,
                      timeout_s=_TIMEOUT_S,
                      environment={environment.DISABLE: '0'}))
-  return [{
-      'program': program, 'option': option, **{
-          figure: statistics.median(run[figure] for run in found[option]) for figure in _FIGURES
-      }
-  } for option in _OPTIONS]
+  return [{'program': program, 'option': option, **_medians(found[option])}
+          for option in _OPTIONS]
+
+
+def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+  return {
+      figure: statistics.median(run[figure] for run in runs)
+      for figure in _FIGURES
+  }
 
 
 def _table(programs: Sequence[str], runs: int) -> tables.Table:

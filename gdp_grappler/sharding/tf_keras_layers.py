@@ -8,6 +8,7 @@ servers. So lookups need nothing else, and products a `call` by parts.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any
 
@@ -45,7 +46,7 @@ def _wrap(which: str, module: Any) -> None:
   @functools.wraps(stock)
   def add_weight(self: Any, *args: Any, **how: Any) -> Any:
     if len(args) == 1:
-      args, how = (), {'name': args[0], **how}
+      return add_weight(self, name=args[0], **how)
     if args or how.get('name') != weight or 'getter' in how:
       return stock(self, *args, **how)
     count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
@@ -80,9 +81,10 @@ def _wrap_call(cls: Any, weight: str) -> None:
 def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
               **how: Any) -> Any:
   """Makes a weight as several variables; a getter of `add_weight`."""
-  from tf_keras.src.engine import base_layer_utils
-
   from gdp_grappler.sharding import tf_keras_table
+  # Whoever adds a weight has it.
+  make_variable = sys.modules[
+      'tf_keras.src.engine.base_layer_utils'].make_variable
   shape = list(map(int, shape))
   sizes = (tf_keras_table.sizes(shape[axis], count)
            if axis == 0 else choice.sizes(shape[axis], count))
@@ -91,9 +93,9 @@ def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
   for index, size in enumerate(sizes):
     shape[axis] = size
     parts.append(
-        base_layer_utils.make_variable(
-            name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
-            initializer=functools.partial(initial.part, index), **how))
+        make_variable(name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
+                      initializer=functools.partial(initial.part,
+                                                    index), **how))
   return tf_keras_table.Table(parts, axis)
 
 

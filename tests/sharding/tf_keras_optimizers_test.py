@@ -1,4 +1,4 @@
-"""What optimizers of tf_keras keep for tables in parts; files are in `saving`."""
+"""What optimizers of tf_keras keep for tables in parts; files: `saving`."""
 
 import contextlib
 import warnings
