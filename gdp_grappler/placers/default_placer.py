@@ -41,8 +41,8 @@ MOVES = 'gdp_policy'
 REFINED = 'refined'
 _PARTITIONER = 'metis'
 _STRUCTURED = 'structured'
-# Placers whose placements are starts, the cheapest first. Each has the best start
-# of some graph; on several hosts `hierarchical` most often. Single devices and
+# Placers whose placements are starts, the cheapest first. Each has the best
+# start of some graph, on several hosts often `hierarchical`. One device and
 # blocks of the topological order are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
