@@ -43,7 +43,7 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
 _EXPORT_S = 2.
 # Of the time that is left: for other placers and drafts, for `gdp`, for
 # learning, and for learning that is ahead of `gdp`. The rest is searched.
-_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .1, .35, .5, .5
+_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .05, .5, .4, .5
 
 
 def train(every: Sequence[task_lib.Options], console: rich.console.Console,
