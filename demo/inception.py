@@ -51,7 +51,7 @@ def main() -> int:
   _say(f'2. Learn to place it on {CLUSTER} (simulated)')
   _run(_tool('gdp_train'), f'--graph={graph}', f'--cluster={CLUSTER}',
        '--reward=simulated', f'--model_dir={MODEL_DIR}',
-       f'--iterations={ITERATIONS}', '--seed=0')
+       f'--iterations={ITERATIONS}', '--seed=0', '--network=one_shot')
 
   _say('3. Draw the simulated schedule of the best placement')
   plan = next((MODEL_DIR / 'plans').glob('*.json'))

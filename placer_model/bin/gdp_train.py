@@ -169,12 +169,12 @@ def _network(network_kinds: types.ModuleType) -> str:
   Raises:
     GdpError: the network that is named has no such config or units.
   """
-  of_papers = next(
-      (flag for flag in (_CONFIG, _UNITS) if flag.value != flag.default), None)
+  # Flags cannot be asked whether they are true.
+  of_papers = [f for f in (_CONFIG, _UNITS) if f.value != f.default]
   if _NETWORK.value == network_kinds.MOVES and of_papers:
     raise errors.GdpError(
-        f'--{of_papers.name}={of_papers.value} is about the network of one '
-        'forward pass. Leave it out, or give --network=one_shot.')
+        f'--{of_papers[0].name}={of_papers[0].value} is about the network of '
+        'one forward pass. Leave it out, or give --network=one_shot.')
   if _NETWORK.value:
     return str(_NETWORK.value)
   if of_papers:

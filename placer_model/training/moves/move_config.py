@@ -50,7 +50,7 @@ class MoveConfig:
   from_best: float = .5
   elites: int = 8
   drafts: policy_config.PolicyConfig = policy_config.PolicyConfig()
-  skill_drafts: int = 12
+  skill_drafts: int = 6
   epochs: int = 4
   learning_rate: float = 5e-4
   clip_ratio: float = .2

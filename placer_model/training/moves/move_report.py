@@ -109,8 +109,8 @@ def verdict(entrant: Entrant) -> str:
 
 def conclude(options: task_lib.Options, entrants: Sequence[Entrant],
              start: move_network.MoveNetwork, learned: Learned,
-             console: rich.console.Console, start_s: float,
-             deadline: deadlines.Deadline) -> dict[str, Any]:
+             verdicts: Sequence[str], console: rich.console.Console,
+             start_s: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Exports, writes plans and results, prints the table.
 
   Args:
@@ -118,6 +118,7 @@ def conclude(options: task_lib.Options, entrants: Sequence[Entrant],
     entrants: Its graphs.
     start: The weights that it began with.
     learned: What is exported.
+    verdicts: Of each graph, whether learning was worth it.
     console: Where the table goes.
     start_s: When the run began, by the monotonic clock.
     deadline: Until when control edges may be looked for.
@@ -140,9 +141,10 @@ def conclude(options: task_lib.Options, entrants: Sequence[Entrant],
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'network': options.network,
       'reward': options.reward, 'seed': options.seed,
-      'gain_per_price': [learned.before, learned.after],
-      'graphs': [_record(options, e, deadline) for e in entrants
-                ], 'seconds': round(time.monotonic() - start_s, 3)
+      'gain_per_price': [learned.before, learned.after], 'graphs': [
+          _record(options, entrant, said, deadline)
+          for entrant, said in zip(entrants, verdicts)
+      ], 'seconds': round(time.monotonic() - start_s, 3)
   }
   json_files.write_json(options.model_dir / 'results.json', record)
   progress.idle()
@@ -217,9 +219,9 @@ def _violations(entrant: Entrant) -> list[placement_lib.Violation]:
   return [v for b in entrant.baselines for v in b.evaluation.violations]
 
 
-def _record(options: task_lib.Options, entrant: Entrant,
+def _record(options: task_lib.Options, entrant: Entrant, learning: str,
             deadline: deadlines.Deadline) -> dict[str, Any]:
-  """A graph's part of results.json."""
+  """A graph's part of results.json; `learning` is its verdict."""
   task, state = entrant.task, entrant.trainer.state
   placers = {
       r.placer: results_lib.entry(r, options.seed) for r in entrant.baselines
@@ -247,8 +249,8 @@ def _record(options: task_lib.Options, entrant: Entrant,
       }, 'fingerprint': task.graph.fingerprint, 'num_ops': task.graph.num_ops,
       'num_groups': task.graph.num_groups, 'num_units': task.graph.num_groups,
       'placers': placers,
-      'verdict': results_lib.verdict(placers, options.reward),
-      'learning': verdict(entrant)
+      'verdict': results_lib.verdict(placers,
+                                     options.reward), 'learning': learning
   }
 
 

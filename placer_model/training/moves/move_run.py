@@ -43,7 +43,7 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
 _EXPORT_S = 2.
 # Of the time that is left: for other placers and drafts, for `gdp`, for
 # learning, and for learning that is ahead of `gdp`. The rest is searched.
-_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .1, .35, .5, .5
+_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .05, .5, .4, .5
 
 
 def train(every: Sequence[task_lib.Options], console: rich.console.Console,
@@ -81,9 +81,9 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
       run = _Run(options, config, network, tasks, pricing, console, interrupt,
                  deadline)
       run.prepare()
-      run.learn()
+      said = run.learn()
     return move_report.conclude(options, run.entrants, network, run.settled(),
-                                console, start_s, deadline)
+                                said, console, start_s, deadline)
 
 
 def config_of(options: task_lib.Options) -> move_config.MoveConfig:
@@ -211,10 +211,13 @@ class _Run:
                             self._deadline.after(_GDP_SHARE / left).left_s)
         self._saver.save()
 
-  def learn(self) -> None:
+  def learn(self) -> list[str]:
     """Iterations until number, time or Ctrl-C ends them.
 
     Where learning is not ahead of `gdp` after as long a time, it ends.
+
+    Returns:
+      Whether learning was worth it, of each graph.
     """
     self._iterate(self._deadline.after(_LEARN_SHARE))
     if self._is_ahead():
@@ -224,8 +227,10 @@ class _Run:
       raise interrupts.Interrupted(
           f'interrupted after iteration {self.iteration}; checkpoint '
           'written. Run the same command again to go on from there.')
-    for entrant in self.entrants:
-      self._tell(move_report.verdict(entrant))
+    said = [move_report.verdict(entrant) for entrant in self.entrants]
+    for text in said:
+      self._tell(text)
+    return said
 
   def settled(self) -> move_report.Learned:
     """The network to export, after a search with it."""

@@ -266,7 +266,8 @@ def test_the_move_network_is_refined_and_then_asked(program, graph_path,
   flags = _flags(graph_path, model, network='moves')
   result = program.run(*flags, '--init_policy=shipped', '--iterations=1')
   assert result.code == 0 and result.stderr == '', result.stderr
-  assert 'gain per price' in result.stdout and 'one device' in result.stdout
+  said = ' '.join(result.stdout.split())
+  assert 'gain per price' in said and 'x one device' in said
   flags.remove('--network=moves')  # The run in model_dir says which it is.
   result = program.run(*flags, '--iterations=2')
   assert result.code == 0, result.stderr
