@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any, Mapping, Sequence
 
 from benchmarks.paper import columns as columns_lib
@@ -46,10 +47,10 @@ def ratios(ratio: columns_lib.Ratio, seeds: Seeds) -> list[float | None]:
 def step(seeds: Seeds, column: str) -> str:
   """The step of a column: '0.2768 s', with the least and the most of seeds."""
   records = [task['cells'].get(column) for task in seeds]
-  wrong = next((r for r in records if not figures.valid(r)), None)
-  if wrong is not None or not all(records):
-    return figures.step(wrong)
-  return _spread([record['step_time_s'] for record in records], 's', '.4g')
+  known = [record for record in records if figures.valid(record)]
+  if len(known) < len(records):
+    return figures.step(next(r for r in records if not figures.valid(r)))
+  return _spread([record['step_time_s'] for record in known], 's', '.4g')
 
 
 def search(seeds: Seeds, column: str) -> str:
@@ -103,6 +104,6 @@ def _best_s(record: _Record | None) -> float | None:
 def _spread(values: Sequence[float], unit: str, form: str) -> str:
   if len(values) == 1:
     return f'{values[0]:{form}} {unit}'
-  middle, _ = figures.geomean(values)
+  middle = statistics.geometric_mean(values)
   return (f'{middle:{form}} {unit} ({min(values):{form}} to '
           f'{max(values):{form}})')
