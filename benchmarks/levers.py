@@ -18,9 +18,7 @@ with all levers ('all'), then without one of them:
   parts: in the smaller graph layers move, their parts do not.
   priorities: it searches first in, first out; edges are looked for afterwards.
   orders: priorities are those of the critical path alone.
-  unions: moves that gain are not tried together.
   compound: every move is of one set.
-  patience: the search never returns to its best placement.
   anchors: it begins with single devices and stretches of the topological order.
   policy: the policy of moves proposes nothing.
   mending: placements that overflow a memory are not repaired.
@@ -127,12 +125,8 @@ _WAYS = {
         _Levers(priorities=False),
     'orders':
         _without('priorities', several_orders=0),
-    'unions':
-        _without('annealing', unions=0),
     'compound':
         _without('annealing', compound=0.),
-    'patience':
-        _without('annealing', patience=math.inf),
     'anchors':
         _Levers(anchors=False),
     'policy':

@@ -161,6 +161,6 @@ ABLATIONS = {
 # What `gdp_pretrain --network=placer` teaches.
 TRANSFER = _PAPER.replace(hidden_units=96, feed_forward_units=192, places=6)
 PRESETS = {
-    'default': PlacerConfig(), 'paper': _PAPER, 'transfer': TRANSFER,
-    **ABLATIONS
+    'default': PlacerConfig(), 'gdp_one': _PAPER, 'paper': _PAPER,
+    'transfer': TRANSFER, **ABLATIONS
 }

@@ -38,6 +38,8 @@ from placer_model.benchmark import figures
 from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
 
+# Options that change no result; given as --option=value.
+_NO_RESULT = '--work_dir', '--out_dir', '--quiet'
 _SECONDS = (1., 3., 10., 30., 60., 300.)
 
 
@@ -118,7 +120,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   given = sys.argv[1:] if argv is None else list(argv)
   result = parser.parse_args(given)
   result.options = shlex.join(
-      word for word in given if word not in parts_lib.PARTS)
+      word for word in given
+      if word not in parts_lib.PARTS and not word.startswith(_NO_RESULT))
   return result
 
 
@@ -158,6 +161,12 @@ def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
     raise errors.GdpError(f'--tasks={arguments.tasks} leaves none of '
                           f'{", ".join(part.tasks)}.')
   part = part.of(chosen)
+  for column in part.columns:
+    for task in filter(column.has, chosen):
+      if column.batch and not column.batch.members(task):
+        raise errors.GdpError(
+            f'--tasks={arguments.tasks} leaves no graph of another family than '
+            f'{task}, so nothing can be learned before it. Name more tasks.')
   return part.tiny() if arguments.tiny else part
 
 

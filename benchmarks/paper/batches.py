@@ -45,6 +45,10 @@ class Lesson:
   policy: pathlib.Path | None
 
 
+class BatchError(errors.GdpError):
+  """A batch was not learned."""
+
+
 class Batches:
   """What policies learned, in a folder."""
 
@@ -70,12 +74,10 @@ class Batches:
       exported: Whether the policy is wanted.
 
     Raises:
-      GdpError: there is nothing to learn, or a graph cannot be learned.
+      BatchError: a graph cannot be learned.
+      GdpError: a file cannot be written.
     """
     members = batch.members(task)
-    if not members:
-      raise errors.GdpError(f'Nothing is left to learn before {task}: --tasks '
-                            'names no graph of another family. Name more.')
     iterations = _iterations(members, of_tasks)
     key = self._key(batch.network, members, iterations, of_tasks)
     policy = self._folder / 'policies' / key
@@ -95,8 +97,8 @@ class Batches:
     try:
       return calls.call(_LEARN, lesson, timeout_s=_TIMEOUT_S)
     except calls.CallError as error:
-      raise errors.GdpError(f'{", ".join(members)} cannot be learned: '
-                            f'{error}.') from error
+      raise BatchError(f'{", ".join(members)} cannot be learned: '
+                       f'{error}') from error
 
   def _key(self, network: str, members: Sequence[str],
            iterations: Sequence[int],
@@ -119,9 +121,9 @@ def _iterations(members: Sequence[str],
       if 'evaluations' in (cell := of_tasks[member]['cells'][GDP_ONE])
   }
   if not known:
-    raise errors.GdpError(f'{GDP_ONE} placed none of {", ".join(members)}, so '
-                          'nobody knows how many iterations a batch has of '
-                          'them. Give more --seconds.')
+    raise BatchError(f'{GDP_ONE} placed none of {", ".join(members)}, so '
+                     'nobody knows how many iterations a batch has of '
+                     'them. Give more --seconds.')
   return [known.get(member, min(known.values())) for member in members]
 
 

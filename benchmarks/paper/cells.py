@@ -13,6 +13,7 @@ import rich.console
 from benchmarks.paper import batches as batches_lib
 from benchmarks.paper import columns as columns_lib
 from gdp_grappler import environment
+from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
 
@@ -41,7 +42,7 @@ def of(part: columns_lib.Part, options: Options) -> list[Task]:
   """The tasks of a part with the cells of all its columns.
 
   Raises:
-    GdpError: bad input, a full disk, or a batch that cannot be learned.
+    GdpError: bad input, or a full disk.
     runner.Interrupted: Ctrl-C.
   """
   tasks = {
@@ -63,8 +64,11 @@ def _cell(column: columns_lib.Column, task: str, tasks: Mapping[str, Task],
   assert column.batch is not None
   options.console.print(f'{task}: {column.name}, a policy that has learned '
                         f'{", ".join(column.batch.members(task))}')
-  records, policy = batches.learned(column.batch, task, tasks,
-                                    bool(column.placer))
+  try:
+    records, policy = batches.learned(column.batch, task, tasks,
+                                      bool(column.placer))
+  except batches_lib.BatchError as error:
+    return {'status': cell_lib.FAILED, 'message': str(error)}
   if not column.placer:
     return records[task]
   with _policy(policy):

@@ -20,6 +20,8 @@ from gdp_grappler.placers.simple import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
+# Name of the starts with all ops on one device.
+ONE_DEVICE = 'one device'
 # Name of the starts that are blocks of the topological order.
 BLOCKS = 'blocks'
 # Number of such starts.
@@ -64,7 +66,7 @@ class AnnealingPlacer:
         on the speed of the machine. The search prices all starts in any case.
       starts: Placers of the starts. A placer that cannot take part is left out
         with a notice.
-      clock: Measures the time budget; the problem's clock if None.
+      clock: Returns seconds since a fixed moment; by default the problem's.
     """
     self._evaluations = evaluations
     self._starts = tuple(starts)
@@ -135,7 +137,7 @@ def starting_points(
   """
   first = problem.graph.first_ops
   proposed, _ = best_of.propose_each(problem, names, deadline)
-  result = {'one device': single_device.of_each_kind(problem)}
+  result = {ONE_DEVICE: single_device.of_each_kind(problem)}
   result[BLOCKS] = _blocks(problem, rng)
   result.update((name, np.stack([p.devices[first] for p in own]))
                 for name, own in proposed.items())

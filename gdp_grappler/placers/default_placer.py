@@ -34,6 +34,7 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
 # Names of starts that no placer of the registry made.
+ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
@@ -56,12 +57,14 @@ DEFAULT_BUDGET_S = 10.
 _GRACE = .5
 # Share of the affordable placements that is priced if a program waits.
 _WAITED_FOR = .5
-# Share of the time for the placers of `ANCHORS`.
-_ANCHORS_SHARE = .3
-# The same share for large graphs: list schedulers would use up any time.
-_OF_LARGE = .2
-# Seconds that a search must be worth for the policy of one forward pass, if it
-# is named or loaded. Loading and the first run take as long.
+# Share of the time for anchors, without list schedulers.
+_ANCHORS_SHARE = .35
+# Share of the time for list schedulers, which come afterwards.
+_LISTS_SHARE = .15
+# The same for large graphs: list schedulers would use up any time.
+_OF_LARGE = .1
+# Seconds that a search must be worth for the policy of one forward pass, if the
+# user named the policy or it is loaded. Loading and the first run take as long.
 _POLICY_S = 3.
 # The same, if nobody named a policy: loading may take a small part of a search.
 _UNASKED_S = 60.
@@ -89,7 +92,7 @@ class DefaultPlacer:
         proposes; beside a move network none does.
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
-      clock: Measures the time budget; the problem's clock if None.
+      clock: Seconds since any moment; by default that of the problem.
       asks_policy: Whether the policy of one forward pass proposes.
       asks_moves: Whether the policy of moves proposes.
       asks_network: Whether a network chooses what refinement prices; if not,
@@ -172,17 +175,17 @@ class DefaultPlacer:
     """Adds what anchors and the policy of moves propose."""
     lists = [n for n in self._anchors if n in _LIST_SCHEDULERS]
     others = [n for n in self._anchors if n not in _LIST_SCHEDULERS]
-    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
-    clock, spent_s = self._clock_of(problem), deadline.remaining_s * share
-    begin_s = clock()
-    heard = self._ask_anchors(problem, found, others,
-                              deadlines.within(spent_s, clock), len(lists))
-    left_s = spent_s - (clock() - begin_s)
+    budget_s, clock = deadline.remaining_s, deadline.clock
+    heard = self._ask_anchors(
+        problem, found, others,
+        deadlines.within(_ANCHORS_SHARE * budget_s, clock))
     if self._asks_moves:
       self._ask_moves(problem, found, worth.seconds(found.prices),
                       deadline.remaining_s, repeats, moves)
+    share = _OF_LARGE if _is_large(problem) else _LISTS_SHARE
+    left_s = min(share * budget_s, deadline.remaining_s)
     self._ask_anchors(problem, found, lists, deadlines.within(left_s, clock),
-                      heard=heard)
+                      heard)
 
   def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
@@ -195,9 +198,8 @@ class DefaultPlacer:
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
-    if problem.by_count or self._clock is None:
-      return problem.clock
-    return self._clock
+    own = None if problem.by_count else self._clock
+    return own or problem.clock
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
@@ -219,7 +221,7 @@ class DefaultPlacer:
   def _ask_anchors(self, problem: placer_lib.Problem,
                    found: priced_placements.PricedPlacements,
                    names: Sequence[str], until: deadlines.Deadline,
-                   further: int = 0, heard: bool = False) -> bool:
+                   heard: bool = False) -> bool:
     """Adds what anchors propose that there is time for.
 
     One is asked in any case: a large graph on a busy machine would be left on a
@@ -229,9 +231,9 @@ class DefaultPlacer:
       problem: What is to be placed.
       found: Gets the proposals.
       names: The anchors.
-      until: When they end. Each may take an equal part of what is left.
-      further: How many more will share that time.
-      heard: Whether one has answered before that always has an answer.
+      until: When they end. Each may take an equal part of what is left, so that
+        none takes the time of all others.
+      heard: Whether one has answered before.
 
     Returns:
       Whether one has answered now or before.
@@ -241,11 +243,12 @@ class DefaultPlacer:
     for index, name in enumerate(names):
       if until.passed and heard:
         break
-      part = until.after(1 / (len(names) - index + further))
+      part = until.after(1 / (len(names) - index))
       proposed, _ = best_of.propose_each(problem, [name], part)
       for own in proposed.values():
         found.see([p.devices[first] for p in own], name, None)
-      heard = heard or bool(proposed) and name not in _MAY_BE_SILENT
+      heard = heard or name in found.sources or (bool(proposed) and
+                                                 name not in _MAY_BE_SILENT)
     return heard
 
   def _ask_moves(self, problem: placer_lib.Problem,

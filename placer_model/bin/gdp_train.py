@@ -69,7 +69,8 @@ _ROLLOUTS = flags.DEFINE_integer(
     'rollouts', None, 'Placements sampled per iteration; with '
     '--network=moves, moves that are priced.', lower_bound=1)
 _CONFIG = flags.DEFINE_string(
-    'config', 'default', "Sizes and levers: 'default', 'paper' for the paper's "
+    'config', 'default',
+    "Sizes and levers: 'default', 'gdp_one' for the paper's "
     'method without search and imitation, or its ablations paper_no_attention, '
     'paper_no_superposition and paper_no_graphsage.')
 _NETWORK = flags.DEFINE_enum(

@@ -16,7 +16,6 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.search import priced_placements
@@ -31,7 +30,6 @@ from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
-_REFERENCE = 'single_device'
 # What a batch learns beside the graph that is asked for: a graph of each of the
 # papers' families, small, so that the time goes into learning.
 COMPANIONS = tuple(f'{name}@tiny@2xP100'
@@ -46,8 +44,8 @@ FINE_TUNING_STEPS, FINE_TUNING_S = 49, 60.
 class GdpPlacer:
   """GDP-one: the best valid placement that a policy sampled while it learned.
 
-  The policy starts from nothing, and what other placers propose is not looked
-  at: a single device gives the unit of the reward and nothing else.
+  The policy starts from nothing: no placement of another placer is priced. The
+  unit of the reward is the time of all ops one after the other.
 
   Attributes:
     config: Of the training.
@@ -124,9 +122,7 @@ class GdpPlacer:
     features = featurizer.featurize(graph, cluster, units, seconds)
     environment = environment_lib.Environment(graph, cluster, problem.evaluator,
                                               units, features)
-    single = registry.create(_REFERENCE).place(problem)
-    reference_s = baselines_lib.reference_s(
-        [problem.evaluator.evaluate(graph, single)], seconds)
+    reference_s = baselines_lib.reference_s((), seconds)
     return trainer_lib.Trainer(environment, network or self._network(problem),
                                network_lib.features_to_tensors(features),
                                self.config, problem.seed,

@@ -15,7 +15,7 @@ class TrainConfig:
   """Every knob of `trainer.Trainer`.
 
   The fields up to `gradient_clip` are PPO's. The rest are levers beyond the
-  paper; each can be switched off. The preset 'paper' does without search and
+  paper; each can be switched off. The preset 'gdp_one' does without search and
   imitation, but not without credit per decision, levels and annealing.
 
   Attributes:
@@ -126,12 +126,12 @@ class TrainConfig:
                             f'{wanted}.')
 
 
-# The paper's method, with credit per decision, levels of clusters and annealing
-# of ours, but without search and imitation. Its table of PPO figures is not in
-# the text that survives, so these are ours, chosen on RNNLM-2 and AmoebaNet;
-# 6,000 trials are what HDP's take. A temperature of 1 leaves no time to become
-# certain in, without one a policy is certain before the trials have told the
-# good from the lucky.
+# GDP-one, with credit per decision, levels of clusters and annealing of ours,
+# but without search and imitation; 'paper' is a former name. The table of
+# PPO figures is not in the text that survives, so these are ours, chosen on
+# RNNLM-2 and AmoebaNet; 6,000 trials are what HDP's take. A temperature of 1
+# leaves no time to become certain in, without one a policy is certain before
+# the trials have told the good from the lucky.
 _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=2e-3,
                      last_rate=.3, entropy_bonus=0., credit='unit', window=4,
                      exchange=True, temperature=.4, last_temperature=.1,
@@ -139,7 +139,7 @@ _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=2e-3,
                      warm_search_trials=0, warm_start_steps=0, search_trials=0,
                      self_imitation_steps=0, distill_steps=0)
 _PRESETS = {
-    'default': TrainConfig(), 'paper': _PAPER,
+    'default': TrainConfig(), 'gdp_one': _PAPER, 'paper': _PAPER,
     **dict.fromkeys(config_lib.ABLATIONS, _PAPER)
 }
 NAMES = tuple(_PRESETS)

@@ -160,7 +160,7 @@ def test_some_tasks_of_a_part_are_those_of_its_batches(paper):
   assert batches['batch of fourteen'] == part.tasks
 
 
-def _learned_by(paper, monkeypatch, tmp_path, of_tasks, scope='ALL'):
+def _learned_by(paper, monkeypatch, tmp_path, of_tasks):
   """Batches that learn nothing, a batch, and what they were told to learn."""
   lessons = []
 
@@ -174,8 +174,7 @@ def _learned_by(paper, monkeypatch, tmp_path, of_tasks, scope='ALL'):
 
   monkeypatch.setattr(paper.batches.calls, 'call', call)
   return (paper.batches.Batches(tmp_path, settings_lib.Settings()),
-          paper.columns.Batch(tuple(of_tasks),
-                              paper.columns.Scope[scope]), lessons)
+          paper.columns.Batch(tuple(of_tasks)), lessons)
 
 
 def _of_tasks(**evaluations):
@@ -216,14 +215,11 @@ def test_a_damaged_record_is_learned_again(paper, monkeypatch, tmp_path):
   assert found['rnnlm']['step_time_s'] == 1. and len(lessons) == 2
 
 
-@pytest.mark.parametrize('count, scope, why', [
-    (None, 'ALL', 'gdp_paper placed none of rnnlm'),
-    (48, 'OTHERS', 'Nothing is left to learn before rnnlm'),
-])
-def test_nothing_to_learn_from(paper, monkeypatch, tmp_path, count, scope, why):
-  of_tasks = _of_tasks(rnnlm=count)
-  batches, batch, _ = _learned_by(paper, monkeypatch, tmp_path, of_tasks, scope)
-  with pytest.raises(errors.GdpError, match=why):
+def test_nobody_knows_the_iterations_if_gdp_one_placed_nothing(
+    paper, monkeypatch, tmp_path):
+  of_tasks = _of_tasks(rnnlm=None)
+  batches, batch, _ = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
+  with pytest.raises(errors.GdpError, match='gdp_paper placed none of rnnlm'):
     batches.learned(batch, 'rnnlm', of_tasks, True)
 
 
@@ -262,6 +258,32 @@ def test_a_column_asks_the_policy_of_its_batch(paper, monkeypatch, tmp_path):
          ] == [{'gdp_paper', 'zero-shot'}] * 2
 
 
+def test_a_batch_that_dies_is_a_failed_cell(paper, monkeypatch, tmp_path):
+
+  def dies(*unused, **unused_too):
+    raise paper.batches.calls.CallError('killed by signal 9')
+
+  def run(options, unused_console):
+    return {
+        'tasks': [
+            bench_results.task('gnmt-2@2xP100', gdp_paper=_CELL(
+                1., evaluations=96))
+            | {'digest': '0'}
+        ]
+    }
+
+  monkeypatch.setattr(paper.cells.runner, 'run', run)
+  monkeypatch.setattr(paper.batches.calls, 'call', dies)
+  part = paper.parts.PARTS['table2'].of(['gnmt-2@2xP100'])
+  task, = paper.cells.of(
+      part,
+      paper.cells.Options(settings_lib.Settings(), tmp_path, '',
+                          paper.__main__.rich.console.Console(quiet=True)))
+  assert task['cells']['batch of six']['status'] == 'failed'
+  assert 'gnmt-2@2xP100 cannot be learned: killed by signal 9' in (
+      paper.page.section(part, [[task]], 'make paper', 1.))
+
+
 @pytest.mark.e2e
 def test_a_part_is_made(tmp_path):
   finished = benchmarks.run('paper', 'hdp', '--tiny', '--seconds=.5',
@@ -276,27 +298,30 @@ def test_a_part_is_made(tmp_path):
 
 
 @pytest.mark.e2e
-def test_batches_are_learned_and_kept(tmp_path):
-  command = ('paper', 'table2', '--tiny', '--seconds=.1', '--quiet',
-             '--tasks=wavenet-2x18,transformer-xl-2', '--work_dir=work',
-             '--out_dir=out')
-  finished = benchmarks.run(*command, folder=tmp_path)
-  assert finished.code == 0, finished.stderr
-  table = (tmp_path / 'out/table2.md').read_text()
-  row, = (
-      line for line in table.splitlines()
-      if line.startswith('| wavenet-2x18@tiny@2xP100 | ') and ' s |' in line)
-  cells = [text.strip() for text in row.split('|')[2:-1]]
-  assert len(cells) == 7 and all(text.endswith(' s') for text in cells)
-  # One policy for both graphs; six and fourteen are the same two here.
-  assert cells[1] == cells[3] and cells[2] == cells[4]
-  kept = {
-      path: path.stat().st_mtime_ns
-      for path in (tmp_path / 'work/batches').iterdir()
-  }
-  assert len(kept) == 2
-  assert benchmarks.run(*command, folder=tmp_path).code == 0
-  assert {p: p.stat().st_mtime_ns for p in kept} == kept
+def test_one_policy_learns_all_graphs_of_a_batch(paper, monkeypatch, tmp_path):
+  worker = benchmarks.module('paper.batch_worker')
+  # Quick to trace.
+  network = config.preset('paper').replace(hidden_units=32, graph_layers=0,
+                                           transformer_layers=0,
+                                           superposition=False)
+  monkeypatch.setattr(config, 'preset', lambda name: network)
+  exported = []
+  monkeypatch.setattr(worker.export, 'export_policy',
+                      lambda *arguments: exported.append(arguments))
+  tasks = 'wavenet-2x18@tiny@2xP100', 'transformer-xl-2@tiny@4xP100'
+  records = worker.learn(
+      paper.batches.Lesson(tasks, (3, 2), 'paper', 7, False,
+                           tmp_path / 'policies' / 'one'))
+  assert [record['iterations'] for record in records] == [3, 2]
+  assert [record['evaluations'] for record in records] == [3 * 48, 2 * 48]
+  for record in records:
+    assert record['status'] == 'ok'
+    # The price of a step is no less than the step.
+    assert 0 < record['step_time_s'] <= record['curve'][-1][2] * (1 + 1e-9)
+  (placer, folder, metadata), = exported
+  assert placer.config == network.replace(seed=7)
+  assert folder == tmp_path / 'policies' / 'one' and folder.parent.is_dir()
+  assert metadata == {'units': 'nested', 'graph': ', '.join(tasks), 'seed': 7}
 
 
 @pytest.mark.e2e
@@ -307,6 +332,8 @@ def test_bad_input_is_one_line(tmp_path):
       '--tasks=vgg leaves none': ('hdp', '--tasks=vgg'),
       '--curve=a: give seconds': ('seconds', '--curve=a'),
       '--seeds=0: give at least 1': ('hdp', '--seeds=0'),
+      'no graph of another family than gnmt-2@2xP100':
+          ('figure2', '--tasks=gnmt'),
   }
   finished = benchmarks.run_all('paper.__main__', list(refused.values()),
                                 tmp_path)

@@ -113,7 +113,7 @@ def test_at_the_bound_there_is_nothing_to_search_for(policy):
   placer = default_placer.DefaultPlacer(anchors=_SINGLE)
   assert len(set(placer.place(problem).devices)) == 1
   assert policy.loaded == policy.ahead == 0
-  assert placer.winner == default_placer.REFINED
+  assert placer.winner == default_placer.ONE_DEVICE
 
 
 def test_what_fits_nowhere_is_worth_a_search(policy):
@@ -166,8 +166,8 @@ def test_a_time_budget_stops_the_search():
   ticks = iter(range(10_000))
   problem = _problem(1., time_budget_s=8.)
   default_placer.DefaultPlacer(anchors=_SINGLE,
-                               clock=lambda: next(ticks)).place(problem)
-  assert next(ticks) == 10
+                               clock=lambda: next(ticks) / 10).place(problem)
+  assert 8 < next(ticks) / 10 < 9.5
 
 
 def test_the_policy_is_loaded_while_anchors_are_asked(monkeypatch):
@@ -189,14 +189,14 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert policy.loaded == 0
   assert problems.seconds_of(problem, placement) <= 12
   asked.clear()
-  placer.place(_problem(1., time_budget_s=40.))
+  placer.place(_problem(1., time_budget_s=30.))
   # Starts are no placers; the last anchor came too late, not the policy.
   assert [name for name, _ in asked] == list(anchors[:3])
   assert policy.loaded == 1
 
 
-@pytest.mark.parametrize('large, share', [(10**6, .3), (1, .2)])
-def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
+@pytest.mark.parametrize('large, list_s', [(10**6, 6.), (1, 4.)])
+def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
   monkeypatch.setattr(default_placer, '_LARGE', large)
   budgets = []
   stock = registry.create
@@ -215,27 +215,41 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
   default_placer.DefaultPlacer(anchors=('round_robin', 'm_topo'),
                                clock=watched_anchors.Clock()).place(
                                    _problem(1., time_budget_s=40.))
-  assert budgets == [40 * share] * 2
+  assert budgets == [14., list_s]
 
 
-@pytest.mark.parametrize(
-    'budget_s, large, expected',
-    [(None, 1 << 20, ['human_expert', 'hierarchical', 'metis']),
-     (None, 0, ['human_expert', 'hierarchical', 'structured', 'metis']),
-     (1., 0, [])])
-def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
-                                                      budget_s, large,
-                                                      expected):
+def test_no_anchor_takes_the_time_of_the_others(monkeypatch):
+  # On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s.
+  budgets = {}
+  stock = best_of.propose_each
+
+  def propose_each(problem, names, deadline):
+    budgets[names[0]] = deadline.remaining_s
+    return stock(problem, names, deadline)
+
+  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+  default_placer.DefaultPlacer(
+      anchors=('single_device', 'round_robin', 'm_topo', 'heft'),
+      asks_policy=False,
+      clock=watched_anchors.Clock()).place(_problem(1., time_budget_s=40.))
+  # The quickest comes first; who takes less leaves more to the next.
+  assert budgets == pytest.approx(
+      {'single_device': 7, 'round_robin': 14, 'heft': 3, 'm_topo': 6})
+
+
+@pytest.mark.parametrize('budget_s', [None, 1.])
+def test_one_anchor_is_asked_if_the_time_is_over_at_once(
+    monkeypatch, policy, budget_s):
   # A busy machine: pricing one device after the other took all of it.
   ticks = itertools.count(step=100.)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
-  monkeypatch.setattr(default_placer, '_LARGE', large)
   problem = _problem(1., time_budget_s=budget_s)
   problem = dataclasses.replace(
       problem, expert_devices=np.zeros(problem.graph.num_ops, int))
   default_placer.DefaultPlacer(clock=lambda: next(ticks)).place(problem)
   # There is one host, so that the second has nothing to say, and no structure.
-  assert [name for name, _ in asked] == expected
+  assert [name for name, _ in asked
+         ] == ['human_expert', 'hierarchical', 'structured', 'metis']
 
 
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):

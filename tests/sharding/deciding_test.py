@@ -10,8 +10,8 @@ def _nobody_else(monkeypatch):
   monkeypatch.setattr(deciding, '_of_program', [])
 
 
-def _parts(layer):
-  return deciding.parts(layer, (10, 2), 4, True)
+def _parts(layer, why=''):
+  return deciding.parts(layer, (10, 2), 4, why)
 
 
 def _two(*_):
@@ -19,7 +19,7 @@ def _two(*_):
 
 
 def test_who_entered_last_decides_unless_it_has_no_opinion():
-  deciding.decide_by(lambda layer, shape, itemsize, can: 7)
+  deciding.decide_by(lambda layer, shape, itemsize, why: 7)
   deciding.enter(_two)
   deciding.enter(lambda layer, *_: 5 if layer == 'words' else 0)
   try:
@@ -27,6 +27,12 @@ def test_who_entered_last_decides_unless_it_has_no_opinion():
   finally:
     deciding._scopes.stack.clear()
   assert _parts('words') == 7
+
+
+def test_what_cannot_be_split_stays_whole_whoever_wants_parts():
+  deciding.decide_by(_two)
+  assert _parts('words') == 2
+  assert _parts('words', 'its constraint looks at the whole') == 1
 
 
 def test_where_nobody_decides_tables_are_whole():

@@ -1,7 +1,6 @@
 """What tf_keras saves of tables in parts is whole, and loaded either way."""
 
 import contextlib
-import warnings
 
 import numpy as np
 import pytest
@@ -148,16 +147,3 @@ def test_a_layer_gets_its_initial_weights_whole():
     layer(_IDS)
   assert len(layer.variables) == 2
   np.testing.assert_array_equal(layer.get_weights()[0], value)
-
-
-@pytest.mark.parametrize('optimizer', [
-    tf_keras.optimizers.Adafactor, lambda: tf_keras.optimizers.SGD(clipnorm=1.),
-    lambda: tf_keras.optimizers.legacy.SGD(clipnorm=1.)
-], ids=['adafactor', 'clipnorm', 'legacy clipnorm'])
-def test_optimizers_that_look_at_whole_variables_are_warned_of(optimizer):
-  model = _model(2, optimizer())
-  with pytest.warns(UserWarning, match='tables in parts'):
-    _train(model)
-  with warnings.catch_warnings():
-    warnings.filterwarnings('error', message='The model has tables')
-    _train(_model(0, optimizer()))

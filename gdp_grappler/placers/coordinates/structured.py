@@ -27,7 +27,7 @@ _FEWEST = 32
 # Maps that are priced if a price is a real step.
 _MEASURED = 16
 # Maps that are priced together.
-_BATCH = 16
+_BATCH = 8
 # A device that is slower than the fastest by this factor is used only by maps
 # over all devices. An example is the CPU of a client beside servers with GPUs.
 _FAR_SLOWER = 10.
@@ -156,10 +156,12 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
     deadline: Afterwards, nothing is priced if a placement fits.
   """
   fresh = [row for row in rows if not priced.knows(row)]
-  for first in range(0, len(fresh), _BATCH):
-    if first and deadline.passed and priced.fits:
+  # The first few set a ceiling for all others, which then cost less.
+  begins = [0, *range(_PROPOSED, len(fresh), _BATCH)]
+  for begin, end in zip(begins, [*begins[1:], len(fresh)]):
+    if begin and deadline.passed and priced.fits:
       break
-    priced.see(fresh[first:first + _BATCH], ceiling_s=_ceiling_s(priced))
+    priced.see(fresh[begin:end], ceiling_s=_ceiling_s(priced))
 
 
 def _ceiling_s(priced: priced_placements.PricedPlacements) -> float:

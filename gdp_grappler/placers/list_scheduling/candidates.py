@@ -73,7 +73,7 @@ def _ask(problem: placer_lib.Problem, proposers: Sequence[Proposer],
   for _ in range(_ROUNDS):
     answers = _answers(asked, deadline)
     asked = [question for question, _ in answers]
-    prices = priced.see([row for _, row in answers])
+    prices = priced.see([row for _, row in answers], ceiling_s=None)
     fastest_s = priced.prices.valid_seconds.min()
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     if not again.size or (deadline.passed and np.isfinite(fastest_s)):

@@ -303,7 +303,8 @@ class _Judge:
         repair(self._problem, proposal.target.graph, proposal.devices)
         for proposal in seen
     ]
-    for key, proposal in zip(self.priced.see(devices).keys(), seen):
+    keys = self.priced.see(devices, ceiling_s=None).keys()
+    for key, proposal in zip(keys, seen):
       if self._leader is None or key < self._leader[0]:
         self._leader = key, proposal
     assert self._leader is not None  # The first round has proposals.

@@ -22,8 +22,8 @@ class PolicyConfig:
   """
 
   prices: int = 64
-  maps: int = 10
-  schedules: int = 10
+  maps: int = 7
+  schedules: int = 8
   cuts: int = 4
   spread: float = .1
   at_once: int = 4

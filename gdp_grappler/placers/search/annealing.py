@@ -3,13 +3,11 @@
 S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by Simulated
 Annealing", Science 220, 1983: the search accepts a move that makes the step d
 seconds longer with probability exp(-d / T), and the temperature T falls. The
-rule is that of Metropolis et al. 1953. Three things are not in the paper:
+rule is that of Metropolis et al. 1953. Two things are not in the paper:
 
 * The search draws a batch of moves from the current placement and prices all of
   them together. Of the moves that the rule accepts, the search makes the
   fastest.
-* The next batch also tries the union of the moves that gained, the best first:
-  gains of moves that are far apart in the graph add up.
 * The search draws those kinds of moves more often that have gained recently.
 
 A `MoveModel` may look at more moves than the search prices, and choose the
@@ -31,7 +29,6 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.moves import move_model as move_model_lib
 from gdp_grappler.placers.search.moves import moves as moves_lib
-from gdp_grappler.placers.search.moves import neighbourhood
 
 # Seconds of the shortest step that sets the unit of temperatures. A temperature
 # of a shorter step would be 0 in floating point.
@@ -94,12 +91,11 @@ class Annealing:
     self._gained = np.zeros(len(self._moves.kinds))
     self.restart(starts)
 
-  def restart(self, starts: np.ndarray, progress: float = 0.) -> None:
+  def restart(self, starts: np.ndarray) -> None:
     """Continues from other placements, and forgets the best one so far.
 
     Args:
       starts: int [S, G], legal; at least one.
-      progress: Progress of the search, from 0 to 1.
     """
     self.best: np.ndarray = starts[0]
     self.best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
@@ -109,9 +105,7 @@ class Annealing:
     # A step may take no time at all. An overflow still has to cost something.
     self._unit_s = float(some.min()) if some.size else 1.
     self.ranking = np.argsort(self._costs(priced), kind='stable')
-    self._current = self._home = priced[int(self.ranking[0])]
-    self._last_gain = progress
-    self._unions: list[np.ndarray] = []
+    self._current = priced[int(self.ranking[0])]
 
   @property
   def fits(self) -> bool:
@@ -135,17 +129,14 @@ class Annealing:
                                             config.last_temperature, progress)
     self._penalty = _between(config.first_penalty, config.last_penalty,
                              progress)
-    unions = self._unions[:count]
-    kinds, rows = self._draw(count - len(unions))
-    drawn = np.concatenate([unions, rows]) if unions else rows
+    kinds, rows = self._draw(count)
     least = temperature_s * np.log(1 - self._rng.random(count))
-    proposals = self._price(drawn, self._ceilings_s(least))
+    proposals = self._price(rows, self._ceilings_s(least))
     gains = self._gains(proposals)
-    self._learn(kinds, gains[len(unions):] / temperature_s)
-    if self._model is not None and len(kinds):
-      self._model.record_gains(gains[len(unions):] / self._unit_s)
+    self._learn(kinds, gains / temperature_s)
+    if self._model is not None and count:
+      self._model.record_gains(gains / self._unit_s)
     self._take(proposals, gains, least)
-    self._return_home(progress)
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of moves, int [count], and placements, int32 [count, G]."""
@@ -201,7 +192,7 @@ class Annealing:
 
   def _take(self, priced: _Priced, gains: np.ndarray,
             least: np.ndarray) -> None:
-    """Makes a move by Metropolis' rule, and keeps unions for the next batch.
+    """Makes a move by Metropolis' rule.
 
     Args:
       priced: K proposals.
@@ -209,24 +200,9 @@ class Annealing:
       least: float64 [K], smallest gain with which each proposal is accepted.
     """
     ranked = np.argsort(-gains, kind='stable')
-    gaining = [
-        priced.devices[k] for k in ranked
-        if gains[k] > self._config.least_gain * self._unit_s
-    ]
-    self._unions = neighbourhood.unions(self._current.devices,
-                                        gaining[:self._config.unions + 1])
     taken = next((k for k in ranked if gains[k] >= least[k]), None)
     if taken is not None:
       self._current = priced[taken]
-
-  def _return_home(self, progress: float) -> None:
-    """Returns to the best placement if the search has not gained for long."""
-    cost, home = self._costs(self._current), self._costs(self._home)
-    if cost < home - self._config.least_gain * self._unit_s:
-      self._home, self._last_gain = self._current, progress
-    elif progress - self._last_gain > self._config.patience and cost > home:
-      self._current = self._home
-      self._last_gain, self._unions = progress, []
 
   def _price(self, devices: np.ndarray,
              ceiling_s: evaluator_lib.Ceiling = math.inf) -> _Priced:

@@ -140,7 +140,7 @@ class PriorityAnnealing:
     if ordered.key[-1] <= self._search.best_key[-1] * (1 + self._config.loss):
       self._order.priorities = ordered.priorities
       self._pass_priorities()
-      self._search.restart(row[None], progress)
+      self._search.restart(row[None])
 
   def _pass_priorities(self) -> None:
     if self._model is not None:

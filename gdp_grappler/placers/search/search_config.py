@@ -16,13 +16,10 @@ class AnnealingConfig:
     batch: Moves that are priced together. A multiple of common numbers of
       cores. The number is the same on all machines, so that results do not
       depend on the machine.
-    unions: Unions of moves that gained which the next batch tries; 0 for none.
     first_temperature: Temperature at the start of the search, as a share of the
       step time.
     last_temperature: Temperature at the end of the search, as a share of the
       step time.
-    patience: Share of the search without a gain after which the search returns
-      to the best placement.
     first_penalty: Cost of a memory that overflows by its own size, at the start
       of the search, in step times.
     last_penalty: The same cost at the end of the search.
@@ -34,8 +31,6 @@ class AnnealingConfig:
       try.
     compound: Probability that one more move is added to a move. Some moves gain
       only together.
-    least_gain: Smallest difference that counts as a gain, as a share of the
-      step time.
     closely_from: Progress, from 0 to 1, from which a new best placement is
       priced closely (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, and the best of many placements is the one with the
@@ -45,17 +40,14 @@ class AnnealingConfig:
   """
 
   batch: int = 16
-  unions: int = 4
   first_temperature: float = 2e-2
   last_temperature: float = 2e-5
-  patience: float = .08
   first_penalty: float = 10.
   last_penalty: float = 1000.
   success_decay: float = .99
   usual_share: float = .3
   prior_gain: float = .05
   compound: float = .25
-  least_gain: float = 1e-9
   closely_from: float = .5
   closely_after: int = 1000
 

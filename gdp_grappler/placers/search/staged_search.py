@@ -29,6 +29,9 @@ _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 # Cost of simulating a step for control edges, in prices of one placement: a
 # price simulates several steps.
 _EDGES_COST = 1 / 3
+# Steps that one computation of control edges simulates, at the most, even if
+# the graph is small.
+_EDGES_STEPS = 200
 
 
 def _no_model() -> None:
@@ -135,9 +138,9 @@ class _StagedSearch:
     # Seconds per price, for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
-    # Seconds of one computation of control edges, at the most.
-    self._edges_s = (_EDGES_COST * self._each_s * config.edge_ops
-                     / max(problem.graph.num_ops, 1))
+    # Seconds of one computation of control edges, about.
+    steps = min(config.edge_ops / max(problem.graph.num_ops, 1), _EDGES_STEPS)
+    self._edges_s = _EDGES_COST * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
     # The placement that was likely the fastest with control edges when the last
@@ -150,11 +153,13 @@ class _StagedSearch:
     if stage.order is stages.Order.FIFO:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.Order.PRIORITIES:
+      if not self._budget.has_left(0.):
+        return  # The first prices in order take longer than a late search has.
       self._ordered = priority_annealing.PriorityAnnealing(
           self._problem, self._ordered_starts(), self._rng, self._models(),
           self._moves, self._config)
       self._anneal([self._ordered, self._plain], stage, 0.)
-    elif self._budget.progress(self._evaluations) < 1:
+    elif self._ordered and self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)
     self._begin, self._cooled = stage.until, stage.cooled
 

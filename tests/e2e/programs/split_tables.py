@@ -1,6 +1,7 @@
-"""Trains a model whose table no card can hold; FOLDER [off].
+"""Trains a model whose table no card can hold; FOLDER [off|whole].
 
-Cards are logical CPUs that a cluster file gives small memories.
+Cards are logical CPUs that a cluster file gives small memories. Keras is 3, or
+tf_keras by TF_USE_LEGACY_KERAS=1. With "whole" the table has to be whole.
 """
 
 import collections
@@ -9,7 +10,6 @@ import json
 import pathlib
 import sys
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -18,6 +18,7 @@ from gdp_grappler.cluster import connected_devices
 _CARD_BYTES = 5_500_000
 _HOST_BYTES = 3_000_000
 _ROWS, _WIDTH = 20_000, 32
+keras = tf.keras
 
 
 def _small_cluster(folder):
@@ -35,11 +36,21 @@ def _small_cluster(folder):
   return str(path)
 
 
+def _option(folder):
+  if sys.argv[2:] == ['whole']:
+    return {'split_tables': {'words': 3}, 'cache': False}
+  return {
+      'cluster': _small_cluster(folder), 'cache': False, 'time_budget_s': 300
+  }
+
+
 def _model():
+  constraint = 'max_norm' if sys.argv[2:] == ['whole'] else None
   keras.utils.set_random_seed(1)
   model = keras.Sequential([
       keras.Input((8,), batch_size=16, dtype='int32'),
-      keras.layers.Embedding(_ROWS, _WIDTH, name='words'),
+      keras.layers.Embedding(_ROWS, _WIDTH, name='words',
+                             embeddings_constraint=constraint),
       keras.layers.Flatten(),
       keras.layers.Dense(4)
   ])
@@ -47,35 +58,41 @@ def _model():
   return model
 
 
+def _raw(variables):
+  """TensorFlow's variables, of either Keras, those of tables one by one."""
+  for variable in variables:
+    for part in getattr(variable, 'parts', [variable]):
+      yield part if isinstance(part, tf.Variable) else part.value
+
+
 def main():
   folder = pathlib.Path(sys.argv[1])
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * 3)
-  if len(sys.argv) < 3:
-    tf.config.optimizer.set_experimental_options({
-        'gdp_placement': {
-            'cluster': _small_cluster(folder), 'cache': False,
-            'time_budget_s': 300
-        }
-    })
+  if sys.argv[2:] != ['off']:
+    tf.config.optimizer.set_experimental_options(
+        {'gdp_placement': _option(folder)})
   model = _model()
   x = np.random.default_rng(0).integers(0, _ROWS, (64, 8))
   y = np.zeros((64, 4), 'f')
   history = model.fit(x, y, batch_size=16, epochs=2, verbose=0, shuffle=False)
   sizes = collections.Counter()
-  for variable in [*model.variables, *model.optimizer.variables]:
-    sizes[variable.value.device[-5:]] += variable.value.shape.num_elements() * 4
+  for variable in _raw([*model.variables, *model.optimizer.variables]):
+    sizes[variable.device[-5:]] += variable.shape.num_elements() * 4
   model.save(folder / 'model.keras')
+  loaded = keras.models.load_model(folder / 'model.keras')
+  path = tf.train.Checkpoint(model).save(str(folder / 'checkpoint'))
   print(
       json.dumps({
           'bytes': sizes, 'losses': history.history['loss'],
-          'variables': len(model.variables),
-          'shapes': [w.shape for w in model.get_weights()],
+          'variables': len(model.variables
+                          ), 'shapes': [w.shape for w in model.get_weights()],
           'sums': [float(np.abs(w).sum()) for w in model.get_weights()],
-          'parts': [
-              part.value.device[-5:] for part in getattr(
-                  model.get_layer('words').embeddings, 'parts', ())
+          'loaded': [float(np.abs(w).sum()) for w in loaded.get_weights()],
+          'checkpoint': tf.train.list_variables(path), 'parts': [
+              part.device[-5:] for part in _raw(
+                  getattr(model.get_layer('words').embeddings, 'parts', ()))
           ], 'evaluated': model.evaluate(x, y, batch_size=16, verbose=0),
           'host_bytes': _HOST_BYTES, 'card_bytes': _CARD_BYTES
       }))

@@ -1,11 +1,15 @@
 """All that is known about a cell, in numbers one can compute in the head."""
 
 import dataclasses
+import subprocess
+import sys
+import time
 import types
 
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import deadline_evaluator
@@ -157,6 +161,42 @@ def test_a_loaded_task_survives_its_file(tmp_path):
   assert again.digest == loaded.digest
   assert again.summary() == loaded.summary()
   assert not again.graph.edges.flags.writeable
+
+
+def test_a_search_may_be_clocked_by_the_processor(tmp_path, monkeypatch):
+  graph, cluster = graphs.chain(4), clusters.make_cluster(1)
+  costs = clusters.FixedCosts(1.)
+  clocks = []
+
+  class Sleeps:
+
+    def place(self, problem):
+      clocks.append(problem.clock)
+      time.sleep(.2)
+      placement = placement_lib.Placement([0] * 4, cluster)
+      problem.evaluator.evaluate(graph, placement)
+      return placement
+
+  monkeypatch.setattr(registry, 'create', lambda name: Sleeps())
+  found = {
+      clock:
+          cell_lib.run(_loaded(graph, cluster, costs),
+                       settings_lib.Settings(clock=clock), 'sleeps',
+                       simulator.Simulator(cluster, costs),
+                       tmp_path / f'{clock}.json')
+      for clock in settings_lib.CLOCKS
+  }
+  assert clocks == [time.monotonic, cell_lib.processor_s]
+  wall, processor = (found[clock] for clock in settings_lib.CLOCKS)
+  assert wall['seconds'] >= .2 > processor['seconds']
+  assert wall['curve'][0][1] >= .2 > processor['curve'][0][1]
+
+
+def test_what_an_ended_child_has_computed_counts():
+  before = cell_lib.processor_s()
+  subprocess.run([sys.executable, '-S', '-c', 'sum(range(2_000_000))'],
+                 check=True)
+  assert cell_lib.processor_s() - before > .01
 
 
 def test_only_prices_that_take_seconds_look_at_the_clock():

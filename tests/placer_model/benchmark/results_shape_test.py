@@ -50,6 +50,7 @@ def test_ours_are_taken():
     (lambda r: r.pop('tasks'), 'has no "tasks"'),
     (lambda r: r['settings'].update(limit=1), 'does not know'),
     (lambda r: r['settings'].update(reward='x'), 'is no kind of reward'),
+    (lambda r: r['settings'].update(clock='x'), 'is no clock'),
     (lambda r: r['tasks'][0].update(name='\x1b[31m'), 'cannot be printed'),
     (lambda r: r['tasks'][0].update(file_name='../x'), 'is a path'),
     (lambda r: r['tasks'][0].pop('work_s'), 'has no "work_s"'),

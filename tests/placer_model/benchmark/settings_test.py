@@ -22,8 +22,9 @@ def test_a_key_is_reproducible():
   assert len(_key()) == 16
 
 
-@pytest.mark.parametrize('change', [{'seed': 1}, {'time_budget_s':
-    3.}, {'reward': 'measured'}, {'batch_size': 8}, {'local_workers': 2}])
+@pytest.mark.parametrize(
+    'change', [{'seed': 1}, {'time_budget_s': 3.}, {'reward': 'measured'},
+               {'clock': 'processor'}, {'batch_size': 8}, {'local_workers': 2}])
 def test_a_setting_makes_another_cell(change):
   assert _key(dataclasses.replace(_SETTINGS, **change)) != _key()
 

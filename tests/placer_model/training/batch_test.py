@@ -4,6 +4,7 @@ import dataclasses
 import types
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from helpers import toy_training
@@ -112,6 +113,15 @@ def _batch(sizes):
                             config, 0, np.ones((1, size),
                                                np.int32), size, optimizers))
   return batch_lib.Batch(trainers, config.iterations)
+
+
+def test_each_graph_may_have_iterations_of_its_own():
+  batch = _fakes(40, 60, iterations=(2, 6))
+  assert batch.iterations == 8
+  batch.trainers[1].step()
+  assert (batch.share(0), batch.share(1)) == (0, pytest.approx(1 / 6))
+  order = _run(batch)
+  assert [order.count(i) for i in range(2)] == [2, 5]
 
 
 def test_resumed_batch_equals_an_uninterrupted_one(tmp_path):

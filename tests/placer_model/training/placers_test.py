@@ -154,7 +154,7 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
     return float(next(clock)) if here else stock()
 
   monkeypatch.setattr(time, 'monotonic', ticks)
-  placer.place(dataclasses.replace(_problem(), time_budget_s=40.))
+  placer.place(dataclasses.replace(_problem(), time_budget_s=80., clock=ticks))
   iterations = [trainer.state.iteration for trainer in kept]
   assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
 

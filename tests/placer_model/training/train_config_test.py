@@ -13,8 +13,12 @@ def test_every_field_is_documented():
     assert f'    {field.name}: ' in train_config.TrainConfig.__doc__
 
 
-def test_paper_switches_every_lever_off():
-  paper = train_config.preset('paper')
+def test_the_former_name_still_works():
+  assert train_config.preset('paper') is train_config.preset('gdp_one')
+
+
+def test_gdp_one_switches_every_lever_off():
+  paper = train_config.preset('gdp_one')
   assert paper.exploration == 'levels'
   assert paper.credit == 'unit'
   assert not any(
@@ -39,5 +43,5 @@ def test_levels_end_at_the_units_that_are_decided_about():
 
 
 def test_unknown_preset():
-  with pytest.raises(errors.GdpError, match='default, paper'):
+  with pytest.raises(errors.GdpError, match='default, gdp_one'):
     train_config.preset('papper')

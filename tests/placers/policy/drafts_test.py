@@ -63,3 +63,21 @@ def test_one_schedule_is_made_when_time_is_over():
 def test_nothing_is_scheduled_for_one_accelerator():
   problem = problems.make(graphs.random_graph(0, 100), clusters.make_cluster(1))
   assert len(_drawn(problem)) <= 2
+
+
+def test_every_way_schedules_devices_that_differ():
+  problem = problems.make(graphs.random_graph(2, 300))
+  ways = len(drafts._WAYS)
+  rows = _drawn(problem, maps=0, cuts=0, schedules=ways)
+  few = _drawn(problem, maps=0, cuts=0, schedules=ways // 2)
+  assert len(rows) > len(few)
+
+
+def test_favourite_children_stay_with_their_parents():
+  # Two chains whose tensors take longer to send than their ops to run.
+  edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
+  problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
+  way = next(way for way in drafts._WAYS if way.rules.favourites)
+  row = drafts._Scheduler(problem).row(way, 0., np.random.default_rng(0))
+  assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
+  assert row[0] != row[3]

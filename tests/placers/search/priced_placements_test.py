@@ -80,3 +80,26 @@ def test_what_was_seen_is_known_and_ranked():
   # The first does not fit.
   assert seen.ranked(2).tolist() == [[1, 2], [0, 2]]
   assert seen.ranked(9).tolist() == [[1, 2], [0, 2], [1, 1]]
+
+
+def test_each_placement_has_the_source_that_found_it_first():
+  seen, _ = _found()
+  seen.see(np.array([[1, 1], [1, 2]]), 'first')
+  seen.see(np.array([[1, 2], [2, 2], [0, 2]]), 'second')
+  assert seen.sources == ('first', 'first', 'second', 'second')
+  best = {name: row.tolist() for name, row in seen.best_of_each().items()}
+  assert list(best.items()) == [('first', [1, 2]), ('second', [0, 2])]
+
+
+def test_what_others_have_priced_is_taken_without_a_price():
+  asked = []
+  seen, problem = _found()
+  others = priced_placements.PricedPlacements(problem)
+  seen.see(np.array([[1, 2]]), 'own')
+  others.see(np.array([[1, 2], [2, 2]]))
+  problem.evaluator.price_groups = lambda *_: asked.append(1)
+  seen.take(others, 'theirs')
+  assert not asked and seen.sources == ('own', 'theirs')
+  assert seen.prices.seconds.tolist() == [2, 4]
+  seen.take(others, 'theirs')
+  assert len(seen.prices) == 2

@@ -19,19 +19,17 @@ def _lines(monkeypatch):
   return found
 
 
-def _parts(monkeypatch, option, rooms=(), can_be_split=True, layer='words'):
+def _parts(monkeypatch, option, rooms=(), why='', layer='words'):
   settings = settings_lib.from_option(option)
   monkeypatch.setattr(tables.switch, 'settings', lambda: settings)
   monkeypatch.setattr(tables, '_rooms_bytes', lambda _: rooms)
-  return tables.parts(layer, _SHAPE, _ITEMSIZE, can_be_split)
+  return tables.parts(layer, _SHAPE, _ITEMSIZE, why)
 
 
 def test_a_table_that_fits_no_card_is_made_in_parts(monkeypatch, lines):
   rooms = (_NEEDS - 1, _NEEDS // 2)
   assert _parts(monkeypatch, True, rooms) == 4
   assert len(lines) == 1 and '"words"' in lines[0] and '4 parts' in lines[0]
-  assert _parts(monkeypatch, True, rooms, can_be_split=False) == 0
-  assert len(lines) == 1
 
 
 @pytest.mark.parametrize(
@@ -47,8 +45,16 @@ def test_others_are_whole_without_a_word(option, rooms, monkeypatch, lines):
 def test_a_table_that_is_named_is_split_wherever_it_fits(monkeypatch, lines):
   option = {'split_tables': {'w*': 3}}
   assert _parts(monkeypatch, option, (10**12,)) == 3
-  assert _parts(monkeypatch, option, can_be_split=False) == 3
   assert 'as the option says' in lines[0]
+
+
+@pytest.mark.parametrize('option', [True, {'split_tables': {'w*': 3}}])
+def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
+  rooms = (_NEEDS - 1, _NEEDS // 2)
+  _parts(monkeypatch, option, rooms, why='it has a constraint')
+  assert len(lines) == 1
+  assert '"words"' in lines[0]
+  assert 'stays whole: it has a constraint; ' in lines[0]
 
 
 def test_rooms_are_those_of_cards(monkeypatch):

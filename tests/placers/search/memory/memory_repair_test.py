@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_repair
 from helpers import clusters
@@ -71,6 +72,21 @@ def test_one_memory_of_several_devices():
                                   memory=['shared', 'shared', 'own'])
   problem = problems.make(graph, cluster, [[1, 1, 1]] * 3)
   assert _fitted(problem, [1, 1, 1])[-1].tolist().count(2) == 1
+
+
+def test_repairs_end_with_the_time():
+  """Those of METIS took four seconds of a budget of a quarter."""
+  case = tight_memory.case(sorted(tight_memory.NETWORKS)[0], 4, .95, True,
+                           clusters.FixedCosts)
+  problem = problems.make(case.graph, case.cluster, case.seconds)
+  repair = memory_repair.MemoryRepair(problem)
+  rounds, stock = [], repair._repair_round
+  repair._repair_round = lambda *given: rounds.append(given) or stock(*given)
+  together = np.ones((3, case.graph.num_groups), np.int32)
+  repair.fitted(together, deadlines.within(0.))
+  assert len(rounds) == 1  # One in any case.
+  repair.fitted(together)
+  assert len(rounds) > 10
 
 
 @pytest.mark.parametrize('network', tight_memory.NETWORKS)

@@ -1,0 +1,98 @@
+"""Inference over two devices: predict, a `tf.function`, and a SavedModel.
+
+Each is run without the option first. Two logical CPUs stand for the logical
+GPUs that the option `split` cuts a card into.
+"""
+
+import os
+import tempfile
+
+import common
+import numpy as np
+import tensorflow as tf
+
+import gdp_grappler
+
+common.make_devices(2)
+keras = tf.keras
+layers = keras.layers
+# Every op that may move goes to another device than the one before it.
+_OPTION = {'placer': 'round_robin', 'keep_best': False}
+X = np.random.default_rng(0).normal(size=(16, 8)).astype('f')
+
+
+def _model():
+  keras.utils.set_random_seed(0)
+  inputs = keras.Input((8,))
+  towers = []
+  for i in range(2):
+    tower = inputs
+    for j in range(6):
+      tower = layers.Dense(8, 'tanh', name=f'tower_{i}_{j}')(tower)
+    towers.append(tower)
+  model = keras.Model(inputs, layers.Dense(2)(layers.Add()(towers)))
+  model.compile('sgd', 'mse', jit_compile=False)
+  return model
+
+
+def _both(call):
+  """A call without and with the option, and what the second one used."""
+  common.set_option(False)
+  stock = np.asarray(call())
+  common.set_option(_OPTION)
+  placed, devices = common.devices_used(call)
+  return {
+      'equal': bool((np.asarray(placed) == stock).all()), 'devices': devices
+  }
+
+
+def _served(folder):
+  """A signature, with its weights where they were loaded and elsewhere."""
+  loaded = tf.saved_model.load(folder)
+  signature = loaded.signatures['serving_default']
+  name, = signature.structured_input_signature[1]
+
+  def serve():
+    result, = signature(**{name: tf.constant(X)}).values()
+    return result
+
+  found = _both(serve)
+  before = np.asarray(serve())
+  variables = loaded.variables
+  moved = gdp_grappler.relocate(
+      variables, {v.name: 'CPU:1' for v in variables if 'tower_1' in v.name})
+  after, devices = common.devices_used(serve)
+  return found, {
+      'equal': bool((np.asarray(after) == before).all()), 'devices': devices,
+      'moved': moved
+  }
+
+
+def _fitted(model):
+  """`predict` where `fit` has moved the weights; without the option last."""
+  common.set_option(_OPTION)
+  model.fit(X, X[:, :2], verbose=0)
+  placed, devices = common.devices_used(lambda: model.predict(X, verbose=0))
+  common.set_option(False)
+  stock = model.predict(X, verbose=0)
+  return {'equal': bool((placed == stock).all()), 'devices': devices}
+
+
+def main():
+  handler = common.Lines()
+  logger = common.logging.getLogger('gdp_grappler')
+  logger.addHandler(handler)
+  logger.setLevel('INFO')
+  model = _model()
+  results = {'predict': _both(lambda: model.predict(X, verbose=0))}
+  results['function'] = _both(lambda: tf.function(model)(tf.constant(X)))
+  with tempfile.TemporaryDirectory() as top:
+    folder = os.path.join(top, 'model')
+    model.export(folder)
+    results['signature'], results['relocated'] = _served(folder)
+  results['fitted'] = _fitted(model)
+  common.finish(lines=handler.take(), **results)
+
+
+if __name__ == '__main__':
+  main()
