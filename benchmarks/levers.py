@@ -69,7 +69,7 @@ from gdp_grappler.problems import reading
 
 _TITLE = 'Levers'
 _LOOSE = tuple(
-    kind for kind in moves.Moves.kinds if not kind.startswith('slab'))
+    kind for kind in moves.Moves.kinds if not kind.startswith('coordinate'))
 _COORDINATES = 'structured'
 _POLICY = default_placer.MOVES
 _Row = dict[str, Any]

@@ -1,4 +1,4 @@
-"""What slabs and the network of moves bring a search, at equal seconds.
+"""What moves of coordinate sets and the network bring, at equal seconds.
 
 Run it from the repository:
 
@@ -41,7 +41,9 @@ _TITLE, _ORDERED_TITLE = 'Move network', 'Move network under priorities'
 _HEAD = ('task', 'loose', 'plain', 'chosen', 'loose / plain', 'plain / chosen',
          'least', 'most')
 _WAYS = 'loose', 'plain', 'chosen'
-_LOOSE = [kind for kind in moves.Moves.kinds if not kind.startswith('slab')]
+_LOOSE = [
+    kind for kind in moves.Moves.kinds if not kind.startswith('coordinate')
+]
 _Row = dict[str, Any]
 
 
@@ -85,21 +87,21 @@ def _search(
 
 
 def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:
-  cells, slabs, networks = [], [], []
+  cells, sets, networks = [], [], []
   for rows in found:
     loose, plain, chosen = (
         [row[f'{name}_s'] for row in rows] for name in _WAYS)
     ratios = [p / c for p, c in zip(plain, chosen)]
-    slabs.append(statistics.geometric_mean(l / p for l, p in zip(loose, plain)))
+    sets.append(statistics.geometric_mean(l / p for l, p in zip(loose, plain)))
     networks.append(statistics.geometric_mean(ratios))
     cells.append([
         rows[0]['task'], *(tables.milliseconds(statistics.geometric_mean(steps))
                            for steps in (loose, plain, chosen)),
         *(f'{r:.3f}'
-          for r in (slabs[-1], networks[-1], min(ratios), max(ratios)))
+          for r in (sets[-1], networks[-1], min(ratios), max(ratios)))
     ])
   cells.append([
-      'geometric mean', '', '', '', f'{statistics.geometric_mean(slabs):.3f}',
+      'geometric mean', '', '', '', f'{statistics.geometric_mean(sets):.3f}',
       f'{statistics.geometric_mean(networks):.3f}', f'{min(networks):.3f}',
       f'{max(networks):.3f}'
   ])

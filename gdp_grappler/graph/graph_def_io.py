@@ -259,7 +259,7 @@ def write(
 
 def _tensors(
     properties: op_properties.OpProperties, edges: node_table.Edges, n: int,
-    called: Mapping[int, calls_lib.Call]) -> tuple[np.ndarray, np.ndarray]:
+    called: Mapping[int, calls_lib.CallCost]) -> tuple[np.ndarray, np.ndarray]:
   """Where each op's tensors begin [N + 1], and the bytes of each [T].
 
   Shape inference knows no outputs of some ops; those that an edge uses are

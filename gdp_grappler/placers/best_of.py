@@ -33,7 +33,7 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Choice:
+class Candidate:
   """The placement of one placer.
 
   Attributes:
@@ -79,7 +79,7 @@ class BestOfPlacer:
     self._names = tuple(dict.fromkeys(names))
     for name in set(self._names) - set(DEFAULT_NAMES) - set(registry.names()):
       registry.create(name)  # Raises, and knows names that are similar.
-    self.choices: tuple[Choice, ...] = ()
+    self.choices: tuple[Candidate, ...] = ()
     self.skipped: dict[str, str] = {}
 
   @property
@@ -101,8 +101,8 @@ class BestOfPlacer:
           f'None of the placers could place graph "{problem.graph.name}": '
           + ' '.join(f'{name}: {why}' for name, why in self.skipped.items()))
     choices = [
-        Choice(name, placement,
-               problem.evaluator.evaluate(problem.graph, placement))
+        Candidate(name, placement,
+                  problem.evaluator.evaluate(problem.graph, placement))
         for name, placement in placements.items()
     ]
     prices = evaluator_lib.Prices.from_evaluations(

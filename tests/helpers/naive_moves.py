@@ -27,8 +27,8 @@ class NaiveMoves:
     start, target = self._start_and_target(kind, devices, like)
     here = devices[start]
     groups = self._groups(kind, devices, start, target)
-    exchanged = kind in ('swap', 'slab_swap', 'slab_trade')
-    if exchanged or kind in ('part', 'window', 'device', 'slab_part'):
+    exchanged = kind in ('swap', 'coordinate_set_swap', 'coordinate_trade')
+    if exchanged or kind in ('part', 'window', 'device', 'coordinate_set_part'):
       going = [g for g in groups if devices[g] == here]
     else:
       going = list(groups)
@@ -52,7 +52,7 @@ class NaiveMoves:
 
   def _start_and_target(self, kind: str, devices: np.ndarray,
                         like: np.ndarray) -> tuple[int, int]:
-    if not kind.startswith('slab') or not self._axes:
+    if not kind.startswith('coordinate') or not self._axes:
       start = self._one_of(self._order)
       return start, self._near(devices, start)
     own_s = [row[d] for row, d in zip(self._layout.seconds, like)]
@@ -96,8 +96,8 @@ class NaiveMoves:
     if len(levels):
       labels = self._one_of(levels)
       return np.flatnonzero(labels == labels[start])
-    if kind.startswith('slab') and self._axes:
-      return self._slab(kind, devices, start, target)
+    if kind.startswith('coordinate') and self._axes:
+      return self._coordinate_set(kind, devices, start, target)
     return self._grown(None if kind == 'ball' else devices, start)
 
   def _border(self, devices: np.ndarray, start: int) -> list[int]:
@@ -112,12 +112,12 @@ class NaiveMoves:
       return self._order[max(rank, last - size):last]
     return self._order[first:min(rank + 1, first + size)]
 
-  def _slab(self, kind: str, devices: np.ndarray, start: int,
-            target: int) -> np.ndarray:
+  def _coordinate_set(self, kind: str, devices: np.ndarray, start: int,
+                      target: int) -> np.ndarray:
     starts = [start]
-    if kind == 'slab_trade' and (devices == target).any():
+    if kind == 'coordinate_trade' and (devices == target).any():
       starts.append(self._one_of(np.flatnonzero(devices == target)))
-    if kind in ('slab_whole', 'slab_trade'):
+    if kind in ('coordinate_whole', 'coordinate_trade'):
       axis = self._weighted(self._axes,
                             [(1. + a.max())**-2 for a in self._axes])
       return np.flatnonzero(np.isin(axis, axis[starts]))

@@ -316,7 +316,7 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
            simulator: simulator_lib.Simulator, config: OrderConfig,
-           wanted: np.ndarray) -> tuple[edge_search.Found, np.ndarray, bool]:
+           wanted: np.ndarray) -> tuple[edge_search.EdgeSet, np.ndarray, bool]:
   """The best edges for any of the orders, float64 [K, N], and which it was.
 
   The orders come with the one of the fastest wanted step first. The last result
@@ -325,8 +325,9 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   pricer = edge_pricer.EdgePricer(graph, placement, simulator, config.edge_s,
                                   config.max_simulated_ops, config.max_s)
   nothing = edge_pricer.as_edges([])
-  plain = edge_search.Found(nothing, pricer.schedule(nothing))
-  tried: list[tuple[edge_search.Found, edge_search.EdgeSearch, np.ndarray]] = []
+  plain = edge_search.EdgeSet(nothing, pricer.schedule(nothing))
+  tried: list[tuple[edge_search.EdgeSet, edge_search.EdgeSearch,
+                    np.ndarray]] = []
   for order in wanted:
     obeyed = pricer.wanted(order)
     if tried and obeyed.step_time_s >= min(t[0].step_s for t in tried):

@@ -37,7 +37,7 @@ _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Found:
+class EdgeSet:
   """Edges and the step with them.
 
   Attributes:
@@ -57,7 +57,7 @@ class Found:
 class EdgeSearch:
   """Finds edges for one order of one placement."""
 
-  def __init__(self, pricer: edge_pricer.EdgePricer, plain: Found,
+  def __init__(self, pricer: edge_pricer.EdgePricer, plain: EdgeSet,
                wanted: schedule_lib.Schedule, kept_gain: float,
                heavy_shares: tuple[float, ...]) -> None:
     """Prepares.
@@ -77,7 +77,7 @@ class EdgeSearch:
     self._streams = any(
         d.asynchronous for d in pricer.placement.cluster.devices)
 
-  def best(self) -> Found:
+  def best(self) -> EdgeSet:
     """The best edges of all methods."""
     best = self._plain
     for share in self._shares:
@@ -90,12 +90,12 @@ class EdgeSearch:
         break
     return best
 
-  def _ways(self, pairs: np.ndarray) -> Iterator[Found]:
+  def _ways(self, pairs: np.ndarray) -> Iterator[EdgeSet]:
     if self._streams and self._pricer.left > 0:
-      yield Found(pairs, self._pricer.schedule(pairs))
+      yield EdgeSet(pairs, self._pricer.schedule(pairs))
     yield self._joining(pairs)
 
-  def _joining(self, pairs: np.ndarray) -> Found:
+  def _joining(self, pairs: np.ndarray) -> EdgeSet:
     """The edges of the best round that joins what starts in wrong order."""
     now = best = self._plain
     while self._pricer.left > 0 and best.step_s > self._target_s:
@@ -105,7 +105,7 @@ class EdgeSearch:
       if not wrong.size:
         break
       edges = np.concatenate([now.edges, wrong])
-      now = Found(edges, self._pricer.schedule(edges))
+      now = EdgeSet(edges, self._pricer.schedule(edges))
       best = min(best, now, key=lambda f: f.step_s)
     return best
 
@@ -131,7 +131,7 @@ class EdgeSearch:
       heavy.append(longest[before_s < share * weight_s[ops].sum()])
     return np.sort(np.concatenate(heavy))
 
-  def throttled(self, found: Found) -> Found:
+  def throttled(self, found: EdgeSet) -> EdgeSet:
     """With edges that hold back what copies wait behind, where that pays."""
     while self._streams and self._pricer.left > 0:
       better = next((f for f in self._throttles(found)
@@ -141,14 +141,14 @@ class EdgeSearch:
       found = better
     return found
 
-  def _throttles(self, found: Found) -> Iterator[Found]:
+  def _throttles(self, found: EdgeSet) -> Iterator[EdgeSet]:
     """All throttles, then the half with the longest waits, ..."""
     for back, callbacks in _THROTTLES:
       edges = self._new(self._holding(found.schedule, back, callbacks),
                         found.edges)
       while len(edges) and self._pricer.left > 0:
         more = np.concatenate([found.edges, edges])
-        yield Found(more, self._pricer.schedule(more))
+        yield EdgeSet(more, self._pricer.schedule(more))
         edges = edges[:len(edges) // 2]
 
   def _holding(self, now: schedule_lib.Schedule, back: int,
@@ -182,7 +182,7 @@ class EdgeSearch:
     return edge_pricer.as_edges(sorted(waits_s,
                                        key=lambda edge: -waits_s[edge]))
 
-  def fewest(self, found: Found, priorities: np.ndarray) -> Found:
+  def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
     """Leaves out what does not matter; no slower than the target or before."""
     limit_s = max(found.step_s, self._target_s)
     # Ops of nearly equal priority may as well swap: try without them first.
@@ -196,7 +196,7 @@ class EdgeSearch:
         fewer = np.delete(found.edges, slice(start, start + size), axis=0)
         schedule = self._pricer.schedule(fewer)
         if schedule.step_time_s <= limit_s:
-          found = Found(fewer, schedule)
+          found = EdgeSet(fewer, schedule)
         else:
           start += size
       size //= 2

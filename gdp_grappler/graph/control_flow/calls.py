@@ -43,7 +43,7 @@ _MAX_DEPTH = 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class CallCost:
   """What one execution of a call does.
 
   Attributes:
@@ -89,7 +89,7 @@ class Calls:
     self._bodies = call_bodies.Bodies(self._functions)
     self._read = read
     self._tell = tell
-    self._known: dict[tuple[object, ...], Call | None] = {}
+    self._known: dict[tuple[object, ...], CallCost | None] = {}
     self._refuse_recursion()
 
   def find(
@@ -97,7 +97,7 @@ class Calls:
       edges: Sequence[tuple[int, int,
                             int]], shape_of: Callable[[tuple[int, int]],
                                                       Sequence[int] | None]
-  ) -> dict[int, Call]:
+  ) -> dict[int, CallCost]:
     """The calls among N nodes; not those whose function cannot be read.
 
     Args:
@@ -114,9 +114,9 @@ class Calls:
     for source, output, target in edges:
       if output >= 0:
         inputs[target].append((source, output))
-    result: dict[int, Call | None] = {}
+    result: dict[int, CallCost | None] = {}
 
-    def price(op: int) -> Call | None:
+    def price(op: int) -> CallCost | None:
       if op not in result:
         result[op] = None  # Ends every circle.
         result[op] = self._call(nodes[op], [
@@ -155,7 +155,7 @@ class Calls:
     return op_type in KINDS or op_type in self._functions
 
   def _call(self, node: node_def_pb2.NodeDef,
-            arguments: Sequence[node_def_pb2.NodeDef]) -> Call | None:
+            arguments: Sequence[node_def_pb2.NodeDef]) -> CallCost | None:
     names = self._names(node)
     key = (node.op in op_kinds.WHILES, *names,
            *(a.SerializeToString(deterministic=True) for a in arguments))
@@ -186,7 +186,7 @@ class Calls:
     return [f.name for f in node.attr['branches'].list.func]
 
   def _price(self, node: node_def_pb2.NodeDef, names: Sequence[str],
-             arguments: Sequence[node_def_pb2.NodeDef]) -> Call:
+             arguments: Sequence[node_def_pb2.NodeDef]) -> CallCost:
     if node.op in op_kinds.WHILES:
       cond, body = names
       return self._graph_cost(
@@ -202,7 +202,7 @@ class Calls:
         self._graph_cost(self._bodies.body(name, arguments)) for name in names),
                key=lambda c: (c.flops, c.num_ops))
 
-  def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> Call:
+  def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> CallCost:
     graph_def = graph_pb2.GraphDef(node=nodes)
     if any(self._is_called(node.op) for node in nodes):
       graph_def.library.CopyFrom(self._library)
@@ -219,12 +219,12 @@ class Calls:
         first = np.searchsorted(graph.tensor_ops, source)
         values[index] = number((source, tensor - int(first)))
     sizes = tuple(size for _, size in sorted(outputs.items()))
-    return Call(float(graph.flops @ graph.executions),
-                float(graph.io_bytes @ graph.executions), sizes,
-                max(0,
-                    _peak_bytes(graph, owners) - sum(sizes)),
-                float(graph.executions.sum()),
-                tuple(value for _, value in sorted(values.items())))
+    return CallCost(float(graph.flops @ graph.executions),
+                    float(graph.io_bytes @ graph.executions), sizes,
+                    max(0,
+                        _peak_bytes(graph, owners) - sum(sizes)),
+                    float(graph.executions.sum()),
+                    tuple(value for _, value in sorted(values.items())))
 
 
 def _argument(

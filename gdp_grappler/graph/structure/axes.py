@@ -12,7 +12,7 @@ from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 
 _PART = 'part'
-_STRAND = 'strand'
+_LAYER_PART = 'layer_part'
 
 
 def of(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
@@ -22,9 +22,9 @@ def of(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
   """
   variable = coordinates['variable']
   columns = {name: coordinates[name] for name in coordinates.readable}
-  if {'layer', _STRAND} <= set(columns):
-    columns[_STRAND] = unique_rows.distinct(
-        [columns['layer'], columns[_STRAND]])[1]
+  if {'layer', _LAYER_PART} <= set(columns):
+    columns[_LAYER_PART] = unique_rows.distinct(
+        [columns['layer'], columns[_LAYER_PART]])[1]
   if {'layer', 'variable'} <= set(columns):
     columns[_PART] = _place_in_layer(columns['layer'], variable)
   result: dict[str, np.ndarray] = {}

@@ -21,7 +21,7 @@ from gdp_grappler.graph.structure import scopes as scopes_lib
 from gdp_grappler.graph.structure import variable_uses
 
 NAMES = ('layer', 'segment', 'stack', 'cell', 'branch', 'variable',
-         'repetition', 'strand')
+         'repetition', 'layer_part')
 # Of numbers in names, those of most ops are looked at.
 _MOST_FAMILIES = 16
 # Share of a family's members that have to hang on one another to be a sequence.
@@ -50,7 +50,7 @@ class Coordinates:
       branch: which of those that do not follow one another.
       variable: which variable the group uses or holds, by first use.
       repetition: the how manyeth use of that variable it is.
-      strand: the part of a layer: what a chain of time steps uses, and what
+      layer_part: the part of a layer: what a chain of time steps uses, and what
         feeds it (`recurrent_parts`).
     names: [C], `NAMES`.
   """
@@ -124,17 +124,17 @@ class _Reader:
     if not self._enough(found['segment']):
       found['segment'] = self._times()
     values = np.stack([self._complete(found[name]) for name in NAMES], axis=1)
-    values[:, NAMES.index('strand')] = self._strands(values)
+    values[:, NAMES.index('layer_part')] = self._layer_parts(values)
     self._own_variables(values)
     return values
 
-  def _strands(self, values: np.ndarray) -> np.ndarray:
+  def _layer_parts(self, values: np.ndarray) -> np.ndarray:
     """int [N], those of variables."""
     layer, segment, variable = (values[:, NAMES.index(name)]
                                 for name in ('layer', 'segment', 'variable'))
     held = self._uses.reads | _constants(self._graph)
-    found = recurrent_parts.strands(self._graph, self._forward, held, layer,
-                                    segment, self._uses.variables)
+    found = recurrent_parts.layer_parts(self._graph, self._forward, held, layer,
+                                        segment, self._uses.variables)
     return np.append(found, -1)[variable]
 
   def _enough(self, labels: np.ndarray) -> bool:

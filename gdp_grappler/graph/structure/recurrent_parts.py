@@ -27,9 +27,9 @@ _PASSED = 3
 _FEW = 2
 
 
-def strands(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
-            layer: np.ndarray, segment: np.ndarray,
-            variable: np.ndarray) -> np.ndarray:
+def layer_parts(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
+                layer: np.ndarray, segment: np.ndarray,
+                variable: np.ndarray) -> np.ndarray:
   """int [V], what part of its layer a variable is used in.
 
   An odd number for what a chain uses, an even one for the rest, which it does

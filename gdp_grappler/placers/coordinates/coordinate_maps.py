@@ -31,7 +31,7 @@ _STRIDES = (1, 2, 4, 8, 16)
 _WHEN = ('segment', 'repetition')
 # The part of a recurrent layer. No map uses this axis: the parts of one layer
 # in one time step wait for each other.
-_STRAND = 'strand'
+_LAYER_PART = 'layer_part'
 # Rows for which cuts are computed at once; a block fits into a CPU cache.
 _ROWS = 32
 # Edges for which cuts are computed at once; a block fits into a CPU cache.
@@ -132,7 +132,7 @@ def cells(graph: op_graph.OpGraph,
     None if all groups have the same coordinates.
   """
   columns = axes.of(coordinates)
-  columns.pop(_STRAND, None)
+  columns.pop(_LAYER_PART, None)
   if not columns:
     return None
   values, groups = unique_rows.distinct(list(columns.values()))

@@ -30,7 +30,7 @@ _TOLD = 4
 _DEFAULT = policy_config.PolicyConfig()
 
 
-class Choice(enum.StrEnum):
+class MoveChoice(enum.StrEnum):
   """Who chooses moves."""
 
   TRAINED = 'trained'
@@ -47,7 +47,8 @@ class MovePolicyPlacer:
   (`improving`). All is over after few prices, or when the time is.
   """
 
-  def __init__(self, policy: str | None = None, choice: str = Choice.TRAINED,
+  def __init__(self, policy: str | None = None,
+               choice: str = MoveChoice.TRAINED,
                config: policy_config.PolicyConfig = _DEFAULT,
                network: move_network.MoveNetwork | None = None) -> None:
     """Loads the weights of a move network, if a folder with one is named.
@@ -57,7 +58,7 @@ class MovePolicyPlacer:
         placer, or a policy of one forward pass, which says some drafts. By
         default the move network in the folder in the environment variable
         GDP_POLICY, else the one that ships.
-      choice: Who chooses moves, of `Choice`.
+      choice: Who chooses moves, of `MoveChoice`.
       config: How many are drafted, drawn and priced.
       network: The move network, whatever is named.
 
@@ -68,7 +69,7 @@ class MovePolicyPlacer:
     self._policy = None if self._network else policy
     if self._policy is not None:
       learned.check(self._policy)
-    self._choice, self._config = Choice(choice), config
+    self._choice, self._config = MoveChoice(choice), config
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -122,9 +123,9 @@ class MovePolicyPlacer:
   def _chooser(self, describer: move_filter.MoveDescriber,
                seed: int) -> choosers.Chooser:
     rng = np.random.default_rng((seed, 1))
-    if self._choice == Choice.RANDOM:
+    if self._choice == MoveChoice.RANDOM:
       return choosers.ByChance(rng)
     network = self._network or shipped_moves.network()
-    if self._choice == Choice.UNTRAINED:
+    if self._choice == MoveChoice.UNTRAINED:
       network = choosers.untrained(network, rng)
     return choosers.ByNetwork(describer, network, self._config.gain_weight)

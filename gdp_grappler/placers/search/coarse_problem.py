@@ -30,7 +30,7 @@ _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 _LAYER = 'layer'
 # Coordinate that tells the parts of a recurrent layer apart: the ops that a
 # chain of time steps waits for, and the ops that feed the chain.
-_PART = 'strand'
+_PART = 'layer_part'
 # Seconds of work added to each op, so that ops without a kernel count in cells
 # that have no kernels.
 _LEAST_S = 1e-15

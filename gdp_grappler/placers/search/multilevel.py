@@ -48,7 +48,7 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 # Kinds of moves of whole layers and of parts of layers. No network chooses
 # among these moves: there are few of them, and the network would take longer
 # than their prices.
-_WHOLES = 'group', 'slab_whole', 'slab_trade'
+_WHOLES = 'group', 'coordinate_whole', 'coordinate_trade'
 
 # The key that ranks a placement, and the devices of its groups, int32 [G].
 _Ranked = tuple[evaluator_lib.Key, np.ndarray]

@@ -12,7 +12,7 @@ def test_parts_of_layers_are_an_axis():
       op for op, name in enumerate(graph.names)
       if '/step3/' in name and name[-2:] in ('/x', '/h')
   ]
-  assert len({*axes['strand'][products].tolist()}) == 6
+  assert len({*axes['layer_part'][products].tolist()}) == 6
 
 
 def test_axes_have_no_gaps_and_differ():

@@ -9,11 +9,11 @@ from helpers import graphs
 from helpers import recurrent
 
 
-def _strands(graph, masked=False):
+def _layer_parts(graph, masked=False):
   """Of each kernel."""
   known = recurrent.labels(graph, masked)
   held = np.isin(graph.op_types, ['VarHandleOp', 'Const'])
-  found = recurrent_parts.strands(graph, ~held, held, **known)
+  found = recurrent_parts.layer_parts(graph, ~held, held, **known)
   return {
       re.sub(r'step\d+/', '', graph.names[op]).replace('mask', 'h').replace(
           'h/h', 'h'):
@@ -41,35 +41,36 @@ _EXPECTED = {
                          ids=str)
 def test_chains_and_what_feeds_them(steps, options):
   graph = recurrent.two_readers(steps, options=recurrent.Options(**options))
-  assert _strands(graph, 'masked' in options) == _EXPECTED
+  assert _layer_parts(graph, 'masked' in options) == _EXPECTED
 
 
 @pytest.mark.parametrize('steps', [6, 12])
 def test_what_collects_all_steps_joins_no_chains(steps):
   graph = recurrent.two_readers(steps,
                                 options=recurrent.Options(collected=True))
-  assert _strands(graph) == _EXPECTED
+  assert _layer_parts(graph) == _EXPECTED
 
 
 def test_inputs_may_be_constant():
   graph = recurrent.two_readers(6)
   types = tuple('Const' if kind in ('Placeholder', 'Fill') else kind
                 for kind in graph.op_types)
-  assert _strands(graph.replace(op_types=types)) == _EXPECTED
+  assert _layer_parts(graph.replace(op_types=types)) == _EXPECTED
 
 
 @pytest.mark.parametrize('steps', [3, 6])
 def test_a_state_that_all_later_ones_need_is_on_a_chain(steps):
   graph = recurrent.two_readers(steps,
                                 options=recurrent.Options(looks_back=True))
-  found = _strands(graph)
-  assert {name for name, strand in found.items() if strand % 2
+  found = _layer_parts(graph)
+  assert {name for name, part in found.items() if part % 2
          } == {name for name in _EXPECTED if name.endswith('/h')}
 
 
 @pytest.mark.parametrize('steps', [1, 2])
 def test_of_fewer_than_three_steps_nothing_is_told(steps):
-  assert not any(s % 2 for s in _strands(recurrent.two_readers(steps)).values())
+  assert not any(
+      s % 2 for s in _layer_parts(recurrent.two_readers(steps)).values())
 
 
 def test_an_input_that_two_readers_share_is_no_chain():
@@ -90,7 +91,7 @@ def test_an_input_that_two_readers_share_is_no_chain():
                               op_types=graph.op_types,
                               param_bytes=graph.param_bytes.tolist(),
                               flops=graph.flops.tolist())
-  found = _strands(changed)
+  found = _layer_parts(changed)
   assert {found['layer0/back/x'], found['layer0/ahead/x']} == {0, 2}
   assert found['layer0/back/h'] == found['layer0/back/x'] + 1
 
@@ -100,17 +101,17 @@ def test_what_has_no_layer_or_time_is_on_no_chain():
   for name in ('layer', 'segment'):
     nowhere = np.full(graph.num_ops, -1)
     known = recurrent.labels(graph)
-    found = recurrent_parts.strands(graph, np.ones(graph.num_ops, bool),
-                                    np.zeros(graph.num_ops, bool),
-                                    **{**known, name: nowhere})
+    found = recurrent_parts.layer_parts(graph, np.ones(graph.num_ops, bool),
+                                        np.zeros(graph.num_ops, bool),
+                                        **{**known, name: nowhere})
     assert not found.any() and len(found) == known['variable'].max() + 1
 
 
 def test_no_variables():
   graph = graphs.chain(3)
   none = np.full(graph.num_ops, -1)
-  assert recurrent_parts.strands(graph, none < 0, none > 0, none, none,
-                                 none).tolist() == []
+  assert recurrent_parts.layer_parts(graph, none < 0, none > 0, none, none,
+                                     none).tolist() == []
 
 
 def _naive_before(graph, inside, layer, segment):
@@ -141,11 +142,11 @@ def test_changes_of_time_as_counted_one_by_one(seed):
                                                 segment).tolist()
 
 
-def test_coordinates_say_strands():
+def test_coordinates_say_layer_parts():
   graph = recurrent.two_readers(6)
   found = coordinates.of(graph)
   products = [
       op for op, name in enumerate(graph.names)
       if '/step4/' in name and name[-2:] in ('/x', '/h')
   ]
-  assert [found['strand'][op] for op in products] == [0, 1, 2, 3, 0, 1]
+  assert [found['layer_part'][op] for op in products] == [0, 1, 2, 3, 0, 1]

@@ -126,4 +126,4 @@ def test_a_variable_in_the_layer_of_most_of_its_users():
 
 
 def test_no_map_deals_out_parts_of_layers():
-  assert 'strand' not in _cells(recurrent.two_readers(5)).axes
+  assert 'layer_part' not in _cells(recurrent.two_readers(5)).axes

@@ -38,7 +38,7 @@ def test_all_three_begin_with_the_same_drafts():
   seconds = [
       move_policy.MovePolicyPlacer(
           choice=choice, config=config).found(problem).prices.seconds.tolist()
-      for choice in move_policy.Choice
+      for choice in move_policy.MoveChoice
   ]
   assert seconds[0] == seconds[1] == seconds[2]
 

@@ -248,7 +248,7 @@ def test_cells_are_parted_by_what_chains_wait_for():
   assert len({*coarse.cells[at].tolist()}) == 1
   assert len({*parted.cells[at].tolist()}) == 4
   own = coordinates.of(parted.problem.graph)
-  for name in ('layer', 'segment', 'strand'):
+  for name in ('layer', 'segment', 'layer_part'):
     assert (own[name][parted.cells] == known[name]).all()
   # Nothing is lost, and no layer is in two parts of its own whole.
   whole = parted.wholes()

@@ -1,8 +1,8 @@
 // Sets of groups with equal coordinates, and the loads of devices, which
 // determine the sets that move.
 //
-// A slab is a set of groups with equal values of some coordinates, such as one
-// layer over all time steps.
+// A coordinate set is a set of groups with equal values of some coordinates,
+// such as one layer over all time steps.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
@@ -19,14 +19,14 @@
 
 namespace gdp {
 
-// Coordinates that define a slab, at the most.
+// Coordinates that define a coordinate set, at the most.
 constexpr int32_t kMostAxes = 3;
-// Probability that the interval of the last coordinate of a slab begins with
-// the smallest value or ends with the largest value.
+// Probability that the interval of the last coordinate of a set begins with the
+// smallest value or ends with the largest value.
 constexpr double kOpen = .5;
 // Probability that the draw of a group to move prefers busy devices.
 constexpr double kBalancing = .5;
-// Probability that the target of a slab is one of the least busy devices.
+// Probability that the target of a set is one of the least busy devices.
 constexpr double kRelieving = .5;
 
 class CoordinateSets {
@@ -44,10 +44,10 @@ class CoordinateSets {
   // Whether groups differ in any coordinate.
   bool AreThere() const { return !axes_.empty(); }
 
-  // A slab that contains a group. All coordinates of the slab but the last are
-  // those of the group. The last one is in an interval that contains the value
-  // of the group. The length of the interval is log-uniform, or the interval
-  // reaches to the smallest or to the largest value.
+  // A coordinate set that contains a group. All coordinates of the set but the
+  // last are those of the group. The last one is in an interval that contains
+  // the value of the group. The length of the interval is log-uniform, or the
+  // interval reaches to the smallest or to the largest value.
   Span Around(int32_t group, MoveRandom* random) {
     const int32_t count = std::min(random->Below(kMostAxes) + 1, NumAxes());
     ranges_.clear();

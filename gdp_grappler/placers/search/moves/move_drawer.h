@@ -25,11 +25,11 @@ enum Kind : int32_t {
   kBorder,
   kSwap,
   kDevice,
-  kSlab,
-  kSlabPart,
-  kSlabSwap,
-  kSlabWhole,
-  kSlabTrade,
+  kCoordinateSet,
+  kCoordinateSetPart,
+  kCoordinateSetSwap,
+  kCoordinateWhole,
+  kCoordinateTrade,
   kNumKinds
 };
 
@@ -50,11 +50,11 @@ inline Who WhoGoes(int32_t kind) {
     case kPart:
     case kWindow:
     case kDevice:
-    case kSlabPart:
+    case kCoordinateSetPart:
       return Who::kAlike;
     case kSwap:
-    case kSlabSwap:
-    case kSlabTrade:
+    case kCoordinateSetSwap:
+    case kCoordinateTrade:
       return Who::kExchanged;
     default:
       return Who::kAll;
@@ -93,7 +93,7 @@ class MoveDrawer {
   // Applies a random move to a placement [G].
   void Draw(int32_t kind, int32_t* row, MoveRandom* random) {
     const Move move = Begin(kind, row, random);
-    if (kind == kSlabTrade && coordinate_sets_.AreThere()) {
+    if (kind == kCoordinateTrade && coordinate_sets_.AreThere()) {
       Trade(move, row, random);
     } else {
       Make(move, Set(kind, move.start, row, random), row);
@@ -118,11 +118,11 @@ class MoveDrawer {
 
   int32_t NumMovable() const { return static_cast<int32_t>(movable_.size()); }
 
-  // Draws a group to move and its target. For slabs, seconds and loads set
-  // the probabilities. For other kinds all groups are equally likely, and
-  // devices of neighbours are preferred as targets.
+  // Draws a group to move and its target. For coordinate sets, seconds and
+  // loads set the probabilities. For other kinds all groups are equally likely,
+  // and devices of neighbours are preferred as targets.
   Move Begin(int32_t kind, const int32_t* row, MoveRandom* random) {
-    const bool by_loads = kind >= kSlab && coordinate_sets_.AreThere();
+    const bool by_loads = kind >= kCoordinateSet && coordinate_sets_.AreThere();
     const int32_t start =
         by_loads ? loads_.Start(random) : movable_[random->Below(NumMovable())];
     const int32_t here = row[start];
@@ -169,14 +169,14 @@ class MoveDrawer {
         return stretches_.Border(start, Size(random), row, random);
       case kDevice:
         return All(movable_);
-      case kSlab:
-      case kSlabPart:
-      case kSlabSwap:
+      case kCoordinateSet:
+      case kCoordinateSetPart:
+      case kCoordinateSetSwap:
         if (coordinate_sets_.AreThere()) {
           return coordinate_sets_.Around(start, random);
         }
         break;
-      case kSlabWhole:
+      case kCoordinateWhole:
         if (coordinate_sets_.AreThere()) {
           return coordinate_sets_.Axis(random).Like(start);
         }
@@ -202,8 +202,9 @@ class MoveDrawer {
         start);
   }
 
-  // Exchanges two slabs: the groups with one coordinate of the start, and the
-  // groups with that coordinate of a group at the target, if there is one.
+  // Exchanges two coordinate sets: the groups with one coordinate of the start,
+  // and the groups with that coordinate of a group at the target, if there is
+  // one.
   void Trade(const Move& move, int32_t* row, MoveRandom* random) {
     const int32_t other = On(move.target, row, random);
     const Labels& axis = coordinate_sets_.Axis(random);

@@ -41,7 +41,7 @@ _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # of a model.
 _WRAPPERS = ('gradient', 'train')
 # First letters of the kinds of moves that choose sets by coordinates.
-_SLAB = 'slab'
+_BY_COORDINATES = 'coordinate'
 # Relative frequencies of the kinds of `Moves`, in the order of `Moves.kinds`.
 _SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 2, 3)
 
@@ -50,8 +50,8 @@ class Moves:
   """Draws moves of the G groups of one graph.
 
   Attributes:
-    kinds: Names of the kinds of moves. The kinds `slab...` choose sets of
-      groups with equal coordinates; a slab is such a set.
+    kinds: Names of the kinds of moves. The kinds `coordinate...` choose sets of
+      groups with equal coordinates.
       group: one group.
       ball: connected groups, joined at random, with preference for heavy edges.
       patch: a ball of groups of one device.
@@ -62,22 +62,24 @@ class Moves:
       border: such an interval right before or after a change of devices.
       swap: two devices exchange their groups in an interval.
       device: all groups of a device.
-      slab: the groups with the same values of up to three coordinates, or with
-        an interval of values of the last of them, such as one layer from a time
-        step on. Moves from busy devices to idle devices are preferred.
-      slab_part: the groups of a slab on one device.
-      slab_swap: two devices exchange their groups of a slab.
-      slab_whole: all groups with one value of a coordinate, such as a layer.
-      slab_trade: two devices exchange their groups of two such values.
+      coordinate_set: the groups with the same values of up to three
+        coordinates, or with an interval of values of the last of them, such as
+        one layer from a time step on. Moves from busy devices to idle devices
+        are preferred.
+      coordinate_set_part: the groups of such a set on one device.
+      coordinate_set_swap: two devices exchange their groups of such a set.
+      coordinate_whole: all groups with one value of a coordinate, such as a
+        layer.
+      coordinate_trade: two devices exchange their groups of two such values.
     shares: float64 [kinds], probability of each kind before the search knows
-      which kinds gain. 0 for a kind that is not wanted, and for slabs if the
-      graph has no coordinates.
+      which kinds gain. 0 for a kind that is not wanted, and for sets of
+      coordinates if the graph has no coordinates.
     movable: int [M], groups with more than one device.
   """
 
   kinds = ('group', 'ball', 'patch', 'unit', 'part', 'scope', 'window',
-           'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap',
-           'slab_whole', 'slab_trade')
+           'border', 'swap', 'device', 'coordinate_set', 'coordinate_set_part',
+           'coordinate_set_swap', 'coordinate_whole', 'coordinate_trade')
 
   def __init__(self, problem: placer_lib.Problem,
                wanted: Sequence[str] = kinds) -> None:
@@ -95,10 +97,10 @@ class Moves:
   def _shares(self, wanted: Sequence[str]) -> np.ndarray:
     of_wanted = np.isin(self.kinds, wanted)
     result = np.array([
-        share * (bool(self._axes) or not kind.startswith(_SLAB))
+        share * (bool(self._axes) or not kind.startswith(_BY_COORDINATES))
         for kind, share in zip(self.kinds, _SHARES)
     ]) * of_wanted
-    if not result.any():  # Only slabs are wanted, but there are none.
+    if not result.any():  # Only coordinate sets are wanted, but there are none.
       result = of_wanted * 1.
     return result / result.sum()
 

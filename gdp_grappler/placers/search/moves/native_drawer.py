@@ -82,8 +82,8 @@ class NativeDrawer:
     Args:
       kinds: int [K], kind of each move.
       devices: int [G], the placement before the moves, legal; not changed.
-      like: int [G], a placement whose loads of devices determine the slabs that
-        move. The loads are computed only if this placement changes.
+      like: int [G], a placement whose loads of devices determine the coordinate
+        sets that move. The loads are computed only if this placement changes.
       seed: Seed of the moves, less than 2^64.
       compound: Probability that one more move is added to a move, and to that
         one again; less than 1.

@@ -41,20 +41,20 @@ def test_shares_are_for_all_kinds_and_sum_to_one():
 
 def test_only_what_is_wanted_has_a_share():
   problem = problems.make(graphs.chain(20))
-  drawer = moves.Moves(problem, ('group', 'unit', 'slab'))
+  drawer = moves.Moves(problem, ('group', 'unit', 'coordinate_set'))
   assert dict(zip(drawer.kinds, drawer.shares)) == {
       **dict.fromkeys(drawer.kinds, 0), 'group': .5, 'unit': .5
   }
-  # Where nothing else is wanted, slabs stand for whatever there is.
-  alone = moves.Moves(problem, ('slab', 'slab_swap')).shares
+  # Where nothing else is wanted, coordinate sets stand for whatever there is.
+  alone = moves.Moves(problem, ('coordinate_set', 'coordinate_set_swap')).shares
   assert sorted(alone)[-3:] == [0, .5, .5]
 
 
-def test_slabs_are_not_drawn_where_there_are_none():
+def test_coordinate_sets_are_not_drawn_where_there_are_none():
   shares = moves.Moves(problems.make(graphs.chain(20))).shares
   assert shares.sum() == pytest.approx(1)
   for kind, share in zip(moves.Moves.kinds, shares):
-    assert (share == 0) == kind.startswith('slab')
+    assert (share == 0) == kind.startswith('coordinate')
 
 
 @_kinds

@@ -19,7 +19,7 @@ _SUMS = _EVENLY.cumsum()
 _DRAWS = 4000
 
 
-def _layout(seed, groups=9, devices=4, structured=True, slabs=True):
+def _layout(seed, groups=9, devices=4, structured=True, sets=True):
   """Any graph; the first group and others may be on one device alone."""
   rng = np.random.default_rng(seed)
   ends = np.array([(a, b) for a in range(groups) for b in range(groups)
@@ -42,7 +42,7 @@ def _layout(seed, groups=9, devices=4, structured=True, slabs=True):
       np.searchsorted(ends[:, 0], np.arange(groups + 1)), ends[:, 1],
       .2 + .8 * rng.random(len(ends)), rng.permutation(movable),
       levels(2, 4, there=structured), levels(3, 2, there=structured),
-      levels(3, 6, 2, 4, there=slabs), seconds, allowed, accelerators)
+      levels(3, 6, 2, 4, there=sets), seconds, allowed, accelerators)
 
 
 def _placed(layout, seed):
@@ -87,7 +87,7 @@ def _line():
 @pytest.mark.parametrize('layout, count', [
     (_layout(3), _DRAWS),
     (_layout(3, groups=14, devices=3), _DRAWS),
-    (_layout(3, structured=False, slabs=False), _DRAWS),
+    (_layout(3, structured=False, sets=False), _DRAWS),
     (_line(), 4 * _DRAWS),
 ], ids=['all', 'larger', 'bare', 'line'])
 def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, count):
@@ -98,7 +98,8 @@ def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, count):
 
 
 @pytest.mark.parametrize('seed', range(4, 7))
-@pytest.mark.parametrize('kind', ['ball', 'border', 'slab', 'slab_trade'])
+@pytest.mark.parametrize(
+    'kind', ['ball', 'border', 'coordinate_set', 'coordinate_trade'])
 def test_so_they_are_in_other_graphs(kind, seed):
   layout = _layout(seed, groups=11, devices=seed - 1)
   devices, like = _placed(layout, 0), _placed(layout, 1)
@@ -113,15 +114,17 @@ def test_so_are_trades_with_a_device_that_has_little():
   devices = np.zeros(40, int)
   devices[[7, 9, 33]] = 1
   naive = naive_moves.NaiveMoves(layout, np.random.default_rng(2))
-  expected = [naive.draw('slab_trade', devices, devices) for _ in range(_DRAWS)]
-  _assert_alike(_drawn(layout, 'slab_trade', devices, devices),
+  expected = [
+      naive.draw('coordinate_trade', devices, devices) for _ in range(_DRAWS)
+  ]
+  _assert_alike(_drawn(layout, 'coordinate_trade', devices, devices),
                 np.array(expected))
 
 
 def test_so_are_further_moves_of_kinds_that_are_wanted():
   layout = _layout(1, 6, 3)
   devices, rng = _placed(layout, 0), np.random.default_rng(2)
-  usual = np.isin(_KINDS, ['group', 'slab_whole']) * [.25] + np.isin(
+  usual = np.isin(_KINDS, ['group', 'coordinate_whole']) * [.25] + np.isin(
       _KINDS, ['device']) * [.5]
   naive = naive_moves.NaiveMoves(layout, rng)
   expected = [
@@ -135,7 +138,8 @@ def test_so_are_further_moves_of_kinds_that_are_wanted():
 def test_loads_are_summed_anew_where_a_placement_has_changed_in_place():
   layout = _layout(1, 12)
   like, drawer = _placed(layout, 0).astype(np.int32), _drawer(layout)
-  devices, kinds = _placed(layout, 2), np.full(300, _KINDS.index('slab'))
+  devices, kinds = _placed(layout, 2), np.full(300,
+                                               _KINDS.index('coordinate_set'))
   first = drawer.draw(kinds, devices, like, 5, 0., _SUMS)
   assert (drawer.draw(kinds, devices, like, 5, 0., _SUMS) == first).all()
   like[:] = _placed(layout, 1)

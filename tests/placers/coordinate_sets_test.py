@@ -46,7 +46,8 @@ def test_a_layer_from_a_step_on_is_drawn():
   rng, devices = np.random.default_rng(0), np.ones(len(layer), np.int32)
   drawn = set()
   for _ in range(400):
-    groups = np.flatnonzero(drawer.draw('slab', devices, rng) != devices)
+    groups = np.flatnonzero(
+        drawer.draw('coordinate_set', devices, rng) != devices)
     assert start in groups
     drawn.add(tuple(groups[known[groups]].tolist()))
   for wanted in ((layer == 1) & (time >= 5), (layer == 1) & (time <= 5),
@@ -61,7 +62,7 @@ def test_whole_layers_are_drawn_sooner_than_whole_steps():
   devices[other] = 2
   drawn = collections.Counter()
   for _ in range(1000):
-    row = drawer.draw('slab_trade', devices, rng)
+    row = drawer.draw('coordinate_trade', devices, rng)
     if row[start] != 2:
       continue
     groups = np.flatnonzero(row != devices)
@@ -82,8 +83,8 @@ def _starts_and_targets(seconds, devices, like, count=2000):
                            np.arange(groups)[None], seconds,
                            np.ones((num_devices, groups)),
                            np.arange(num_devices) > 0), len(_KINDS))
-  rows = drawer.draw(np.full(count, _KINDS.index('slab_whole')), devices, like,
-                     0, 0.,
+  rows = drawer.draw(np.full(count, _KINDS.index('coordinate_whole')), devices,
+                     like, 0, 0.,
                      np.ones(len(_KINDS)).cumsum())
   assert ((rows != devices).sum(axis=1) == 1).all()
   starts = (rows != devices).argmax(axis=1)
@@ -133,14 +134,16 @@ def test_without_seconds_any_group_is_drawn():
 
 
 def test_without_structure_there_are_none():
-  slab = np.char.startswith(_KINDS, 'slab')
+  of_sets = np.char.startswith(_KINDS, 'coordinate')
   bare = moves.Moves(problems.make(graphs.make_graph(num_ops=3)))
-  assert not bare.shares[slab].any()
-  assert moves.Moves(_unrolled()[1]).shares[slab].all()
+  assert not bare.shares[of_sets].any()
+  assert moves.Moves(_unrolled()[1]).shares[of_sets].all()
 
 
-@pytest.mark.parametrize(
-    'kind', ['slab', 'slab_part', 'slab_swap', 'slab_whole', 'slab_trade'])
+@pytest.mark.parametrize('kind', [
+    'coordinate_set', 'coordinate_set_part', 'coordinate_set_swap',
+    'coordinate_whole', 'coordinate_trade'
+])
 def test_moves_are_made_of_them(kind):
   made, problem = _unrolled()
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
@@ -149,8 +152,8 @@ def test_moves_are_made_of_them(kind):
   rows = [drawer.draw(kind, devices, rng) for _ in range(200)]
   sources = [set(devices[row != devices].tolist()) for row in rows]
   assert max(map(len, sources)) == {
-      'slab': 3, 'slab_part': 1, 'slab_swap': 2, 'slab_whole': 3,
-      'slab_trade': 2
+      'coordinate_set': 3, 'coordinate_set_part': 1, 'coordinate_set_swap': 2,
+      'coordinate_whole': 3, 'coordinate_trade': 2
   }[kind]
 
 
@@ -163,8 +166,8 @@ def test_two_layers_trade_places():
   wanted[layer == 1], wanted[layer == 2] = 3, 2
   known = layer >= 1
   assert any(
-      (drawer.draw('slab_trade', devices, rng)[known] == wanted[known]).all()
-      for _ in range(200))
+      (drawer.draw('coordinate_trade', devices, rng)[known] == wanted[known]
+      ).all() for _ in range(200))
 
 
 def test_nobody_trades_with_a_device_that_has_nothing():
@@ -172,5 +175,5 @@ def test_nobody_trades_with_a_device_that_has_nothing():
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   devices = np.ones(made.graph.num_groups, np.int32)
   for _ in range(50):
-    row = drawer.draw('slab_trade', devices, rng)
+    row = drawer.draw('coordinate_trade', devices, rng)
     assert len(set(row[row != devices].tolist())) == 1
