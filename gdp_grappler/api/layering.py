@@ -137,6 +137,7 @@ class Layering:
     makes = np.array([k not in op_kinds.ALIASES for k in graph.op_types], bool)
     self._held = graph.param_bytes + np.where(makes, graph.output_bytes, 0)
     self._serves = updates.serving(graph)
+    self._in_optimizers = updates.in_optimizers(graph)
     self._weights = np.where(self._serves, 0, graph.param_bytes)
 
   @functools.cached_property
@@ -158,24 +159,39 @@ class Layering:
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
-    """Layer -> device, as plans take it; each layer where most of it is."""
-    parts = self._parts
-    names = [part.name for part in parts]
-    if self._mean_others(names):
-      # Layers of one name in several places: the names around them differ.
-      names = [part.full_name for part in parts]
-    return {name: row.device for name, row in zip(names, self.rows)}
+    """Layer -> device, as plans take it; each layer where most of it is.
 
-  def _mean_others(self, names: Sequence[str]) -> bool:
-    """Whether a name, as a pattern, holds for ops of another layer."""
-    found = layer_map.match(names, self._graph.names)
-    patterns = np.where(found.only_default, -1, found.patterns)
+    Optimizers are none, as slots and updates follow their variables.
+    """
+    chosen = [
+        (part, row) for part, row in zip(self._parts, self.rows)
+        if not self._in_optimizers[part.ops].all() or part.name == NO_LAYER
+    ]
+    names = self._unmistakable([part for part, _ in chosen])
+    found = layer_map.match(names, self._graph.names).patterns
+    result: dict[str, str] = {}
+    for number, (name, (_, row)) in enumerate(zip(names, chosen)):
+      if (found == number).any():
+        result[name] = row.device
+    return result
+
+  def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
+    """A name of each part, longer where the short one means others as well."""
     whose = np.full(self._graph.num_ops, -1)
-    for number, part in enumerate(self._parts):
+    for number, part in enumerate(parts):
       whose[part.ops] = number
     # Updates follow their variable, whatever scope they are in.
-    named = ~(self._serves | updates.in_optimizers(self._graph))
-    return bool((patterns != whose)[named & (patterns >= 0)].any())
+    counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
+    names = [part.name for part in parts]
+    for lengthen in (_without_numbers, _as_it_is):
+      found = layer_map.match(names, self._graph.names)
+      wrong = counts & (found.patterns != whose) & (found.patterns >= 0)
+      wrong &= ~found.only_default
+      mistaken = set(whose[wrong].tolist()) | set(
+          found.patterns[wrong].tolist())
+      for number in mistaken:
+        names[number] = lengthen(parts[number].full_name)
+    return names
 
   @functools.cached_property
   def _parts(self) -> tuple[_Part, ...]:
@@ -251,6 +267,16 @@ class Layering:
   def _sent(self) -> np.ndarray:
     """int [S], tensors that are sent, once for each device that they go to."""
     return self._placement.sent(self._graph)[0]
+
+
+def _without_numbers(name: str) -> str:
+  """'net/dense_1' for 'net_1/dense_1': who made the model calls it 'net'."""
+  around, _, last = name.rpartition('/')
+  return '/'.join([*map(layer_map.bare_name, around.split('/')), last])
+
+
+def _as_it_is(name: str) -> str:
+  return name
 
 
 def _folded(found: Iterable[LayerRow], belongs: Callable[[LayerRow, LayerRow],

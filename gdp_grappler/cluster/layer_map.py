@@ -47,12 +47,14 @@ class Matches:
   Attributes:
     patterns: int [N], number of the pattern; -1 for none.
     only_default: bool [N], that pattern is '' or '*'.
-    idle: What to say of each pattern that holds for none.
+    idle: What to say of each pattern that matches none.
+    overruled: What to say of each that matches some, for which others hold.
   """
 
   patterns: np.ndarray
   only_default: np.ndarray
   idle: tuple[str, ...]
+  overruled: tuple[str, ...] = ()
 
 
 def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
@@ -99,8 +101,11 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
   idle = set(range(len(patterns))) - set(found.tolist()) - {default}
   result = np.where(found < 0, default, found)
   known = {_bare(part) for path in paths for part in path[:-1]}
-  return Matches(result, (found < 0) & (result >= 0),
-                 tuple(_idle(patterns[i], known) for i in sorted(idle)))
+  overruled = {i: _overruled(patterns, i, paths, found) for i in sorted(idle)}
+  return Matches(
+      result, (found < 0) & (result >= 0),
+      tuple(_idle(patterns[i], known) for i in overruled if not overruled[i]),
+      tuple(filter(None, overruled.values())))
 
 
 def bare_name(name: str) -> str:
@@ -122,8 +127,20 @@ def plain_name(name: str) -> str:
   return '/'.join(_NUMBERS.sub('', part) for part in path_of(name))
 
 
+def _overruled(patterns: Sequence[str], number: int,
+               paths: Sequence[tuple[str, ...]], found: np.ndarray) -> str:
+  """What to say of a pattern for whose ops others hold; '' if it has none."""
+  matcher = _Matcher([patterns[number]], paths)
+  own = [i for i, path in enumerate(paths) if matcher.best(path) == 0]
+  if not own:
+    return ''
+  winners = np.bincount(found[own])
+  return f'"{patterns[number]}" is overruled by "{patterns[winners.argmax()]}"'
+
+
 def _idle(pattern: str, known: set[str]) -> str:
-  near = suggestions.nearest(pattern.rsplit('/', 1)[-1], known)
+  last = pattern.rsplit('/', 1)[-1]
+  near = suggestions.nearest(last, known - {last})
   return f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)' for n in near)
 
 

@@ -33,6 +33,7 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 from gdp_grappler.graph.legality import rounding
+from gdp_grappler.graph.legality import slots
 from gdp_grappler.graph.legality import sums
 
 
@@ -132,6 +133,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
                                    starts[:-1]) * (np.diff(starts) > 0)
     colocation.join_slots(sets, table, variable_bytes, output_bytes,
                           freedom.live)
+    slots.join(sets, table, variable_bytes, variables, freedom.live)
   if freedom.live:
     _keep_numbers(sets, table, source.devices)
   groups = sets.numbers()

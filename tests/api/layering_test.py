@@ -120,3 +120,11 @@ def test_layers_inside_a_spread_layer_have_rows_and_full_names_where_needed():
 
 def test_one_place_for_all_ops(placed):
   assert layers.of(placed.graph) is layers.of(placed.graph)
+
+
+def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
+  """Once all names were longer, and an edit by the short one had no effect."""
+  found = _layering(['net_1/a', 'net_1/b', 'net_1/c/a', 'net_1/c/d'],
+                    [1, 2, 1, 1])
+  assert [row.name for row in found.rows] == ['a', 'b', 'c']
+  assert found.as_map() == {'net/a': 'GPU:0', 'b': 'GPU:1', 'net/c': 'GPU:0'}

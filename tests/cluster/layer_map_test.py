@@ -124,3 +124,15 @@ def test_without_numbers_it_is_a_run_of_names(names, patterns):
     if there:
       assert patterns[found].count('/') == max(
           patterns[i].count('/') for i in there)
+
+
+def test_a_name_of_a_layer_that_a_longer_one_overrules_is_told():
+  """Once: no op is in "table" (did you mean "table"?)."""
+  found = layer_map.match(['table', 'net/table'], ['net_1/table/Gather'])
+  assert not found.idle
+  assert found.overruled == ('"table" is overruled by "net/table"',)
+
+
+def test_nobody_is_asked_whether_what_was_written_was_meant():
+  found = layer_map.match(['dense_1/a', 'net/b'], ['net/dense_1/MatMul'])
+  assert found.idle == ('"dense_1/a"', '"net/b"')

@@ -248,6 +248,7 @@ def _layer_notes(patterns: Sequence[str], matches: layer_map.Matches,
     yield f'{outside} in none, which are where TensorFlow puts them'
   if matches.idle:
     yield f'Warning: no op is in {" or in ".join(matches.idle)}'
+  yield from (f'Warning: {said}' for said in matches.overruled)
   yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
                         index, graph)
 

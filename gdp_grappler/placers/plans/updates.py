@@ -9,6 +9,8 @@ from gdp_grappler.graph import op_graph
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
+# In place of the size of a changed variable: leads to none, and to no result.
+_NOTHING = -2
 
 
 def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
@@ -27,8 +29,13 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   successors, starts = graph.successors
   for op in graph.topological_order[::-1].tolist():
     readers = successors[starts[op]:starts[op + 1]]
-    if not changed[op] and readers:
-      read_by = set(changed[readers].tolist())
+    if changed[op]:
+      continue
+    read_by = set(changed[readers].tolist()) - {_NOTHING}
+    if readers and not read_by or graph.op_types[op] == 'NoOp' and not readers:
+      # Ends nowhere, as the marks that conditions leave behind.
+      changed[op] = _NOTHING
+    elif readers:
       update[op] = len(read_by) == 1 and min(read_by) > 0
       changed[op] = min(read_by) if update[op] else -1
   return update

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Protocol, Sequence
+
+import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import slots
+from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import variable_moves
 
 
-def relocate(variables: Iterable[Any],
-             plan: Mapping[str, str] | str | os.PathLike[str]) -> int:
+class Placed(Protocol):
+  """A step with devices, such as `PlacedStep`."""
+
+  @property
+  def graph(self) -> op_graph.OpGraph:
+    """N ops."""
+
+  @property
+  def placement(self) -> placement_lib.Placement:
+    """Of these."""
+
+
+Plan = Mapping[str, str] | str | os.PathLike[str] | Placed
+
+
+def relocate(variables: Any, plan: Plan) -> int:
   """Brings variables to where a plan wants them, before or between steps.
 
   For training loops of one's own; Keras' `fit` does it by itself. Variables
@@ -23,28 +43,29 @@ def relocate(variables: Iterable[Any],
   their stream anew with it, so the time to move is before the first step.
 
     gdp_grappler.relocate(encoder.variables, 'GPU:0')
-    gdp_grappler.relocate(model.variables, {'decoder/*': 'GPU:1'})
+    gdp_grappler.relocate([model, optimizer], {'decoder/*': 'GPU:1'})
 
   Args:
-    variables: `tf.Variable` or variables of Keras.
-    plan: A device for all; or names of variables, or patterns of them, with
-      their devices, of which the first that fits counts; or a plan file. Other
-      variables stay.
+    variables: `tf.Variable`s, variables of Keras, or what has some: models,
+      layers, optimizers that are built; one or several. Of an optimizer the
+      scalars stay, such as its learning rate.
+    plan: A device for all; a map of layers, as of the option, or of names of
+      variables; what `place` returned; or a file with a map or a plan. Slots
+      go where their variable goes. Other variables stay.
 
   Returns:
     How many were moved.
 
   Raises:
-    InfeasiblePlacementError: a variable cannot be moved, or no variable has a
-      name of the mapping.
+    InfeasiblePlacementError: a variable cannot be moved, or the plan knows
+      none of them.
     ClusterError: a device has no name, or is not here.
     PlanError: the file cannot be read.
   """
-  # Names may occur more than once.
-  named = [(_name(v), _tensorflow(v)) for v in variables]
-  devices = _wanted([name for name, _ in named], plan)
-  wanted = [(variable, devices[name]) for name, variable in named
-            if devices.get(name, variable.device) != variable.device]
+  known = _Known(variables)
+  wanted = [(variable, device)
+            for variable, device in zip(known.variables, _wanted(known, plan))
+            if device not in ('', variable.device)]
   free = {id(v) for v in variable_moves.movable(v for v, _ in wanted)}
   for variable, device in wanted:
     if id(variable) not in free:
@@ -56,32 +77,126 @@ def relocate(variables: Iterable[Any],
   return len(wanted)
 
 
-def _wanted(names: list[str],
-            plan: Mapping[str, str] | str | os.PathLike[str]) -> dict[str, str]:
-  """Full devices by the names of variables."""
+class _Known:
+  """Variables that were given, each once, and what they are called.
+
+  Attributes:
+    variables: [V], `tf.Variable`s.
+    names: [V], paths of Keras 3, else names.
+    parents: [V], of a slot the name of its variable, else the own name.
+  """
+
+  def __init__(self, given: Any) -> None:
+    items = tuple(_items(given))
+    found = {id(_tensorflow(v)): v for v in _all(items)}
+    self.variables = list(map(_tensorflow, found.values()))
+    self.names = list(map(_name, found.values()))
+    by_key = {slots.key(name): name for name in self.names}
+    for optimizer in items:
+      for variable in getattr(optimizer, '_trainable_variables', ()):
+        by_key.setdefault(slots.key(_name(variable)), _name(variable))
+    self.parents = [
+        next((by_key[key]
+              for key in slots.variables_of(name) if key in by_key), name)
+        for name in self.names
+    ]
+
+
+def _wanted(known: _Known, plan: Plan) -> list[str]:
+  """[V], full devices of variables; '' for those that stay."""
   if isinstance(plan, str):
     try:
-      device = _full_name(plan)
-      return dict.fromkeys(names, device)
+      return [_full_name(plan)] * len(known.names)
     except errors.ClusterError:
       if not os.path.exists(plan):
         raise
-  if not isinstance(plan, Mapping):
-    plan = {
-        name: device
-        for name, device in plan_lib.read(os.fspath(plan)).devices.items()
-        if name in names
-    }
-  result: dict[str, str] = {}
-  for pattern, device in plan.items():
-    found = fnmatch.filter(names, pattern.removesuffix(':0'))
-    if not found:
-      raise errors.InfeasiblePlacementError(
-          f'No variable is called "{pattern}".'
-          f'{suggestions.did_you_mean(pattern, names, similarity=.3)}')
-    for name in found:
-      result.setdefault(name, _full_name(device))
-  return result
+  if isinstance(plan, (str, os.PathLike)):
+    path = os.fspath(plan)
+    layers = plan_lib.read_layers(path)
+    if layers is None:
+      return _by_name(known, plan_lib.read(path).devices, path)
+    return _by_layer(known, layers)
+  if isinstance(plan, Mapping):
+    return _by_layer(known, plan)
+  return _by_name(known, _of_step(plan), 'the plan')
+
+
+def _of_step(plan: Placed) -> dict[str, str]:
+  """Device by name of variable."""
+  graph, labels = plan.graph, plan.placement.cluster.device_labels
+  return {
+      graph.variables[op] or graph.names[op]: labels[plan.placement.devices[op]]
+      for op in np.flatnonzero(graph.param_bytes)
+  }
+
+
+def _by_name(known: _Known, devices: Mapping[str, str],
+             origin: str) -> list[str]:
+  """[V], full devices, of slots without a name there as of their variable."""
+  found = [
+      next((devices[name] for name in (own, variable.name.split(':')[0], parent)
+            if name in devices), '') for own, variable, parent in zip(
+                known.names, known.variables, known.parents)
+  ]
+  if known.names and not any(found):
+    raise errors.InfeasiblePlacementError(
+        f'No variable of {origin} has one of these names, such as '
+        f'"{known.names[0]}". Give what `gdp_grappler.place` returned for this '
+        'step, or a map of layers.')
+  return [_full_name(device) if device else '' for device in found]
+
+
+def _by_layer(known: _Known, layers: Mapping[str, str]) -> list[str]:
+  """[V], full devices."""
+  layers = {
+      pattern.removesuffix(':0'): device
+      for pattern, device in layer_map.checked(layers)
+  }
+  patterns = list(layers)
+  of_parents = layer_map.match(patterns, known.parents)
+  of_own = layer_map.match(patterns, known.names)
+  # Who names a slot itself wants it there; else it follows its variable.
+  chosen = [
+      own if own >= 0 and patterns[own] == name or parent < 0 else parent
+      for name, own, parent in zip(known.names, of_own.patterns.tolist(),
+                                   of_parents.patterns.tolist())
+  ]
+  idle = [
+      pattern for number, pattern in enumerate(patterns)
+      if number not in chosen and number not in of_own.patterns
+  ]
+  if idle and max(chosen, default=-1) < 0:
+    raise errors.InfeasiblePlacementError(_unknown(idle[0], known.names))
+  for pattern in idle:
+    if suggestions.nearest(pattern, known.names):
+      notices.say(f'relocate: {_unknown(pattern, known.names)}')
+  return [_full_name(layers[patterns[i]]) if i >= 0 else '' for i in chosen]
+
+
+def _unknown(pattern: str, names: Sequence[str]) -> str:
+  near = suggestions.did_you_mean(pattern, names, similarity=.3)
+  return f'No variable is called "{pattern}".{near}'
+
+
+def _items(given: Any) -> Iterator[Any]:
+  """What was given, one by one."""
+  several = isinstance(given, Iterable) and not hasattr(given, 'variables')
+  yield from given if several else (given,)
+
+
+def _all(items: Iterable[Any]) -> Iterator[Any]:
+  """The variables of what was given, one by one."""
+  for item in items:
+    own = getattr(item, 'variables', None)
+    if own is None:
+      yield item
+      continue
+    is_optimizer = hasattr(item, 'apply_gradients')
+    if not isinstance(own, Iterable):
+      own = own()  # Of TensorFlow 1's optimizers.
+    for variable in own:
+      if not is_optimizer or len(variable.shape):
+        yield variable
 
 
 def _name(variable: Any) -> str:

@@ -43,3 +43,14 @@ def test_sums_of_gradients_are_in_no_scope():
   graph = graphs.make_graph([(0, 1, 8)], names=['AddN_1', 'net/AddN'],
                             op_types=['AddN', 'AddN'])
   assert updates.sums(graph).tolist() == [True, False]
+
+
+def test_marks_of_conditions_that_nothing_reads_do_not_count():
+  """Adagrad's update of an embedding has such; the layer lost its slots."""
+  graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (3, 2, 0), (1, 4, 1),
+                             (4, 5, -1)], op_types=[
+                                 'Mul', 'Switch', 'AssignSubVariableOp',
+                                 'VarHandleOp', 'Merge', 'NoOp'
+                             ], groups=[0, 1, 2, 2, 3, 4],
+                            param_bytes=[0, 0, 0, 64, 0, 0])
+  assert updates.of_one_variable(graph)[:2].tolist() == [True, True]

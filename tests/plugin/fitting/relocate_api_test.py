@@ -1,11 +1,21 @@
 import json
+import types
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 import gdp_grappler
 from gdp_grappler import errors
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.plugin.fitting import relocate_api
+from helpers import clusters
+from helpers import graphs
+
+_NAMES = [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)]
 
 
 @pytest.fixture
@@ -15,9 +25,8 @@ def moved(monkeypatch):
   monkeypatch.setattr(
       relocate_api.variable_moves, 'move', lambda wanted: result.extend(
           (v.name, d[-5:]) for v, d in wanted))
-  names = [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)]
   from tensorflow.python.eager import context
-  monkeypatch.setattr(context.Context, 'devices', lambda self: names)
+  monkeypatch.setattr(context.Context, 'devices', lambda self: _NAMES)
   return result
 
 
@@ -43,6 +52,65 @@ def test_names_and_patterns_in_their_order(variables, moved):
   plan = {'decoder/bias': 'CPU:2', 'decoder/*': 'CPU:1'}
   assert gdp_grappler.relocate(variables, plan) == 2
   assert moved == [('decoder/kernel:0', 'CPU:1'), ('decoder/bias:0', 'CPU:2')]
+
+
+def _built(library):
+  """A model as its user has it, with a name around, and its optimizer."""
+  model = library.Sequential([
+      library.Input((4,)) if library is keras else library.layers.InputLayer(
+          (4,)),
+      library.layers.Dense(3, name='encoder'),
+      library.layers.Dense(2, name='decoder')
+  ])
+  optimizer = library.optimizers.Adagrad()
+  optimizer.build(model.trainable_variables)
+  return model, optimizer
+
+
+@pytest.mark.parametrize('plan', [{'decoder':
+    'CPU:1'}, {'decoder/*': 'CPU:1', 'relu': 'CPU:2'}, {'*decoder*': 'CPU:1'}])
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_maps_of_layers_as_the_option_takes_them_and_slots(
+    library, plan, moved):
+  """Once no variable of a Sequential was called "decoder/*"."""
+  assert gdp_grappler.relocate(_built(library), plan) == 4
+  assert len(moved) == 4
+  assert all('decoder' in name and device == 'CPU:1' for name, device in moved)
+
+
+def test_slots_follow_their_variable_and_scalars_of_optimizers_stay(moved):
+  model, optimizer = _built(keras)
+  assert gdp_grappler.relocate(optimizer, {'decoder': 'CPU:1'}) == 2
+  assert gdp_grappler.relocate([optimizer], 'CPU:2') == 4
+  assert gdp_grappler.relocate(model, 'CPU:2') == 4
+  assert not any('rate' in name or 'iteration' in name for name, _ in moved)
+
+
+def test_what_place_returned(moved):
+  """Once this was: expected str, bytes or os.PathLike object."""
+  model, optimizer = _built(keras)
+
+  @tf.function
+  def step(x):
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(model(x)**2)
+    optimizer.apply(tape.gradient(loss, model.trainable_variables))
+
+  plan = gdp_grappler.place(step, local_devices.local_cluster(_NAMES),
+                            signature=(tf.zeros((2, 4)),),
+                            plan={'decoder': 'CPU:1'}, tell=[].append)
+  assert gdp_grappler.relocate([model, optimizer], plan) == 4
+  assert all('decoder' in name and device == 'CPU:1' for name, device in moved)
+
+
+def test_a_step_without_these_variables_is_refused(variables, moved):
+  graph = graphs.make_graph(num_ops=1, names=['other/kernel'], param_bytes=8)
+  placed = types.SimpleNamespace(
+      graph=graph, placement=placement_lib.Placement(np.zeros(1, int),
+                                                     clusters.make_cluster(1)))
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match='such as "encoder/kernel"'):
+    gdp_grappler.relocate(variables, placed)
 
 
 def test_variables_of_one_name_share_a_device(moved):

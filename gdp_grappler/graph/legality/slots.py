@@ -1,0 +1,214 @@
+"""Joins variables with the slots that an optimizer keeps for them.
+
+An update may lead from a slot to its variable by any ops: Adagrad's of an
+embedding has conditions in it. So what counts is where the value of a slot
+ends: it changes its variable, and perhaps other slots of that, and nothing
+else. A weight may do so, too, in a small model. So one of these has to hold as
+well:
+
+* the slot is called after the variable;
+* all that reads the slot is in the name scope, the optimizer's, in which both
+  are changed, and the variable is also read elsewhere, in its layer.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from typing import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from gdp_grappler.graph import node_table
+from gdp_grappler.graph import union_find
+
+# Put before the scopes of an op that something was made for.
+_BEFORE = re.compile(
+    r'^(((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?/)*')
+_NUMBER = re.compile(r'_\d+$')
+# A scalar that only an optimizer uses may count steps.
+_SCALAR_BYTES = 8
+_PART = re.compile(r'[/_]part_\d+$')
+
+
+@dataclasses.dataclass
+class _Holder:
+  """The ops that share a device with a variable, and who uses its value.
+
+  Attributes:
+    handles: Ops that stand for the variable, and for slots joined before.
+    readers: Ops outside that get the value.
+    read_in: Name scopes in which it is read.
+    changed_in: Name scopes in which it is changed.
+  """
+
+  handles: list[int] = dataclasses.field(default_factory=list)
+  readers: list[int] = dataclasses.field(default_factory=list)
+  read_in: set[str] = dataclasses.field(default_factory=set)
+  changed_in: set[str] = dataclasses.field(default_factory=set)
+
+
+def join(sets: union_find.UnionFind, table: node_table.NodeTable,
+         variable_bytes: np.ndarray, variables: Sequence[str],
+         placed: bool) -> None:
+  """Joins variables with their slots.
+
+  Args:
+    sets: Ops that share a device so far; changed in place.
+    table: N nodes.
+    variable_bytes: int64 [N], size of the variable a handle op stands for.
+    variables: [N], names of variables that names of nodes do not tell.
+    placed: Whether devices of nodes count: what is apart stays apart.
+  """
+  if np.count_nonzero(variable_bytes) > 1:
+    _Joiner(sets, table, variable_bytes, variables, placed).join()
+
+
+def variables_of(slot: str) -> Iterator[str]:
+  """Keys, as of `key`, of the variables that a slot may be called after.
+
+  Keras 3 has 'adam/net_dense_kernel_momentum', tf_keras
+  'm/net/dense/kernel' or 'Adam/m/net/dense/kernel', and v1 graphs
+  'net/dense/kernel/Adam_1', all of 'net/dense/kernel'.
+
+  Args:
+    slot: Name of a variable.
+
+  Yields:
+    The longest first, of each way of naming.
+  """
+  part = _PART.search(slot)
+  parts = (slot[:part.start()] if part else slot).split('/')
+  end = key(part[0]) if part else ''
+  for i in range(1, len(parts)):
+    yield key('/'.join(parts[i:])) + end
+  for i in range(len(parts) - 1, 0, -1):
+    yield key('/'.join(parts[:i])) + end
+  if len(parts) > 1:
+    words = parts[-1].split('_')
+    for i in range(len(words) - 1, 0, -1):
+      if not words[i].isdigit():
+        yield '_'.join(words[:i]) + end
+        yield '_'.join(words[:i])
+
+
+def key(variable: str) -> str:
+  """A variable's name as names of slots have it."""
+  return variable.replace('/', '_')
+
+
+class _Joiner:
+  """Joins what belongs together of N nodes."""
+
+  def __init__(self, sets: union_find.UnionFind, table: node_table.NodeTable,
+               variable_bytes: np.ndarray, variables: Sequence[str],
+               placed: bool) -> None:
+    self._sets, self._table, self._placed = sets, table, placed
+    names, handles = table.names, np.flatnonzero(variable_bytes > 0).tolist()
+    self._bytes = variable_bytes
+    self._names = {
+        handle: variables[handle] or names[handle] for handle in handles
+    }
+    self._named: dict[str, list[int]] = collections.defaultdict(list)
+    for handle, name in self._names.items():
+      self._named[key(name)].append(handle)
+    edges = np.asarray(table.edges).reshape(-1, 3)
+    edges = edges[edges[:, 1] >= 0]
+    edges = edges[np.argsort(edges[:, 0], kind='stable')]
+    self._starts = np.searchsorted(edges[:, 0],
+                                   np.arange(len(names) + 1)).tolist()
+    self._targets = edges[:, 2].tolist()
+    self._holders = self._read(handles, edges[:, [0, 2]].tolist())
+    self._scopes = {s for h in self._holders.values() for s in h.read_in}
+
+  def join(self) -> None:
+    """Joins the slots with their variables."""
+    # What two slots of one variable lead to becomes one.
+    while any([self._joins(root) for root in list(self._holders)]):
+      pass
+
+  def _read(self, handles: Iterable[int],
+            edges: Sequence[tuple[int, int]]) -> dict[int, _Holder]:
+    """By the first op of each set with variables."""
+    find, names = self._sets.find, self._table.names
+    result: dict[int, _Holder] = collections.defaultdict(_Holder)
+    for handle in handles:
+      result[find(handle)].handles.append(handle)
+    holders, hands_on = dict(result), set()
+    for source, target in edges:
+      holder = holders.get(find(source))
+      if holder is not None and find(target) != find(source):
+        hands_on.add(source)
+        holder.readers.append(target)
+        holder.read_in.add(_scope(names[source]))
+    for source, target in edges:
+      holder = holders.get(find(target))
+      if (holder is not None and find(target) != find(source) and
+          target not in hands_on):
+        holder.changed_in.add(_scope(names[target]))
+    return holders
+
+  def _joins(self, root: int) -> bool:
+    """Whether a set was a slot's, which is now one with its variable's."""
+    slot = self._holders.get(root)
+    if slot is None or not slot.changed_in:
+      return False
+    named = self._called_after(root)
+    optimizer = self._optimizer(slot)
+    end = self._only_end(root) if named or optimizer else None
+    if end is None:
+      return False
+    variable = self._holders[end]
+    if end not in named and not (optimizer in variable.changed_in and
+                                 variable.read_in - {optimizer}):
+      return False
+    if self._placed and len({
+        self._table.nodes[handle].device
+        for handle in (slot.handles[0], variable.handles[0])
+    }) > 1:
+      return False
+    self._sets.join(root, end)
+    del self._holders[root], self._holders[end]
+    self._holders[self._sets.find(root)] = variable
+    return True
+
+  def _called_after(self, root: int) -> set[int]:
+    """Sets of the variables that a set of slots is called after."""
+    return {
+        self._sets.find(other) for handle in self._holders[root].handles
+        for name in variables_of(self._names[handle])
+        for other in self._named.get(name, ()) if other != handle
+    } - {root}
+
+  def _optimizer(self, slot: _Holder) -> str:
+    """The only scope that reads a slot; '' if it is not changed there."""
+    size = sum(self._bytes[handle] for handle in slot.handles)
+    if len(slot.read_in) != 1 or len(self._scopes) < 2 or size <= _SCALAR_BYTES:
+      return ''
+    scope, = slot.read_in
+    return scope if scope in slot.changed_in else ''
+
+  def _only_end(self, root: int) -> int | None:
+    """The set of the only variable that a value changes, besides its own."""
+    pending, seen = list(self._holders[root].readers), set()
+    end = None
+    while pending:
+      op = pending.pop()
+      if op in seen:
+        continue
+      seen.add(op)
+      found = self._sets.find(op)
+      if found not in self._holders:
+        pending.extend(self._targets[self._starts[op]:self._starts[op + 1]])
+      elif found != root:
+        if end not in (None, found):
+          return None
+        end = found
+    return end
+
+
+def _scope(name: str) -> str:
+  """The outermost scope of an op, without its number; '' if it is in none."""
+  first, rest = _BEFORE.sub('', name).partition('/')[::2]
+  return _NUMBER.sub('', first) if rest else ''
