@@ -129,7 +129,8 @@ def _cards(folder: str) -> str:
   ]
   path = pathlib.Path(folder) / 'cards.json'
   path.write_text(
-      dataclasses.replace(cluster, devices=devices).to_json(), encoding='utf-8')
+      dataclasses.replace(cluster, devices=tuple(devices)).to_json(),
+      encoding='utf-8')
   return str(path)
 
 
