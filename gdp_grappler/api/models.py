@@ -120,6 +120,12 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
         'and give the file.')
   if getattr(model, 'optimizer', None) is None:
     return _forward(model, name, batch_size, tell, batch)
+  if batch is None:
+    batch = batch_specs.of_fitted(model, batch_size)
+    if batch is not None:
+      shapes = [tuple(spec.shape) for spec in tf.nest.flatten(batch)]
+      tell(f'{name}: batches as it was trained on, {shapes}; data=(x, y) '
+           'gives others')
   without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:

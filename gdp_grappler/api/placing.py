@@ -16,6 +16,7 @@ from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import shortage
@@ -50,7 +51,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
           pins: str = assumptions.PINS_KEPT, data: Any = None, split_tables: str
-          | Mapping[str, int] = choice.AUTO, verbose: bool | str = telling.AUTO,
+          | Mapping[str, int] = choice.AUTO, max_memory: str | Mapping[str, Any]
+          | None = None, verbose: bool | str = telling.AUTO,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -83,6 +85,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
     split_tables: Tables of a file or a function that are in parts: 'auto' for
       those that no device can hold, 'off', or layers, as {'words': 4}.
+    max_memory: What the plan may use of memories at most, such as {'GPU:0':
+      '12GB', 'CPU': '64GB'}; in bytes without a unit.
     verbose: Whether to show progress and assumptions; 'auto' where one looks.
     tell: Hears what was assumed, a line each, in place of standard error.
 
@@ -95,7 +99,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)  # Some have to be before TensorFlow.
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data, split_tables)
+                           may_round, pins, data, split_tables,
+                           max_memory_lib.read(max_memory))
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:

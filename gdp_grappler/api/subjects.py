@@ -13,6 +13,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import step as step_lib
@@ -42,6 +43,7 @@ class Reading:
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     data: One batch of a Keras model, as of `batch_specs.of`.
     split_tables: Which tables are in parts, as of `place`.
+    limits: What plans may use of the cluster's memories.
 
   Raises:
     GdpError: a size or a count is no whole number, or too small, or there is
@@ -57,6 +59,7 @@ class Reading:
   pins: str = assumptions.PINS_KEPT
   data: Any = None
   split_tables: Any = choice.AUTO
+  limits: max_memory.MaxMemory = ()
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -161,7 +164,7 @@ def read(
   Raises:
     GdpError: a file, a name or an object that cannot be used.
   """
-  where = _where(cluster)
+  where = _where(cluster, how.limits)
   if (how.signature is not None and not isinstance(how.signature, str) and
       isinstance(graph, (str, os.PathLike, request_lib.Request))):
     raise errors.GdpError(
@@ -213,7 +216,9 @@ def _refuse_to_split(how: Reading) -> None:
         'module:function.')
 
 
-def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:
+def _where(cluster: str | cluster_lib.Cluster,
+           limits: max_memory.MaxMemory) -> reading.Where:
   if isinstance(cluster, cluster_lib.Cluster):
-    return lambda devices: cluster
-  return functools.partial(resolve.resolve, cluster)
+    found = max_memory.applied(cluster, limits)
+    return lambda devices: found
+  return functools.partial(resolve.resolve, cluster, limits=limits)

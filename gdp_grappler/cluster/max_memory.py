@@ -45,6 +45,17 @@ def parse(text: str) -> MaxMemory:
   return checked(found)
 
 
+def read(limits: str | Mapping[Any, Any] | None) -> MaxMemory:
+  """The limits of a text or of a dict; none for None.
+
+  Raises:
+    ClusterError: as of `parse` and `checked`.
+  """
+  if limits is None:
+    return ()
+  return parse(limits) if isinstance(limits, str) else checked(limits)
+
+
 def checked(limits: Mapping[Any, Any]) -> MaxMemory:
   """The limits of a dict: {'GPU:0': '12GB', 'CPU': 64 * 10**9}.
 

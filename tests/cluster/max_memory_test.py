@@ -76,3 +76,8 @@ def test_the_margin_is_kept_within_a_limit():
                                max_memory.parse('GPU:0=10GB'))
   margin = cluster.devices[1].memory_margin
   assert cluster.pool_bytes[1] == int(10**10 * (1 - margin))
+
+
+def test_limits_come_as_a_text_a_dict_or_not_at_all():
+  assert max_memory.read(None) == ()
+  assert max_memory.read('GPU:0=1GB') == max_memory.read({'GPU:0': '1GB'})

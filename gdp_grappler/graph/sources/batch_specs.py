@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import training_step
 
 
@@ -30,6 +31,28 @@ def of(data: Any, batch_size: int) -> tuple[Any, ...]:
         f'data is a tuple of {len(batch)}. Give one batch as fit takes it: x, '
         '(x, y) or (x, y, weights).')
   return tuple(_specs(part, batch_size) for part in batch)
+
+
+def of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
+  """As `of`, of what a Keras model was trained on last.
+
+  Args:
+    model: Of Keras 3 or tf_keras.
+    batch_size: For first dimensions that are not known.
+
+  Returns:
+    None if it was not trained yet, or knows its inputs by itself.
+  """
+  if training_step.knows_inputs(model):
+    return None
+  function = getattr(model, 'train_function', None)
+  found = None
+  for concrete in captures.concrete_functions(
+      getattr(function, 'stock', function)).values():
+    for argument in tf.nest.flatten(concrete.structured_input_signature):
+      if isinstance(argument, tf.data.IteratorSpec):
+        found = argument._element_spec
+  return None if found is None else of(found, batch_size)
 
 
 def _specs(part: Any, batch_size: int) -> Any:

@@ -95,6 +95,21 @@ def symbolic_inputs(model: Any, origin: str) -> Any:
   Raises:
     InvalidGraphError: it does not know them.
   """
+  structure = _inputs(model)
+  if structure is not None:
+    return structure
+  raise errors.InvalidGraphError(
+      f'{origin}: the model does not know its inputs. Start it with '
+      'keras.Input, give one batch (in Python: data=(x, y)), or capture its '
+      f'graph with {environment.CAPTURE_DIR} in your own program.')
+
+
+def knows_inputs(model: Any) -> bool:
+  """Whether a model has symbolic inputs."""
+  return _inputs(model) is not None
+
+
+def _inputs(model: Any) -> Any:
   for attribute in ('_inputs_struct', '_nested_inputs', 'inputs'):
     try:
       structure = getattr(model, attribute, None)
@@ -104,10 +119,7 @@ def symbolic_inputs(model: Any, origin: str) -> Any:
       return structure[0] if len(structure) == 1 else tuple(structure)
     if structure is not None and tf.nest.flatten(structure):
       return structure
-  raise errors.InvalidGraphError(
-      f'{origin}: the model does not know its inputs. Start it with '
-      'keras.Input, give one batch (in Python: data=(x, y)), or capture its '
-      f'graph with {environment.CAPTURE_DIR} in your own program.')
+  return None
 
 
 def _note_unknown(inputs: Any, batch_size: int, note: Callable[[str],

@@ -11,7 +11,11 @@ from typing import Any, Iterator
 
 import tensorflow as tf
 
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import keras_function
 
 
 class SingleSteps:
@@ -37,7 +41,12 @@ class SingleSteps:
   @property
   def can_be_single(self) -> bool:
     """Whether there is a loop that can be avoided; not under tf_keras."""
-    return (isinstance(self.model.steps_per_execution, int) and
+    return self.per_call > 1 and not self.have_to_loop
+
+  @property
+  def have_to_loop(self) -> bool:
+    """Whether tf_keras makes one loop of the steps of a call."""
+    return (not isinstance(self.model.steps_per_execution, int) and
             self.per_call > 1)
 
 
@@ -72,3 +81,20 @@ def of_a_loop(name: str) -> outcome_lib.Outcome:
   return outcome_lib.Outcome(
       None, f'{name}: left as it was: it draws random numbers from streams, '
       'and those of several steps (steps_per_execution) are not those of one')
+
+
+class LoopFunction(keras_function.KerasFunction):
+  """A train function whose steps are a loop that nobody can take apart."""
+
+  def task(self, query: Any) -> current_call.Optimize | None:
+    """Leaves the loop alone and says so: inside it, nothing can be placed."""
+    del query
+    return self._stays
+
+  def _stays(self, source: source_graph.SourceGraph,
+             settings: settings_lib.Settings) -> outcome_lib.Outcome:
+    asked = ', and its plan does not apply' if settings.plan else ''
+    return outcome_lib.Outcome(
+        None, f'{source.name}: stays as it was{asked}: tf_keras makes one loop '
+        'of the steps of a call (steps_per_execution), and a loop is on one '
+        'device. Compile with steps_per_execution=1')

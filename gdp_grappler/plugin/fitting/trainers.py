@@ -91,13 +91,13 @@ def _wrapped(model: Any, kind: str, function: Any,
   alone = (model.distribute_strategy.num_replicas_in_sync == 1 and
            not scheduled)
   what, eager = f'{_KINDS[kind]} of "{model.name}"', bool(model.run_eagerly)
-  if kind != 'train' or not alone:
-    return keras_function.KerasFunction(
-        function, what, eager, placeable,
-        functools.partial(_is_trained_placed, model), scheduled)
-  return train_function.TrainFunction(function, what, eager,
-                                      single_steps.SingleSteps(model),
-                                      placeable)
+  steps = single_steps.SingleSteps(model)
+  if kind == 'train' and alone and not steps.have_to_loop:
+    return train_function.TrainFunction(function, what, eager, steps, placeable)
+  loops = kind == 'train' and alone
+  return (single_steps.LoopFunction if loops else keras_function.KerasFunction)(
+      function, what, eager, placeable,
+      functools.partial(_is_trained_placed, model), scheduled)
 
 
 def _is_trained_placed(model: Any) -> bool:

@@ -1,8 +1,10 @@
 """Tests of `batch_specs`: what a batch looks like."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import batch_specs
@@ -36,3 +38,31 @@ def test_a_dataset_is_its_batches():
 def test_what_is_no_batch_is_refused(data, said):
   with pytest.raises(errors.InvalidGraphError, match=said):
     batch_specs.of(data, 32)
+
+
+def _subclassed(library):
+
+  class Net(library.Model):
+    """Learns its inputs from the first batch."""
+
+    def __init__(self):
+      super().__init__()
+      self.top = library.layers.Dense(2)
+
+    def call(self, x):
+      return self.top(x)
+
+  model = Net()
+  model.compile('sgd', 'mse')
+  return model
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_what_a_subclassed_model_was_trained_on(library):
+  """Once: the model does not know its inputs."""
+  model = _subclassed(library)
+  assert batch_specs.of_fitted(model, 32) is None
+  model.fit(np.zeros((8, 5), np.float32), np.zeros((8, 2), np.float32),
+            batch_size=4, verbose=0)
+  x, y = batch_specs.of_fitted(model, 32)
+  assert (tuple(x.shape), tuple(y.shape)) == ((4, 5), (4, 2))

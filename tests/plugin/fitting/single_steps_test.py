@@ -3,6 +3,8 @@ import types
 import pytest
 import tensorflow as tf
 
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import single_steps
 
 
@@ -23,6 +25,20 @@ def test_loops_of_tf_keras_are_left_alone():
   found = single_steps.SingleSteps(model)
   assert found.per_call == 4
   assert not found.can_be_single
+
+
+def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
+  """Once the line said that the plan had placed 334 ops."""
+  function = single_steps.LoopFunction(lambda: None, 'fit of "net"', False,
+                                       None, lambda: False)
+  decide = function.task(None)
+  source = source_graph.SourceGraph('fit of "net"', tf.compat.v1.GraphDef())
+  for settings, said in ((settings_lib.Settings(), 'stays as it was: tf_keras'),
+                         (settings_lib.Settings(plan=(('a', 'CPU:1'),)),
+                          'its plan does not apply')):
+    outcome = decide(source, settings)
+    assert said in outcome.message and 'steps_per_execution' in outcome.message
+    assert outcome.devices is None
 
 
 def test_batches_come_to_python():
