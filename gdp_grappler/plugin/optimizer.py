@@ -101,7 +101,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
       order = edge_selection.order_of(problem, before, simulator, orders)
-      choice = edge_selection.OrderedPlacement(before, order)
+      choice = edge_selection.SelectedPlacement(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
               if order else _of_no_choice(source))
     stays = settings.keep_best and settings.plan is None
@@ -292,7 +292,7 @@ def _proposals(
 
 
 def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
-             choice: edge_selection.OrderedPlacement,
+             choice: edge_selection.SelectedPlacement,
              simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings,
              origin: str = '') -> outcome_lib.Outcome:

@@ -23,7 +23,7 @@ Orders = Callable[[placement_lib.Placement], control_edges.OrderConfig | None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OrderedPlacement:
+class SelectedPlacement:
   """A placement and its order.
 
   Attributes:
@@ -59,7 +59,7 @@ def proposals(
 def best(problem: placer_lib.Problem,
          candidates: Sequence[placement_lib.Placement],
          simulator: simulator_lib.Simulator,
-         orders: Orders) -> OrderedPlacement:
+         orders: Orders) -> SelectedPlacement:
   """The best candidate with its control edges; the first one of equals.
 
   Args:
@@ -79,7 +79,7 @@ def best(problem: placer_lib.Problem,
           keys[row], keys[row][-1] * order.with_edges_s / order.fifo_s)
       chosen[row] = order
   row = keys.index(min(keys))
-  return OrderedPlacement(candidates[row], chosen.get(row))
+  return SelectedPlacement(candidates[row], chosen.get(row))
 
 
 def order_of(problem: placer_lib.Problem, placement: placement_lib.Placement,
