@@ -119,7 +119,11 @@ class _Joiner:
     self._starts = np.searchsorted(edges[:, 0],
                                    np.arange(len(names) + 1)).tolist()
     self._targets = edges[:, 2].tolist()
-    self._holders = self._read(handles, edges[:, [0, 2]].tolist())
+    numbers = sets.numbers()
+    holds = np.isin(numbers, numbers[handles])[edges[:, [0, 2]]].any(axis=1)
+    between = numbers[edges[:, 0]] != numbers[edges[:, 2]]
+    self._holders = self._read(handles, edges[holds & between][:,
+                                                               [0, 2]].tolist())
     self._scopes = {s for h in self._holders.values() for s in h.read_in}
 
   def join(self) -> None:
@@ -130,24 +134,22 @@ class _Joiner:
 
   def _read(self, handles: Iterable[int],
             edges: Sequence[tuple[int, int]]) -> dict[int, _Holder]:
-    """By the first op of each set with variables."""
+    """By the first op of each set with variables; of edges between sets."""
     find, names = self._sets.find, self._table.names
-    result: dict[int, _Holder] = collections.defaultdict(_Holder)
+    holders: dict[int, _Holder] = collections.defaultdict(_Holder)
     for handle in handles:
-      result[find(handle)].handles.append(handle)
-    holders, hands_on = dict(result), set()
+      holders[find(handle)].handles.append(handle)
+    hands_on = set()
     for source, target in edges:
-      holder = holders.get(find(source))
-      if holder is not None and find(target) != find(source):
+      if find(source) in holders:
         hands_on.add(source)
+        holder = holders[find(source)]
         holder.readers.append(target)
         holder.read_in.add(_scope(names[source]))
-    for source, target in edges:
-      holder = holders.get(find(target))
-      if (holder is not None and find(target) != find(source) and
-          target not in hands_on):
-        holder.changed_in.add(_scope(names[target]))
-    return holders
+    for _, target in edges:
+      if find(target) in holders and target not in hands_on:
+        holders[find(target)].changed_in.add(_scope(names[target]))
+    return dict(holders)
 
   def _joins(self, root: int) -> bool:
     """Whether a set was a slot's, which is now one with its variable's."""
