@@ -134,8 +134,8 @@ def _overruled(patterns: Sequence[str], number: int,
   own = [i for i, path in enumerate(paths) if matcher.best(path) == 0]
   if not own:
     return ''
-  winners = np.bincount(found[own])
-  return f'"{patterns[number]}" is overruled by "{patterns[winners.argmax()]}"'
+  winner = patterns[int(np.bincount(found[own]).argmax())]
+  return f'"{patterns[number]}" is overruled by "{winner}"'
 
 
 def _idle(pattern: str, known: set[str]) -> str:
