@@ -43,6 +43,9 @@ REFINED = 'refined'
 # devices and blocks of the topological order are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'heft',
            'm_topo', 'm_etf', 'm_sct')
+# Those that use repeated structure. If there is a coarse graph, its search finds
+# what the other anchors find, unless a fast placement overflows a memory.
+_OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # They come after the policy of moves, which takes less time.
 _LIST_SCHEDULERS = 'heft', 'm_topo', 'm_etf', 'm_sct'
 # Groups times devices above which list schedulers would use up any time.
@@ -173,8 +176,12 @@ class DefaultPlacer:
            deadline: deadlines.Deadline, repeats: bool,
            moves: moves_lib.Moves) -> None:
     """Adds what anchors and the policy of moves propose."""
-    lists = [n for n in self._anchors if n in _LIST_SCHEDULERS]
-    others = [n for n in self._anchors if n not in _LIST_SCHEDULERS]
+    first = [*self._anchors]
+    if repeats and 'structured' in first:
+      first = [name for name in first if name in _OF_STRUCTURE]
+    lists = [name for name in first if name in _LIST_SCHEDULERS]
+    others = [name for name in first if name not in _LIST_SCHEDULERS]
+    rest = [name for name in self._anchors if name not in first]
     budget_s, clock = deadline.remaining_s, deadline.clock
     heard = self._ask_anchors(
         problem, found, others,
@@ -182,10 +189,12 @@ class DefaultPlacer:
     if self._asks_moves:
       self._ask_moves(problem, found, worth.seconds(found.prices),
                       deadline.remaining_s, repeats, moves)
+    if found.enough:
+      rest = []
     share = _OF_LARGE if _is_large(problem) else _LISTS_SHARE
     left_s = min(share * budget_s, deadline.remaining_s)
-    self._ask_anchors(problem, found, lists, deadlines.within(left_s, clock),
-                      heard)
+    self._ask_anchors(problem, found, [*lists, *rest],
+                      deadlines.within(left_s, clock), heard)
 
   def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
