@@ -66,29 +66,25 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
-    plan: In place of a placer: a plan file, or devices by layer or name scope,
-      such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
-    order: 'critical_path' adds an order, which control edges keep, where that
-      is predicted to pay; 'fifo' drops that of a plan.
+    plan: In place of a placer: a plan file, or devices by layer or scope, as
+      {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
+    order: 'critical_path' adds one if it should pay; 'fifo' drops a plan's.
     seed: The same gives the same plan, unless a clock ends the search.
-    time_budget_s: What searching may take, for devices and for an order; None
-      for as long as a search takes by itself.
+    time_budget_s: Of the search; None for as long as it takes by itself.
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with; of a model as `data`.
     whole_graph: What no step runs restricts it, too: for a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     repeatable: No clock ends the search; the budget stands for placements.
-    data: One batch for a model that does not know its inputs: what `fit` takes,
-      of arrays, tensors or tensor specs, or a `tf.data.Dataset` of it.
-    split_tables: Tables of a file or a function that are in parts: 'auto' for
-      those that no device can hold, 'off', or layers, as {'words': 4}.
-    max_memory: What the plan may use of memories at most, such as {'GPU:0':
-      '12GB', 'CPU': '64GB'}; in bytes without a unit.
+    signature: What a `tf.function` is called with; of a model as `data`.
+    data: One batch, as `fit` takes it, if the model does not know its inputs.
+    split_tables: Tables in parts, of a file or function: 'auto' for those that
+      no device can hold, 'off', or layers, as {'words': 4}.
+    max_memory: At most of each memory, in bytes or such as {'GPU:0': '12GB'}.
     verbose: Whether to show progress and assumptions; 'auto' where one looks.
-    tell: Hears what was assumed, a line each, in place of standard error.
+    tell: Gets each line about assumptions, in place of standard error.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
@@ -97,10 +93,10 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   """
   _check_choice(placer, policy, plan, order)
   registry.factory(placer, policy)  # Some have to be before TensorFlow.
+  limits = max_memory_lib.read(max_memory)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data, split_tables,
-                           max_memory_lib.read(max_memory))
+                           may_round, pins, data, split_tables, limits)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:

@@ -104,16 +104,21 @@ class _Freedom:
                               pins_lib.is_variable_argument(node))
 
 
+def _table(source: source_graph.SourceGraph) -> node_table.NodeTable:
+  table = node_table.NodeTable(source.name, source.graph_def)
+  if not table.nodes:
+    raise errors.InvalidGraphError(
+        f'Graph "{source.name}" is empty: it has no nodes. Check what was '
+        'exported or captured.')
+  return table
+
+
 def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
-  table = node_table.NodeTable(source.name, source.graph_def)
+  table = _table(source)
   nodes, raw_edges = table.nodes, table.edges
-  if not nodes:
-    raise errors.InvalidGraphError(
-        f'Graph "{source.name}" is empty: it has no nodes. Check what was '
-        'exported or captured.')
   # Grappler takes longest, and nothing of Python. Its memory is best had by
   # the thread that has all other.
   with futures.ThreadPoolExecutor(1) as pool:

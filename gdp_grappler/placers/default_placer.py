@@ -43,8 +43,8 @@ REFINED = 'refined'
 # devices and blocks of the topological order are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'heft',
            'm_topo', 'm_etf', 'm_sct')
-# Those that use repeated structure. If there is a coarse graph, its search finds
-# what the other anchors find, unless a fast placement overflows a memory.
+# Those that use repeated structure. The search of a coarse graph finds what the
+# other anchors find, unless a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # They come after the policy of moves, which takes less time.
 _LIST_SCHEDULERS = 'heft', 'm_topo', 'm_etf', 'm_sct'

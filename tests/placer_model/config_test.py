@@ -42,5 +42,5 @@ def test_other_json_is_refused(text):
 
 
 def test_unknown_preset_lists_the_known():
-  with pytest.raises(config.ConfigError, match='default, paper'):
+  with pytest.raises(config.ConfigError, match='default, gdp_one, paper'):
     config.preset('papper')

@@ -369,7 +369,8 @@ def test_the_policy_of_moves_is_asked_before_list_schedulers(monkeypatch, asks):
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
                                 lambda: len(said))
 
-  def best(problem, worth_s, budget_s, clock, moves, starts):
+  def best(problem, worth_s, budget_s, clock, moves, starts, network):
+    assert network is not None
     said.append((worth_s, budget_s, clock(), len(starts)))
     found = priced_placements.PricedPlacements(problem)
     found.see([np.arange(problem.graph.num_groups) % 2 + 1])

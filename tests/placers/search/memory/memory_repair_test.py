@@ -76,8 +76,8 @@ def test_one_memory_of_several_devices():
 
 def test_repairs_end_with_the_time():
   """Those of METIS took four seconds of a budget of a quarter."""
-  case = tight_memory.case(sorted(tight_memory.NETWORKS)[0], 4, .95, True,
-                           clusters.FixedCosts)
+  case = tight_memory.case(
+      sorted(tight_memory.NETWORKS)[0], 4, .95, True, clusters.FixedCosts)
   problem = problems.make(case.graph, case.cluster, case.seconds)
   repair = memory_repair.MemoryRepair(problem)
   rounds, stock = [], repair._repair_round
