@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from gdp_grappler import quiet
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import measure_config
 from gdp_grappler.placers.policy import policy_config
@@ -18,7 +19,9 @@ from placer_model.bin import gdp_train
 from placer_model.training import task as task_lib
 from placer_model.training import train_config
 from placer_model.training.moves import move_config
-from placer_model.training.moves import move_run
+
+with quiet.stderr_held():  # As the program imports it.
+  from placer_model.training.moves import move_run
 
 _MOST = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
              search_trials=32)
