@@ -252,7 +252,9 @@ class DefaultPlacer:
     for index, name in enumerate(names):
       if until.passed and heard:
         break
-      part = until.after(1 / (len(names) - index))
+      # Where no clock should end the search, short parts would.
+      part = (until if _is_by_count(problem) else until.after(
+          1 / (len(names) - index)))
       proposed, _ = best_of.propose_each(problem, [name], part)
       for own in proposed.values():
         found.see([p.devices[first] for p in own], name, None)

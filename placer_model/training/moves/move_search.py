@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import counting_evaluator
@@ -47,8 +48,11 @@ def ask_gdp(trainer: move_trainer.MoveTrainer,
   progress.doing('searching as gdp does')
   begin_s, state = time.monotonic(), trainer.state
   priced = counting_evaluator.Recorder(robust_evaluator.objective(simulator))
-  problem = dataclasses.replace(trainer.problem, evaluator=priced,
-                                time_budget_s=seconds, clock=time.monotonic)
+  by_clock = seconds is not None
+  problem = dataclasses.replace(
+      trainer.problem, evaluator=priced, time_budget_s=seconds,
+      clock=time.monotonic if by_clock else deadlines.still,
+      repeatable=not by_clock)
   found = _proposals(registry.create(registry.DEFAULT), problem)[:_ANSWERS]
   trainer.offer(found, move_state.GDP)
   state.evaluations[move_state.GDP] += priced.evaluations
