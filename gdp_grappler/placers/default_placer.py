@@ -253,7 +253,7 @@ class DefaultPlacer:
       if until.passed and heard:
         break
       # Where no clock should end the search, short parts would.
-      part = (until if _is_by_count(problem) else until.after(
+      part = (until if problem.time_budget_s is None else until.after(
           1 / (len(names) - index)))
       proposed, _ = best_of.propose_each(problem, [name], part)
       for own in proposed.values():
