@@ -93,6 +93,6 @@ def test_it_learns():
                          synthetic.Config(ops=(300, 400), accelerators=(4, 4)))
   trainer = _begun(drawn.step.problem(), move_config.MoveConfig())
   start = trainer.learner.network()
-  for _ in range(12):
+  for _ in range(30):
     trainer.step()
   assert trainer.skill(trainer.learner.network()) > 1.05 * trainer.skill(start)
