@@ -11,7 +11,8 @@ from placer_model.benchmark import figures
 # A task of each seed.
 Seeds = Sequence[Mapping[str, Any]]
 _Record = Mapping[str, Any]
-# A search has found its best when it is within this factor of it.
+# A search counts as finished once its step is at most this many times the
+# shortest step that it finds.
 _NEAR = 1.01
 
 

@@ -1,4 +1,4 @@
-"""The initial value of a whole weight, for each of its parts its own."""
+"""The initial values of parts: slices of the initial value of the whole."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 
 
 class InitialValue:
-  """What a whole weight would have begun with.
+  """The initial value of a whole weight, of which each part gets a slice.
 
-  It is drawn once, in the host's memory, and kept until all parts have theirs.
+  The value is drawn once, in the host's memory, and kept until each part has
+  its slice.
   """
 
   def __init__(self, initializer: Callable[..., Any], shape: Sequence[int],
                axis: int, sizes: Sequence[int]) -> None:
-    """Remembers how it is drawn.
+    """Draws nothing yet.
 
     Args:
       initializer: Of the whole weight.

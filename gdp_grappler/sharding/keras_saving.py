@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from typing import Any
-import warnings
 
 from gdp_grappler.sharding import table as table_lib
+from gdp_grappler.sharding import whole_weights
 
 _MARK = '_gdp_joins'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
@@ -27,7 +27,8 @@ def install() -> None:
   import wrapt
   wrapt.register_post_import_hook(_wrap_layers, _LAYERS)
   wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
-  wrapt.register_post_import_hook(_wrap_h5, _H5)
+  wrapt.register_post_import_hook(
+      functools.partial(whole_weights.wrap_h5, table_lib.joined), _H5)
 
 
 def _wrap_layers(module: Any) -> None:
@@ -48,16 +49,7 @@ def _wrap_layers(module: Any) -> None:
     if not _has_parts(own):
       stock_set(self, weights)
       return
-    own = table_lib.joined(own)
-    if len(own) != len(weights):
-      raise ValueError(f'Layer "{self.name}" has {len(own)} weights, and was '
-                       f'given {len(weights)}.')
-    for weight, value in zip(own, weights):
-      if tuple(weight.shape) != tuple(value.shape):
-        raise ValueError(
-            f'Layer "{self.name}": weight "{weight.name}" has the shape '
-            f'{tuple(weight.shape)}, and was given {tuple(value.shape)}.')
-      weight.assign(value)
+    whole_weights.assign(self.name, table_lib.joined(own), weights)
 
   cls.get_weights, cls.set_weights = get_weights, set_weights
   setattr(cls, _MARK, True)
@@ -84,7 +76,7 @@ def _wrap_optimizers(module: Any) -> None:
   @functools.wraps(stock_build)
   def build(self: Any, variables: Any) -> Any:
     if not self.built and _has_parts(variables):
-      _warn_of(self)
+      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
     return stock_build(self, variables)
 
   @functools.wraps(stock_save)
@@ -106,33 +98,5 @@ def _wrap_optimizers(module: Any) -> None:
   setattr(cls, _MARK, True)
 
 
-def _wrap_h5(module: Any) -> None:
-  if hasattr(module, _MARK):
-    return
-  stock = module._legacy_weights
-
-  @functools.wraps(stock)
-  def weights(layer: Any) -> list[Any]:
-    return table_lib.joined(stock(layer))
-
-  module._legacy_weights = weights
-  setattr(module, _MARK, True)
-
-
 def _has_parts(variables: Any) -> bool:
   return any(table_lib.part_of(v) is not None for v in variables)
-
-
-def _warn_of(optimizer: Any) -> None:
-  """Says so where a part is not updated as it would be in the whole."""
-  if optimizer.clipnorm:
-    what = 'clipnorm, which looks at the norm of a whole gradient'
-  elif type(optimizer).__name__ in _NOT_BY_ELEMENT:
-    what = f'{type(optimizer).__name__}, which looks at whole variables'
-  else:
-    return
-  warnings.warn(
-      f'The model has tables in parts and is trained by {what}: each part is '
-      'taken for a variable of its own, so numbers differ from those of the '
-      'whole table. Adam, SGD, Adagrad and RMSprop update element by element.',
-      stacklevel=2)

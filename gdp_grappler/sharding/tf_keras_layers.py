@@ -42,7 +42,7 @@ def _wrap(which: str, module: Any) -> None:
   _wrap_call(cls, weight)
   stock = cls.add_weight
 
-  # As the stock one: a name may come first, all else by keyword.
+  # As in tf_keras, only the name may be given without a keyword.
   @functools.wraps(stock)
   def add_weight(self: Any, *args: Any, **how: Any) -> Any:
     if len(args) == 1:
@@ -54,7 +54,7 @@ def _wrap(which: str, module: Any) -> None:
       return stock(self, **how)
     from gdp_grappler.sharding import tf_keras_saving
     tf_keras_saving.install()
-    # A variable that casts itself would be no part; products cast them.
+    # A variable that casts itself cannot be a part; `_products` casts parts.
     how['experimental_autocast'] = False
     return stock(self, getter=functools.partial(_in_parts, axis, count), **how)
 
@@ -82,7 +82,7 @@ def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
               **how: Any) -> Any:
   """Makes a weight as several variables; a getter of `add_weight`."""
   from gdp_grappler.sharding import tf_keras_table
-  # Whoever adds a weight has it.
+  # tf_keras has imported this module, or it could not add a weight.
   make_variable = sys.modules[
       'tf_keras.src.engine.base_layer_utils'].make_variable
   shape = list(map(int, shape))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 from typing import Any, Iterator
-import warnings
 
 from gdp_grappler.sharding import tf_keras_table
+from gdp_grappler.sharding import whole_weights
 
 _MARK = '_gdp_joins'
 _OPTIMIZERS = 'tf_keras.src.optimizers'
@@ -74,7 +74,7 @@ def _wrap_optimizers(module: Any) -> None:
   def build(self: Any, var_list: Any) -> None:
     if not getattr(self, '_built',
                    False) and tf_keras_table.has_parts(var_list):
-      _warn_of(self)
+      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
       # A checkpoint that waits has slots in lists, too, whose places are not
       # those of parts. They are restored as what they are in `_variables`.
       waiting = self._deferred_dependencies
@@ -88,7 +88,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 @contextlib.contextmanager
 def _taken_for_whole(variable: Any) -> Iterator[None]:
-  """What is kept for a part, and is no part of anything, is a variable."""
+  """Within the context a variable counts as whole, and so do its slots."""
   container = vars(variable).pop('_sharded_container', None)
   try:
     yield
@@ -124,7 +124,7 @@ def _wrap_legacy(module: Any) -> None:
   @functools.wraps(stock_create)
   def create(self: Any, var_list: Any) -> None:
     if not self._weights and tf_keras_table.has_parts(var_list):
-      _warn_of(self)
+      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
     stock_create(self, var_list)
 
   @functools.wraps(stock_restore)
@@ -135,7 +135,7 @@ def _wrap_legacy(module: Any) -> None:
                            *args, **how)
     slot = self._slots.get(variable.parts[0]._unique_id, {}).get(slot_name)
     if slot is None:
-      # The parts make it later.
+      # The parts make the slot later, and restore it then.
       self._deferred_slot_restorations.setdefault(slot_name, {}).setdefault(
           variable._unique_id, []).append(slot_variable_position)
     return tf_keras_table.table_of(slot)
@@ -148,7 +148,7 @@ def _wrap_legacy(module: Any) -> None:
 
 
 def _join_slots(optimizer: Any, table: tf_keras_table.Table, slot: str) -> None:
-  """Makes one of what is kept for all parts, once all have it."""
+  """Makes one slot of the slots of all parts, once each part has one."""
   known = [
       optimizer._slots.get(part._unique_id, {}).get(slot)
       for part in table.parts
@@ -156,22 +156,7 @@ def _join_slots(optimizer: Any, table: tf_keras_table.Table, slot: str) -> None:
   if any(k is None for k in known) or tf_keras_table.table_of(known[0]):
     return
   whole = tf_keras_table.Table(known, table.axis)
-  # Nobody else holds it.
+  # No other object holds the table, so its first slot does.
   known[0]._gdp_whole = whole
   optimizer._restore_slot_variable(slot_name=slot, variable=table,
                                    slot_variable=whole)
-
-
-def _warn_of(optimizer: Any) -> None:
-  """Says so where a part is not updated as it would be in the whole."""
-  if optimizer.clipnorm:
-    what = 'clipnorm, which looks at the norm of a whole gradient'
-  elif type(optimizer).__name__ in _NOT_BY_ELEMENT:
-    what = f'{type(optimizer).__name__}, which looks at whole variables'
-  else:
-    return
-  warnings.warn(
-      f'The model has tables in parts and is trained by {what}: each part is '
-      'taken for a variable of its own, so numbers differ from those of the '
-      'whole table. Adam, SGD, Adagrad and RMSprop update element by element.',
-      stacklevel=2)

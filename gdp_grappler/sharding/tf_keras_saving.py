@@ -8,12 +8,13 @@ enough; it knows no columns, and joins no weights of layers for files.
 from __future__ import annotations
 
 import functools
-from typing import Any, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from gdp_grappler.sharding import tf_keras_optimizers
 from gdp_grappler.sharding import tf_keras_table
+from gdp_grappler.sharding import whole_weights
 
 _MARK = '_gdp_joins'
 
@@ -23,8 +24,10 @@ def install() -> None:
   """Wraps what reads and writes the weights of layers and optimizers."""
   import wrapt
   for wrap, module in ((_wrap_layers, 'engine.base_layer'),
-                       (_wrap_h5, 'saving.legacy.hdf5_format'),
-                       (_wrap_exports, 'export.export_lib')):
+                       (functools.partial(whole_weights.wrap_h5,
+                                          tf_keras_table.joined),
+                        'saving.legacy.hdf5_format'), (_wrap_exports,
+                                                       'export.export_lib')):
     wrapt.register_post_import_hook(wrap, f'tf_keras.src.{module}')
   tf_keras_optimizers.install()
 
@@ -47,7 +50,8 @@ def _wrap_layers(module: Any) -> None:
     if not tf_keras_table.has_parts(self.weights):
       stock_set(self, weights)
       return
-    _assign(f'Layer "{self.name}"', self.weights, weights)
+    whole_weights.assign(self.name, tf_keras_table.joined(self.weights),
+                         weights)
 
   @functools.wraps(stock_save)
   def save(self: Any, store: Any) -> None:
@@ -61,38 +65,12 @@ def _wrap_layers(module: Any) -> None:
     if not tf_keras_table.has_parts(own):
       stock_load(self, store)
       return
-    _assign(f'Layer "{self.name}"', own,
-            [store[str(i)][...] for i in range(len(store.keys()))])
+    whole_weights.assign(self.name, tf_keras_table.joined(own),
+                         [store[str(i)][...] for i in range(len(store.keys()))])
 
   cls.get_weights, cls.set_weights = get_weights, set_weights
   cls.save_own_variables, cls.load_own_variables = save, load
   setattr(cls, _MARK, True)
-
-
-def _assign(what: str, variables: Any, values: Sequence[Any]) -> None:
-  own = tf_keras_table.joined(variables)
-  if len(own) != len(values):
-    raise ValueError(f'{what} has {len(own)} weights, and was given '
-                     f'{len(values)}.')
-  for weight, value in zip(own, values):
-    if tuple(weight.shape) != tuple(value.shape):
-      raise ValueError(
-          f'{what}: weight "{weight.name}" has the shape '
-          f'{tuple(weight.shape)}, and was given {tuple(value.shape)}.')
-    weight.assign(value)
-
-
-def _wrap_h5(module: Any) -> None:
-  if hasattr(module, _MARK):
-    return
-  stock = module._legacy_weights
-
-  @functools.wraps(stock)
-  def weights(layer: Any) -> list[Any]:
-    return tf_keras_table.joined(stock(layer))
-
-  module._legacy_weights = weights
-  setattr(module, _MARK, True)
 
 
 def _wrap_exports(module: Any) -> None:

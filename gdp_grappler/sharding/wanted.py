@@ -6,9 +6,9 @@ from typing import Any
 
 from gdp_grappler.sharding import deciding
 
-# What sums over parts as over the whole, and what does to each element the
-# same in both.
+# Regularizers that are sums over elements: the sum over all parts is the same.
 _SUMMED = ('L1', 'L2', 'L1L2')
+# Constraints that look at each element by itself.
 _BY_ELEMENT = ('NonNeg',)
 
 

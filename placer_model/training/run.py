@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
-import json
-import re
 import time
 from typing import Any, Sequence
 
@@ -20,13 +16,13 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.features import schema
-from gdp_grappler.problems import rewards
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
+from placer_model.training import entrants as entrants_lib
 from placer_model.training import environment as environment_lib
 from placer_model.training import initial_weights
 from placer_model.training import interrupts
@@ -43,26 +39,12 @@ from placer_model.training import trainer as trainer_lib
 
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
-# Of the time budget: what a fresh process takes to check the exported policy,
-# and what distillation may take.
-EXPORT_S, _DISTILL_SHARE = 20., .1
+# Seconds that a fresh process takes to check the exported policy.
+EXPORT_S = 20.
+# Share of the time budget that distillation may take.
+_DISTILL_SHARE = .1
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Entrant:
-  """A graph of the run, what it is compared with, and what learns it.
-
-  Attributes:
-    label: Tells it from the others; '' where there are none.
-    task: The graph on its cluster.
-    baselines: Placements to compare with.
-    trainer: Shares its placer with the others.
-  """
-
-  label: str
-  task: task_lib.Task
-  baselines: tuple[baselines_lib.Result, ...]
-  trainer: trainer_lib.Trainer
+_Entrant = entrants_lib.Entrant[trainer_lib.Trainer]
 
 
 def train(every: Sequence[task_lib.Options], console: rich.console.Console,
@@ -91,16 +73,9 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
       task_lib.load(one, progress_lib.teller(console), exporting)
       for one in every
   ]
-  with contextlib.ExitStack() as stack:
-    stack.enter_context(checkpoints.held(options.model_dir))
-    if options.restart:
-      checkpoints.discard(options.model_dir)
-    checkpoints.claim(options.model_dir,
-                      _identity(options, config, network.config, tasks))
-    stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
-    for task in tasks:
-      stack.enter_context(task.processes)
-    pricing = references.pricing(options, tasks, stack)
+  with entrants_lib.opened(options,
+                           _identity(options, config, network.config, tasks),
+                           tasks) as pricing:
     with interrupts.Interrupt() as interrupt:
       entrants = _entrants(options, config, network, tasks, learning, pricing)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
@@ -120,18 +95,8 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       if key not in _NOT_IDENTITY
   }
   result = {
-      'graph': [{
-          'name': task.graph.name, 'fingerprint': task.graph.fingerprint
-      } for task in tasks],
-      'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
-      'reward': options.reward,
+      **entrants_lib.identity(options, tasks),
       'units': options.kind_of_units,
-      # A stopwatch does not ask for them.
-      'costs': [
-          None if options.reward == rewards.MEASURED else hashlib.sha256(
-              task.op_seconds.tobytes()).hexdigest() for task in tasks
-      ],
-      'seed': options.seed,
       'init_policy': str(options.init_policy) if options.init_policy else None,
       'schema': schema.fingerprint(),
       'train': train,
@@ -150,7 +115,7 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   """All graphs with their baselines, and trainers that share one network."""
   baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
-    check_that_steps_run(task, results)
+    entrants_lib.check_that_steps_run(task, results)
   optimizers = optimizers_lib.Optimizers.make(config)
   return [
       _Entrant(
@@ -158,23 +123,8 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
           _make_trainer(
               options, config, network, optimizers, task, results,
               pricing.evaluator(index) if pricing else task.problem.evaluator))
-      for index, (label, task,
-                  results) in enumerate(zip(labels(tasks), tasks, baselines))
-  ]
-
-
-def labels(tasks: Sequence[task_lib.Task]) -> list[str]:
-  """Different labels of tasks; '' where there is one task.
-
-  Args:
-    tasks: Of a run.
-  """
-  if len(tasks) == 1:
-    return ['']
-  labels = [f'{task.graph.name}@{task.cluster.name}' for task in tasks]
-  return [
-      f'{label}#{labels[:row].count(label)}' if label in labels[:row] else label
-      for row, label in enumerate(labels)
+      for index, (label, task, results) in enumerate(
+          zip(entrants_lib.labels(tasks), tasks, baselines))
   ]
 
 
@@ -191,25 +141,6 @@ def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
       config, options.seed, starts,
       baselines_lib.reference_s([b.evaluation for b in baselines],
                                 task.op_seconds), optimizers)
-
-
-def check_that_steps_run(task: task_lib.Task,
-                         baselines: tuple[baselines_lib.Result, ...]) -> None:
-  """Ends a run from which nothing could be learned.
-
-  Args:
-    task: Of the run.
-    baselines: What was run.
-
-  Raises:
-    MeasurementError: no step of them runs, wherever ops are.
-  """
-  failure = results_lib.never_runs([b.evaluation for b in baselines])
-  if failure is not None:
-    raise errors.MeasurementError(
-        f'Steps of "{task.graph.name}" fail in all {len(baselines)} placements '
-        f'to start from: {failure.message.rstrip(". ")}. Mend that, or use '
-        '--reward=simulated.')
 
 
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
@@ -238,8 +169,9 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
         break
     events = [
         summaries.Summaries(
-            options.model_dir / 'tensorboard' / file_name(entrant.label, ''),
-            entrant.task, entrant.trainer) for entrant in entrants
+            options.model_dir / 'tensorboard'
+            / entrants_lib.file_name(entrant.label, ''), entrant.task,
+            entrant.trainer) for entrant in entrants
     ]
     start_s = time.monotonic()
     while not stopped() and (turn := batch.next()) is not None:
@@ -287,7 +219,8 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
   plans, written = options.model_dir / 'plans', []
   plans.mkdir(exist_ok=True)
   for entrant in entrants:
-    name = file_name(entrant.label or entrant.task.graph.name, 'graph')
+    name = entrants_lib.file_name(entrant.label or entrant.task.graph.name,
+                                  'graph')
     if entrant.trainer.state.best_decisions is not None:
       written.append(plans / f'{name}.json')
       plan.save(str(written[-1]), entrant.task.graph,
@@ -356,13 +289,3 @@ def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
       'placers': placers,
       'verdict': results_lib.verdict(placers, options.reward),
   }
-
-
-def file_name(name: str, nameless: str) -> str:
-  """What of a name a file's name may hold.
-
-  Args:
-    name: Any text.
-    nameless: Instead, if that is nothing.
-  """
-  return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless

@@ -154,7 +154,7 @@ class _StagedSearch:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.Order.PRIORITIES:
       if not self._budget.has_left(0.):
-        return  # The first prices in order take longer than a late search has.
+        return  # Little time is left, and the first prices in order take long.
       self._ordered = priority_annealing.PriorityAnnealing(
           self._problem, self._ordered_starts(), self._rng, self._models(),
           self._moves, self._config)
@@ -213,7 +213,7 @@ class _StagedSearch:
     if self._budget.has_left(2 * self._edges_s):
       self._halfway = promising
       key = self._edges.key(promising)
-      # It takes about as long then as now.
+      # The second computation takes about as long as the first.
       self._edges_s = self._budget.spent_s - begin_s
       self._budget.keep(self._edges_s)
     if promising.priorities is None or self._plain.best_key <= key:

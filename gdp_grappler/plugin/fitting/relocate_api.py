@@ -155,7 +155,7 @@ def _by_layer(known: _Known, layers: Mapping[str, str]) -> list[str]:
   patterns = list(layers)
   of_parents = layer_map.match(patterns, known.parents)
   of_own = layer_map.match(patterns, known.names)
-  # Who names a slot itself wants it there; else it follows its variable.
+  # A pattern may be the name of a slot. Other slots follow their variable.
   chosen = [
       own if own >= 0 and patterns[own] == name or parent < 0 else parent
       for name, own, parent in zip(known.names, of_own.patterns.tolist(),

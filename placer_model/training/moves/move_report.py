@@ -18,10 +18,10 @@ from gdp_grappler.cluster import plan
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.training import baselines as baselines_lib
+from placer_model.training import entrants as entrants_lib
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
-from placer_model.training import run as run_lib
 from placer_model.training import task as task_lib
 from placer_model.training.moves import move_state
 from placer_model.training.moves import move_trainer
@@ -29,22 +29,7 @@ from placer_model.training.moves import move_trainer
 # Steps closer than this share are equal: nobody would notice.
 _NOTICED = 1e-3
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Entrant:
-  """A graph of the run, what it is compared with, and what learns from it.
-
-  Attributes:
-    label: Tells it from the others; '' where there are none.
-    task: The graph on its cluster.
-    baselines: Placements to compare with.
-    trainer: Shares its network with the others.
-  """
-
-  label: str
-  task: task_lib.Task
-  baselines: tuple[baselines_lib.Result, ...]
-  trainer: move_trainer.MoveTrainer
+Entrant = entrants_lib.Entrant[move_trainer.MoveTrainer]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -208,7 +193,8 @@ def _plans(options: task_lib.Options, entrants: Sequence[Entrant]) -> list[Any]:
   for entrant in entrants:
     if entrant.trainer.state.best_decisions is None:
       continue
-    name = run_lib.file_name(entrant.label or entrant.task.graph.name, 'graph')
+    name = entrants_lib.file_name(entrant.label or entrant.task.graph.name,
+                                  'graph')
     written.append(folder / f'{name}.json')
     plan.save(str(written[-1]), entrant.task.graph,
               entrant.trainer.best_placement())

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
-import json
 import pathlib
 import time
 from typing import Any, Sequence
@@ -22,12 +19,12 @@ from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import rewards
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
+from placer_model.training import entrants as entrants_lib
 from placer_model.training import interrupts
 from placer_model.training import job_pricing
 from placer_model.training import network_kinds
 from placer_model.training import progress as progress_lib
 from placer_model.training import references
-from placer_model.training import run as run_lib
 from placer_model.training import summaries
 from placer_model.training import task as task_lib
 from placer_model.training.moves import move_config
@@ -41,9 +38,15 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
                  'search_trials')
 # What writing the folder and the table may take of the time budget.
 _EXPORT_S = 2.
-# Of the time that is left: for other placers and drafts, for `gdp`, for
-# learning, and for learning that is ahead of `gdp`. The rest is searched.
-_BASELINES_SHARE, _GDP_SHARE, _LEARN_SHARE, _AHEAD_SHARE = .05, .5, .4, .5
+# Share of the time that is left for placers to compare with, and for drafts.
+_BASELINES_SHARE = .05
+# Share of the time that is then left for the default placer.
+_GDP_SHARE = .5
+# Share of the time that is then left for learning.
+_LEARN_SHARE = .4
+# Share of the time that is then left for more learning, if learning is ahead of
+# the default placer. A search has the rest.
+_AHEAD_SHARE = .5
 
 
 def train(every: Sequence[task_lib.Options], console: rich.console.Console,
@@ -67,16 +70,8 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   config, network = config_of(options), first_network(options.init_policy)
   tell = progress_lib.teller(console)
   tasks = [task_lib.load(one, tell, deadline) for one in every]
-  with contextlib.ExitStack() as stack:
-    stack.enter_context(checkpoints.held(options.model_dir))
-    if options.restart:
-      checkpoints.discard(options.model_dir)
-    checkpoints.claim(options.model_dir,
-                      _identity(options, config, network, tasks))
-    stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
-    for task in tasks:
-      stack.enter_context(task.processes)
-    pricing = references.pricing(options, tasks, stack)
+  with entrants_lib.opened(options, _identity(options, config, network, tasks),
+                           tasks) as pricing:
     with interrupts.Interrupt() as interrupt:
       run = _Run(options, config, network, tasks, pricing, console, interrupt,
                  deadline)
@@ -134,17 +129,7 @@ def _identity(options: task_lib.Options, config: move_config.MoveConfig,
   }
   return {
       network_kinds.FIELD: network_kinds.MOVES,
-      'graph': [{
-          'name': task.graph.name, 'fingerprint': task.graph.fingerprint
-      } for task in tasks],
-      'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
-      'reward': options.reward,
-      # A stopwatch does not ask for them.
-      'costs': [
-          None if options.reward == rewards.MEASURED else hashlib.sha256(
-              task.op_seconds.tobytes()).hexdigest() for task in tasks
-      ],
-      'seed': options.seed,
+      **entrants_lib.identity(options, tasks),
       'init_policy': network.digest,
       'searches': options.searches,
       'train': train_fields,
@@ -175,7 +160,7 @@ class _Run:
         self._entrant(number, label, task, results, pricing)
         for number, (
             label, task,
-            results) in enumerate(zip(run_lib.labels(tasks), tasks, found))
+            results) in enumerate(zip(entrants_lib.labels(tasks), tasks, found))
     ]
     self._trainers = [entrant.trainer for entrant in self.entrants]
     self._store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
@@ -246,7 +231,7 @@ class _Run:
   def _entrant(self, number: int, label: str, task: task_lib.Task,
                results: tuple[baselines_lib.Result, ...],
                pricing: job_pricing.Pricing | None) -> move_report.Entrant:
-    run_lib.check_that_steps_run(task, results)
+    entrants_lib.check_that_steps_run(task, results)
     problem = task.problem
     if pricing:
       problem = problem.priced_by(pricing.evaluator(number))
@@ -268,7 +253,7 @@ class _Run:
       events = [
           summaries.Summaries(
               self._options.model_dir / 'tensorboard'
-              / run_lib.file_name(entrant.label, ''), entrant.task,
+              / entrants_lib.file_name(entrant.label, ''), entrant.task,
               entrant.trainer) for entrant in self.entrants
       ]
       while (not self._stopped() and not deadline.passed and

@@ -4,7 +4,6 @@ import dataclasses
 import io
 import json
 import pathlib
-import types
 
 import numpy as np
 import pytest
@@ -339,15 +338,3 @@ def test_best_is_never_worse_than_single_device(graph_path, tmp_path,
   assert (placers['gdp']['step_time_s']
           <= placers['single_device']['step_time_s'] + 1e-12)
   assert np.isfinite(placers['gdp']['policy_step_time_s'])
-
-
-def test_graphs_of_one_name_have_labels_of_their_own():
-  tasks = [
-      types.SimpleNamespace(graph=types.SimpleNamespace(name=graph),
-                            cluster=types.SimpleNamespace(name='2xP100'))
-      for graph in ('a', 'b', 'a', 'a')
-  ]
-  assert run_lib.labels(tasks) == [
-      'a@2xP100', 'b@2xP100', 'a@2xP100#1', 'a@2xP100#2'
-  ]
-  assert run_lib.labels(tasks[:1]) == ['']

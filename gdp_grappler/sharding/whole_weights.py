@@ -1,0 +1,73 @@
+"""What Keras 3 and tf_keras share where a table in parts is one weight."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Iterable, Sequence
+import warnings
+
+_MARK = '_gdp_joins'
+
+# Variables -> weights, with one weight for all parts of a table.
+Joined = Callable[[Iterable[Any]], list[Any]]
+
+
+def assign(layer: str, weights: Sequence[Any], values: Sequence[Any]) -> None:
+  """Gives values to weights, as `set_weights` does.
+
+  Args:
+    layer: Name of the layer, for errors.
+    weights: [W], each whole.
+    values: [W], arrays of the shapes of the weights.
+
+  Raises:
+    ValueError: the number of values or a shape differs.
+  """
+  if len(weights) != len(values):
+    raise ValueError(f'Layer "{layer}" has {len(weights)} weights, and was '
+                     f'given {len(values)}.')
+  for weight, value in zip(weights, values):
+    if tuple(weight.shape) != tuple(value.shape):
+      raise ValueError(
+          f'Layer "{layer}": weight "{weight.name}" has the shape '
+          f'{tuple(weight.shape)}, and was given {tuple(value.shape)}.')
+    weight.assign(value)
+
+
+def wrap_h5(joined: Joined, module: Any) -> None:
+  """Has files in the old HDF5 format hold each table as a whole.
+
+  Args:
+    joined: Joins the parts of tables.
+    module: Keras' module of that format.
+  """
+  if hasattr(module, _MARK):
+    return
+  stock = module._legacy_weights
+
+  @functools.wraps(stock)
+  def weights(layer: Any) -> list[Any]:
+    return joined(stock(layer))
+
+  module._legacy_weights = weights
+  setattr(module, _MARK, True)
+
+
+def warn_of(optimizer: Any, whole: Iterable[str]) -> None:
+  """Warns if an optimizer updates a part otherwise than the whole table.
+
+  Args:
+    optimizer: Of either Keras.
+    whole: Classes of optimizers whose updates look at a whole variable.
+  """
+  if optimizer.clipnorm:
+    what = 'clipnorm, which looks at the norm of a whole gradient'
+  elif type(optimizer).__name__ in whole:
+    what = f'{type(optimizer).__name__}, which looks at whole variables'
+  else:
+    return
+  warnings.warn(
+      f'The model has tables in parts and is trained by {what}: each part is '
+      'taken for a variable of its own, so numbers differ from those of the '
+      'whole table. Adam, SGD, Adagrad and RMSprop update element by element.',
+      stacklevel=2)
