@@ -97,7 +97,7 @@ def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
 
 
 def in_a_row_s(model: keras.Model, iterator: Any, steps: int) -> float:
-  """Seconds of a step, of several whose losses nobody reads but the last.
+  """Seconds of a step, over several steps of which only the last loss is read.
 
   Args:
     model: Whose train function is called.

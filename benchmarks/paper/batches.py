@@ -113,7 +113,7 @@ def _iterations(members: Sequence[str],
                 of_tasks: Mapping[str, Mapping[str, Any]]) -> list[int]:
   """Those that GDP-one had of each graph.
 
-  Where it found nothing that fits, those of the graph with the fewest.
+  Where GDP-one found no fit, as many as of the graph with the fewest.
   """
   rollouts = train_config.preset('paper').rollouts
   known = {
@@ -132,7 +132,7 @@ def _read(path: pathlib.Path) -> list[Record] | None:
   try:
     found = files.parse_json(files.read(path))
   except (OSError, ValueError):
-    return None  # Not there, or damaged by whoever; it is learned again.
+    return None  # Missing or damaged: the batch is learned again.
   if not isinstance(found, dict) or digests.differs(found):
     return None
   return found.get('records')

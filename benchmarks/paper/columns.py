@@ -1,4 +1,4 @@
-"""What a column of a paper's table is: who placed, and what is compared."""
+"""Columns of the papers' tables: the placer, and what is compared."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Published = tuple[tuple[str, float], ...]
 
 
 class Scope(enum.Enum):
-  """Which graphs of a batch a policy learns, before it is asked about one."""
+  """Which graphs a policy learns before it places one graph of the batch."""
 
   ALL = 'all of them'
-  OTHERS = 'those of other families'
+  OTHERS = 'graphs of other families'
   ALONE = 'that one'
 
 
@@ -30,7 +30,7 @@ class Batch:
 
   Attributes:
     tasks: 'GRAPH@CLUSTER' each.
-    scope: Which of them the policy learns that is asked about one.
+    scope: Which of the tasks a policy learns before it places one of them.
     network: Preset of `placer_model.config`.
   """
 
@@ -39,7 +39,7 @@ class Batch:
   network: str = 'paper'
 
   def members(self, task: str) -> tuple[str, ...]:
-    """The tasks that are learned by the policy that is asked about a task."""
+    """The tasks that a policy learns before it places a task."""
     if self.scope == Scope.ALONE:
       return (task,)
     if self.scope == Scope.ALL:
@@ -50,7 +50,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-  """Who places the tasks.
+  """A column: what places the tasks.
 
   Attributes:
     name: Its head.
@@ -70,7 +70,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-  """A column: another one's figure over that of the one in question.
+  """A column of ratios: a figure of one column over the figure of another.
 
   Attributes:
     title: Of the column.

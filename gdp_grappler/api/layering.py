@@ -159,7 +159,7 @@ class Layering:
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
-    """Layer -> device, as plans take it; each layer where most of it is.
+    """A map from layers to devices; each layer is where most of it is.
 
     Optimizers are none, as slots and updates follow their variables.
     """
@@ -176,7 +176,7 @@ class Layering:
     return result
 
   def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
-    """A name of each part, longer where the short one means others as well."""
+    """A name of each part, longer where a short name means several parts."""
     whose = np.full(self._graph.num_ops, -1)
     for number, part in enumerate(parts):
       whose[part.ops] = number
@@ -270,7 +270,7 @@ class Layering:
 
 
 def _without_numbers(name: str) -> str:
-  """'net/dense_1' for 'net_1/dense_1': who made the model calls it 'net'."""
+  """'net/dense_1' for 'net_1/dense_1': the user called the model 'net'."""
   around, _, last = name.rpartition('/')
   return '/'.join([*map(layer_map.bare_name, around.split('/')), last])
 

@@ -129,7 +129,7 @@ def plain_name(name: str) -> str:
 
 def _overruled(patterns: Sequence[str], number: int,
                paths: Sequence[tuple[str, ...]], found: np.ndarray) -> str:
-  """What to say of a pattern for whose ops others hold; '' if it has none."""
+  """A message if other patterns hold for all ops of a pattern; else ''."""
   matcher = _Matcher([patterns[number]], paths)
   own = [i for i, path in enumerate(paths) if matcher.best(path) == 0]
   if not own:

@@ -232,7 +232,7 @@ class Evaluator(Protocol):
 
 
 class Wrapper(Evaluator):
-  """An evaluator whose prices are those of another one, changed or recorded.
+  """An evaluator that changes or records the prices of another evaluator.
 
   A subclass prices. What the other one thinks of ops is passed on.
 

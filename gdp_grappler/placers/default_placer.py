@@ -69,7 +69,7 @@ _OF_LARGE = .1
 # Seconds that a search must be worth for the policy of one forward pass, if the
 # user named the policy or it is loaded. Loading and the first run take as long.
 _POLICY_S = 3.
-# The same, if nobody named a policy: loading may take a small part of a search.
+# The same if no policy was named: loading may take a small part of a search.
 _UNASKED_S = 60.
 
 

@@ -63,7 +63,7 @@ def _wrap(which: str, module: Any) -> None:
 
 
 def _wrap_call(cls: Any, weight: str) -> None:
-  """Layers that multiply do so by parts."""
+  """Layers that multiply by their weight multiply by each part."""
   stock = cls.call
 
   @functools.wraps(stock)
@@ -100,7 +100,7 @@ def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
 
 
 def _products(layer: Any, table: Any, inputs: Any, stock: Any) -> Any:
-  """As `Dense.call`, which computes the product with each part."""
+  """As `Dense.call`, with one matrix product per part."""
   import tensorflow as tf
   dtype = layer._compute_dtype_object
   found = [

@@ -41,7 +41,7 @@ class Table(sharded_variable.ShardedVariable):
     self.axis = axis
 
   def _join(self, parts: list[Any], axis: int, name: str) -> None:
-    """What `ShardedVariable` keeps, for another axis."""
+    """Sets the attributes of `ShardedVariable` for another axis than rows."""
     self._variables, self._name = parts, name
     self._dtype = parts[0].dtype
     sizes = [int(part.shape[axis]) for part in parts]
@@ -164,7 +164,7 @@ def has_parts(variables: Iterable[Any]) -> bool:
 
 
 def joined(variables: Iterable[Any]) -> list[Any]:
-  """Variables, and tables where several of them are one's parts."""
+  """Variables, with one table in place of its parts."""
   found: dict[int, Any] = {}
   for variable in variables:
     whole = table_of(variable)

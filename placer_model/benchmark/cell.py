@@ -47,7 +47,7 @@ _MOST_POINTS = 500
 
 
 def processor_s() -> float:
-  """Seconds that this process and its ended children have computed."""
+  """Processor seconds of this process and of its children that ended."""
   children = resource.getrusage(resource.RUSAGE_CHILDREN)
   return time.process_time() + children.ru_utime + children.ru_stime
 

@@ -47,12 +47,12 @@ class Batch:
 
   @property
   def iteration(self) -> int:
-    """Those of all graphs together."""
+    """Iterations made so far, of all graphs together."""
     return sum(trainer.state.iteration for trainer in self.trainers)
 
   @property
   def iterations(self) -> int:
-    """Those that there will be."""
+    """Iterations at the end of the run, of all graphs together."""
     return sum(self._iterations)
 
   def checkpoint(self) -> tf.train.Checkpoint:

@@ -153,7 +153,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
   if store.restore(tell):
     tell(f'Resuming after iteration {batch.iteration}.')
   else:
-    saver.save()  # Whoever cannot write should know before the warm-up.
+    saver.save()  # If nothing can be written, the user should know now.
 
   def stopped() -> bool:
     return interrupt.pending or deadline.passed

@@ -85,7 +85,7 @@ class Order:
       none.
     priorities: float64 [N], those that the edges enforce; None if there are no
       edges.
-    config: How the edges were searched; None if nobody searched.
+    config: How the edges were searched; None if there was no search.
     complete: Whether that search ended before it reached a limit of `config`.
   """
 
@@ -121,7 +121,7 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OrderedPlacement(placement_lib.Placement):
-  """A placement that keeps its control edges, so that nobody searches again.
+  """A placement that keeps its control edges, which saves a second search.
 
   A copy with other devices or priorities has the same `order`, which then is
   not the order of the copy. So `known_order` compares the two.
@@ -136,7 +136,7 @@ class OrderedPlacement(placement_lib.Placement):
 
   @property
   def known_order(self) -> Order | None:
-    """The order of this placement; None if nobody has searched."""
+    """The order of this placement; None before a search."""
     known = self.order_of
     if known is None or not np.array_equal(known.devices, self.devices):
       return None

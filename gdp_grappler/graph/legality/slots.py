@@ -34,7 +34,7 @@ _PART = re.compile(r'[/_]part_\d+$')
 
 @dataclasses.dataclass
 class _Holder:
-  """The ops that share a device with a variable, and who uses its value.
+  """The ops that share a device with a variable, and the readers of its value.
 
   Attributes:
     handles: Ops that stand for the variable, and for slots joined before.
@@ -128,13 +128,13 @@ class _Joiner:
 
   def join(self) -> None:
     """Joins the slots with their variables."""
-    # What two slots of one variable lead to becomes one.
+    # Two slots of one variable become one set with it.
     while any([self._joins(root) for root in list(self._holders)]):
       pass
 
   def _read(self, handles: Iterable[int],
             edges: Sequence[tuple[int, int]]) -> dict[int, _Holder]:
-    """By the first op of each set with variables; of edges between sets."""
+    """Holders by the first op of their set, from the edges between sets."""
     find, names = self._sets.find, self._table.names
     holders: dict[int, _Holder] = collections.defaultdict(_Holder)
     for handle in handles:
@@ -152,7 +152,7 @@ class _Joiner:
     return dict(holders)
 
   def _joins(self, root: int) -> bool:
-    """Whether a set was a slot's, which is now one with its variable's."""
+    """Joins the set of a slot with that of its variable; whether it did so."""
     slot = self._holders.get(root)
     if slot is None or not slot.changed_in:
       return False
@@ -192,7 +192,7 @@ class _Joiner:
     return scope if scope in slot.changed_in else ''
 
   def _only_end(self, root: int) -> int | None:
-    """The set of the only variable that a value changes, besides its own."""
+    """The set of the only other variable that a slot changes; else None."""
     pending, seen = list(self._holders[root].readers), set()
     end = None
     while pending:

@@ -9,7 +9,7 @@ from gdp_grappler.graph import op_graph
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
-# In place of the size of a changed variable: leads to none, and to no result.
+# In place of the bytes of the changed variable: the op changes none.
 _NOTHING = -2
 
 
@@ -33,7 +33,7 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
       continue
     read_by = set(changed[readers].tolist()) - {_NOTHING}
     if readers and not read_by or graph.op_types[op] == 'NoOp' and not readers:
-      # Ends nowhere, as the marks that conditions leave behind.
+      # No result depends on such an op; conditions leave some behind.
       changed[op] = _NOTHING
     elif readers:
       update[op] = len(read_by) == 1 and min(read_by) > 0

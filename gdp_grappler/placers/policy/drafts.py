@@ -101,7 +101,7 @@ class _Scheduler:
 
   def row(self, way: proposals.Way, spread: float,
           rng: np.random.Generator) -> np.ndarray:
-    """int32 [G], a schedule; `spread` is that of `PolicyConfig`."""
+    """int32 [G], a schedule; `spread` as in `PolicyConfig`."""
     tasks, rules = self._shared.tasks(way.bundles), way.rules
     if not self._shared.equal_devices:
       rules = dataclasses.replace(rules, earliest_finish=True)

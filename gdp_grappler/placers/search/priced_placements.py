@@ -19,7 +19,7 @@ from gdp_grappler.placers.simple import single_device
 class PricedPlacements:
   """Different placements of the groups of one problem, with their prices.
 
-  Each placement has a source, the name of who proposed it first.
+  Each placement has a source: the name of the first placer that proposed it.
   """
 
   def __init__(self, problem: placer_lib.Problem) -> None:
@@ -47,7 +47,7 @@ class PricedPlacements:
 
   @property
   def sources(self) -> tuple[str, ...]:
-    """[K], who proposed each placement first, in the order of `prices`."""
+    """[K], the source of each placement, in the order of `prices`."""
     return tuple(self._sources)
 
   def ranked(self, most: int) -> np.ndarray:

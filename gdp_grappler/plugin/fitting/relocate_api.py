@@ -28,7 +28,7 @@ class Placed(Protocol):
 
   @property
   def placement(self) -> placement_lib.Placement:
-    """Of these."""
+    """Their devices."""
 
 
 Plan = Mapping[str, str] | str | os.PathLike[str] | Placed

@@ -84,7 +84,7 @@ def of_a_loop(name: str) -> outcome_lib.Outcome:
 
 
 class LoopFunction(keras_function.KerasFunction):
-  """A train function whose steps are a loop that nobody can take apart."""
+  """A train function whose steps are one loop, which stays as it is."""
 
   def task(self, query: Any) -> current_call.Optimize | None:
     """Leaves the loop alone and says so: inside it, nothing can be placed."""

@@ -26,7 +26,7 @@ from placer_model.training import task as task_lib
 from placer_model.training.moves import move_state
 from placer_model.training.moves import move_trainer
 
-# Steps closer than this share are equal: nobody would notice.
+# Two steps that differ by less than this share count as equal.
 _NOTICED = 1e-3
 
 Entrant = entrants_lib.Entrant[move_trainer.MoveTrainer]

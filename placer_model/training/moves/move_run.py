@@ -169,12 +169,12 @@ class _Run:
 
   @property
   def iteration(self) -> int:
-    """Those of all graphs together."""
+    """Iterations made so far, of all graphs together."""
     return sum(trainer.state.iteration for trainer in self._trainers)
 
   @property
   def iterations(self) -> int:
-    """Those that there will be."""
+    """Iterations at the end of the run, of all graphs together."""
     return self._config.iterations * len(self._trainers)
 
   def prepare(self) -> None:
@@ -182,7 +182,7 @@ class _Run:
     if self._store.restore(self._tell):
       self._tell(f'Resuming after iteration {self.iteration}.')
     else:
-      self._saver.save()  # Whoever cannot write should know before the search.
+      self._saver.save()  # If nothing can be written, the user should know now.
     for entrant, trainer in zip(self.entrants, self._trainers):
       if not trainer.has_begun:
         progress.doing('pricing drafts')

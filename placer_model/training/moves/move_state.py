@@ -118,7 +118,7 @@ class MoveState(tf.train.experimental.PythonState):
 
   @property
   def best_origin(self) -> str:
-    """Who found the best placement; '' while nothing fits."""
+    """What found the best placement; '' while nothing fits."""
     return self.elite_origins[0] if self.elite_origins else ''
 
   @property

@@ -26,7 +26,7 @@ from placer_model.training.moves import move_config
 from placer_model.training.moves import move_learner
 from placer_model.training.moves import move_state
 
-# Tells the random numbers of the drafts from those of the iterations.
+# The drafts have other random numbers than the iterations.
 _DRAFTS_STREAM = 1 << 32
 # The same of the episodes that tell the skill of a network.
 _SKILL_STREAM = 1 << 34
@@ -114,7 +114,7 @@ class MoveTrainer:
 
   def offer(self, placements: Sequence[placement_lib.Placement],
             origin: str) -> None:
-    """Prices placements of the ops that somebody else has found.
+    """Prices placements of the ops that other placers have found.
 
     Args:
       placements: At least one.
