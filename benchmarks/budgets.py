@@ -1,0 +1,136 @@
+"""What placers find in little time and in much, by the same clock.
+
+Run it from the repository:
+
+  python -m benchmarks.budgets --seconds=0.5,3 rnnlm-2@2xP100 amoebanet@4xP100
+
+Every placer places every task once per budget. Seconds are of the processor,
+those of a placer's own processes included, so that other programs on the
+machine take little from a search. Of what a placer proposes, the step is the
+one with the control edges that pay.
+
+Prints a list of {"task", "seed", "placer", "budget_s", "step_s", "taken_s"}:
+the simulated step, and what the placer took. Without --json, a table: the step
+of the first placer by budget; below, how many times as long the steps of each
+other placer are, as the geometric mean, the least and the most over tasks; and
+how many times as long the first placer's step is as with less time, at most.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+import sys
+from typing import Any, Sequence
+
+from benchmarks import tables
+from gdp_grappler import progress
+from gdp_grappler.evaluation import robust_evaluator
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.problems import reading
+from placer_model.benchmark import cell
+
+_TITLE = 'Budgets'
+_PLACERS = 'gdp,gdp_no_policy,local_search,best_of'
+_SECONDS = '0.25,0.5,1,3,10,30'
+_Row = dict[str, Any]
+
+
+def _rows(task: str, placers: Sequence[str], budgets: Sequence[float],
+          seeds: int) -> list[_Row]:
+  """One of each seed, placer and budget."""
+  step = reading.read_task(task, progress.doing)
+  simulator = step.simulator()
+  read = step.problem(robust_evaluator.objective(simulator))
+  rows = []
+  for seed in range(seeds):
+    for name in placers:
+      for budget_s in budgets:
+        progress.doing(f'{name}, {budget_s:g} s')
+        problem = dataclasses.replace(read, seed=seed, time_budget_s=budget_s,
+                                      simulator=simulator,
+                                      clock=cell.processor_s)
+        rows.append({
+            'task': task, 'seed': seed, 'placer': name, 'budget_s': budget_s,
+            **_placed(problem, registry.create(name))
+        })
+  return rows
+
+
+def _placed(problem: placer_lib.Problem,
+            placer: placer_lib.Placer) -> dict[str, float]:
+  """The step that a placer finds, and the seconds that it took."""
+  begin_s = problem.clock()
+  found = edge_selection.proposals(placer, problem)
+  taken_s = problem.clock() - begin_s
+  assert problem.simulator is not None
+  choice = edge_selection.best(problem, found, problem.simulator,
+                               lambda _: control_edges.OrderConfig())
+  evaluated = problem.simulator.evaluate(problem.graph, choice.placement)
+  step_s = evaluated.step_time_s
+  if choice.order is not None:
+    step_s = choice.order.with_edges_s
+  return {'step_s': step_s if evaluated.valid else math.inf, 'taken_s': taken_s}
+
+
+def _mean(rows: Sequence[_Row], placer: str, budget_s: float) -> float:
+  """Geometric mean of steps over seeds, seconds."""
+  return statistics.geometric_mean(
+      row['step_s'] for row in rows
+      if row['placer'] == placer and row['budget_s'] == budget_s)
+
+
+def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
+           budgets: Sequence[float]) -> tables.Table:
+  ours, *others = placers
+  cells = [[
+      rows[0]['task'], *(tables.milliseconds(_mean(rows, ours, budget))
+                         for budget in budgets)
+  ] for rows in found]
+  for other in others:
+    ratios = [[
+        _mean(rows, other, budget) / _mean(rows, ours, budget) for rows in found
+    ] for budget in budgets]
+    for title, mean in (('', statistics.geometric_mean), (', least', min),
+                        (', most', max)):
+      cells.append(
+          [f'{other} / {ours}{title}', *(f'{mean(r):.3f}' for r in ratios)])
+  cells.append([
+      'over less time, most',
+      *(f'{max(_over_less(rows, ours, budgets, index) for rows in found):.3f}'
+        for index in range(len(budgets)))
+  ])
+  return tables.Table(
+      f'steps of {ours} by budget, simulated; seconds of the processor',
+      ('task', *(f'{budget:g} s' for budget in budgets)), cells,
+      [row for rows in found for row in rows])
+
+
+def _over_less(rows: Sequence[_Row], placer: str, budgets: Sequence[float],
+               index: int) -> float:
+  """A step over the shortest one of a smaller budget; 1 for the smallest."""
+  steps = [_mean(rows, placer, budget) for budget in budgets[:index + 1]]
+  return steps[-1] / min(steps[:-1], default=steps[-1])
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+  return tuple(sorted(float(word) for word in text.split(',')))
+
+
+def _names(text: str) -> tuple[str, ...]:
+  return tuple(text.split(','))
+
+
+main = tables.program_of_tasks(
+    'budgets', __doc__, _TITLE, 'placing',
+    lambda task, given: _rows(task, given.placers, given.seconds, given.seeds),
+    lambda found, given: _table(found, given.placers, given.seconds),
+    tables.option('--placers', type=_names, default=_PLACERS),
+    tables.option('--seconds', type=_numbers, default=_SECONDS))
+
+if __name__ == '__main__':
+  sys.exit(main())
