@@ -32,7 +32,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.problems import reading
-from placer_model.benchmark import cell
+from placer_model.benchmark import clocks
 
 _TITLE = 'Budgets'
 _PLACERS = 'gdp,gdp_no_policy,local_search,best_of'
@@ -53,7 +53,7 @@ def _rows(task: str, placers: Sequence[str], budgets: Sequence[float],
         progress.doing(f'{name}, {budget_s:g} s')
         problem = dataclasses.replace(read, seed=seed, time_budget_s=budget_s,
                                       simulator=simulator,
-                                      clock=cell.processor_s)
+                                      clock=clocks.processor_s)
         rows.append({
             'task': task, 'seed': seed, 'placer': name, 'budget_s': budget_s,
             **_placed(problem, registry.create(name))

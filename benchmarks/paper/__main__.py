@@ -34,6 +34,7 @@ from benchmarks.paper import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
+from placer_model.benchmark import clocks
 from placer_model.benchmark import figures
 from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
@@ -105,7 +106,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       '--seeds', type=int, default=1,
       help='how many; of several, the least and the most are shown')
   parser.add_argument(
-      '--clock', choices=settings_lib.CLOCKS, default=settings_lib.PROCESSOR,
+      '--clock', choices=clocks.CLOCKS, default=clocks.PROCESSOR,
       help='what --seconds are of: the processor, or all that pass')
   parser.add_argument(
       '--may_round', action='store_true',
@@ -230,7 +231,7 @@ def _seeds(arguments: argparse.Namespace) -> str:
 
 
 def _clock(clock: str) -> str:
-  if clock == settings_lib.WALL:
+  if clock == clocks.WALL:
     return ('Seconds of searches are those that passed, so what else the '
             'machine did counts.')
   return ('Seconds of searches are of the processor, on a machine that had '

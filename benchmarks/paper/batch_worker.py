@@ -13,6 +13,7 @@ from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from placer_model import export
 from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import clocks
 from placer_model.training import batch as batch_lib
 from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import placers as placers_lib
@@ -67,7 +68,7 @@ def _read(task: str, lesson: batches.Lesson) -> _Read:
                       lambda _: None)
   simulator = step.simulator()
   problem = step.problem(simulator, lesson.seed)
-  watched = counting_evaluator.Recorder(problem.evaluator, cell_lib.processor_s)
+  watched = counting_evaluator.Recorder(problem.evaluator, clocks.processor_s)
   return problem.priced_by(watched), watched, simulator
 
 

@@ -6,9 +6,7 @@ import contextlib
 import dataclasses
 import math
 import pathlib
-import resource
-import time
-from typing import Any, Callable, Mapping, Sequence, TYPE_CHECKING
+from typing import Any, Mapping, Sequence, TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +28,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.problems import rewards
+from placer_model.benchmark import clocks
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
 
@@ -44,18 +43,6 @@ INFEASIBLE, FAILED = 'infeasible', 'failed'
 # Of a curve; a search improves hundreds of times, a picture has a few hundred
 # pixels.
 _MOST_POINTS = 500
-
-
-def processor_s() -> float:
-  """Processor seconds of this process and of its children that ended."""
-  children = resource.getrusage(resource.RUSAGE_CHILDREN)
-  return time.process_time() + children.ru_utime + children.ru_stime
-
-
-_CLOCKS: Mapping[str, Callable[[], float]] = {
-    settings_lib.WALL: time.monotonic,
-    settings_lib.PROCESSOR: processor_s,
-}
 
 
 class IllegalPlacementError(errors.GdpError):
@@ -81,7 +68,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     # Importing libraries and loading a policy is no part of a search.
     placer = registry.create(name)
     budget_s = settings.budget_s(name)
-    clock = _CLOCKS[settings.clock]
+    clock = clocks.CLOCKS[settings.clock]
     recorder = counting_evaluator.Recorder(
         robust_evaluator.objective(_in_time(evaluator, budget_s)), clock)
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,

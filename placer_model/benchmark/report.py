@@ -6,6 +6,7 @@ import pathlib
 from typing import Any, Sequence
 
 from gdp_grappler import files
+from placer_model.benchmark import clocks
 from placer_model.benchmark import figures
 from placer_model.benchmark import headroom
 from placer_model.benchmark import published
@@ -134,7 +135,7 @@ def _how(settings: settings_lib.Settings) -> str:
             f'{budget_s:g} s')
   if settings.jobs == 1:
     jobs = 'One cell ran at a time, so seconds of searches compare.'
-    if settings.clock == settings_lib.PROCESSOR:
+    if settings.clock == clocks.PROCESSOR:
       jobs = 'Seconds of searches are of the processor.'
   else:
     jobs = (f'{settings.jobs} cells ran side by side: they shared the cores, '

@@ -12,7 +12,7 @@ from typing import Any, Callable, Mapping
 
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import cell as cell_lib
-from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import clocks
 
 # Sums, squares and ratios of such numbers are finite.
 _MOST = 1e30
@@ -65,7 +65,7 @@ def _reward(value: object) -> str:
 
 
 def _clock(value: object) -> str:
-  return '' if value in settings_lib.CLOCKS else 'is no clock'
+  return '' if value in tuple(clocks.CLOCKS) else 'is no clock'
 
 
 def _count(value: object) -> str:

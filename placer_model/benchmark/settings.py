@@ -19,6 +19,7 @@ from gdp_grappler.placers.policy import shipped_policy
 from gdp_grappler.problems import rewards
 import placer_model
 from placer_model import versions as versions_lib
+from placer_model.benchmark import clocks
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
@@ -32,8 +33,6 @@ _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
                           'progress', 'published', 'report', 'summary',
                           'tables')))
 _NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
-# By which seconds of a search are counted.
-CLOCKS = WALL, PROCESSOR = 'wall', 'processor'
 _QUICK_BUDGET_S = 2.
 _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
 
@@ -58,9 +57,7 @@ class Settings:
     jobs: Cells computed side by side.
     may_round: As of `request.Request`.
     max_memory: As of `max_memory.parse`, for all clusters.
-    clock: Measures the seconds of searches. `WALL`: what passes. `PROCESSOR`:
-      what a cell's process and its ended children spend on any core, whatever
-      else the machine does.
+    clock: Of `clocks.CLOCKS`; measures the seconds of searches.
   """
 
   seed: int = 0
@@ -75,7 +72,7 @@ class Settings:
   jobs: int = 1
   may_round: bool = False
   max_memory: str = ''
-  clock: str = WALL
+  clock: str = clocks.WALL
 
   @property
   def simulated(self) -> bool:

@@ -31,6 +31,7 @@ from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
+from placer_model.benchmark import clocks
 from placer_model.bin import command_line
 
 _TASKS = flags.DEFINE_string(
@@ -62,11 +63,15 @@ _JOBS = flags.DEFINE_integer(
     'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
     'searches are longer than alone and searches with a time budget get less '
     'far.', lower_bound=1)
+_CLOCK = flags.DEFINE_enum(
+    'clock', clocks.WALL, list(clocks.CLOCKS),
+    'Measures the seconds of searches: what passes, or what a search and its '
+    'processes spend on processors, whatever else the machine does.')
 _JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,
     (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD,
-     command_line.LOCAL_WORKERS, _TIME_BUDGET_S, _CELL_TIMEOUT_S,
+     command_line.LOCAL_WORKERS, _TIME_BUDGET_S, _CLOCK, _CELL_TIMEOUT_S,
      command_line.SEED, _JOBS, command_line.BATCH_SIZE, command_line.TRIP_COUNT,
      command_line.PROFILE, command_line.MAX_MEMORY, command_line.MAY_ROUND,
      command_line.RAY, _JSON), lambda: [
@@ -131,6 +136,9 @@ def _check() -> None:
   if (command_line.RAY.value not in (None, 'local')) and _JOBS.value > 1:
     raise errors.GdpError('The processors of a Ray cluster say how many cells '
                           'run side by side. Leave --jobs out.')
+  if (_REWARD.value != rewards.SIMULATED and _CLOCK.value == clocks.PROCESSOR):
+    raise errors.GdpError('Steps run in processes of their own, which '
+                          '--clock=processor does not see. Leave it out.')
   if _REWARD.value != rewards.SIMULATED and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
@@ -151,8 +159,8 @@ def _options(runner: types.ModuleType) -> Any:
           trip_count=command_line.TRIP_COUNT.value,
           profile=command_line.PROFILE.value or '', jobs=_JOBS.value,
           may_round=command_line.MAY_ROUND.value,
-          max_memory=command_line.MAX_MEMORY.value), command=_command(),
-      ray=command_line.RAY.value)
+          max_memory=command_line.MAX_MEMORY.value, clock=_CLOCK.value),
+      command=_command(), ray=command_line.RAY.value)
 
 
 def _command() -> str:

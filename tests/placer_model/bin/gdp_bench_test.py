@@ -148,6 +148,9 @@ _REFUSED = {
     'disturb each other': [
         '--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'
     ],
+    '--clock=processor does not see': [
+        '--tasks=t', '--out_dir=o', '--reward=emulated', '--clock=processor'
+    ],
     'Unknown task "rnnlm-3@2xP100"': ['--tasks=rnnlm-3@2xP100', '--out_dir=o'],
     '17xP100': [f'--tasks={_DATA / "dense_train_step.pb"}@17xP100',
                 '--out_dir=o'],
