@@ -39,15 +39,16 @@ POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
 # Placers whose placements are starts. Each one has the best start of some
-# graph. `best_of` knows which is the quickest, which is asked first. Single
-# devices and blocks of the topological order are starts in any case.
-ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'heft',
-           'm_topo', 'm_etf', 'm_sct')
+# graph. Single devices and blocks of the topological order are starts in any
+# case.
+ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
+           'm_etf', 'heft')
 # Those that use repeated structure. The search of a coarse graph finds what the
 # other anchors find, unless a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# They come after the policy of moves, which takes less time.
-_LIST_SCHEDULERS = 'heft', 'm_topo', 'm_etf', 'm_sct'
+# They come after the policy of moves, which takes less time. The placer that has
+# the best placement of most graphs comes first; on large graphs the quickest.
+_LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Groups times devices above which list schedulers would use up any time.
 _LARGE = 200_000
 # Placers that may have nothing to propose: no expert, no repeated structure,
@@ -66,6 +67,13 @@ _ANCHORS_SHARE = .35
 _LISTS_SHARE = .15
 # The same for large graphs: list schedulers would use up any time.
 _OF_LARGE = .1
+# Seconds for list schedulers if their share is less: in so short a time they
+# find more than a search does.
+_LISTS_S = .5
+# Share of the time that is left which list schedulers have at most.
+_LISTS_MOST = .5
+# Share of the anchors' time that is left which each but the last may take.
+_ANCHOR_SHARE = .5
 # Seconds that a search must be worth for the policy of one forward pass, if the
 # user named the policy or it is loaded. Loading and the first run take as long.
 _POLICY_S = 3.
@@ -179,22 +187,26 @@ class DefaultPlacer:
     first = [*self._anchors]
     if repeats and 'structured' in first:
       first = [name for name in first if name in _OF_STRUCTURE]
-    lists = [name for name in first if name in _LIST_SCHEDULERS]
+    lists = [name for name in _LIST_SCHEDULERS if name in first]
     others = [name for name in first if name not in _LIST_SCHEDULERS]
     rest = [name for name in self._anchors if name not in first]
     budget_s, clock = deadline.remaining_s, deadline.clock
     heard = self._ask_anchors(
-        problem, found, others,
+        problem, found, best_of.quickest_first(others),
         deadlines.within(_ANCHORS_SHARE * budget_s, clock))
     if self._asks_moves:
       self._ask_moves(problem, found, worth.seconds(found.prices),
                       deadline.remaining_s, repeats, moves)
     if found.enough:
       rest = []
-    share = _OF_LARGE if _is_large(problem) else _LISTS_SHARE
-    left_s = min(share * budget_s, deadline.remaining_s)
-    self._ask_anchors(problem, found, [*lists, *rest],
-                      deadlines.within(left_s, clock), heard)
+    last = [*lists, *rest]
+    if _is_large(problem):
+      last, wanted_s = best_of.quickest_first(last), _OF_LARGE * budget_s
+    else:
+      wanted_s = max(_LISTS_SHARE * budget_s, _LISTS_S)
+    left_s = min(wanted_s, _LISTS_MOST * deadline.remaining_s)
+    self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
+                      heard)
 
   def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
@@ -239,22 +251,21 @@ class DefaultPlacer:
     Args:
       problem: What is to be placed.
       found: Gets the proposals.
-      names: The anchors.
-      until: When they end. Each may take an equal part of what is left, so that
-        none takes the time of all others.
+      names: The anchors, in their order.
+      until: When they end. None may take the time of all others.
       heard: Whether one has answered before.
 
     Returns:
       Whether one has answered now or before.
     """
     first = problem.graph.first_ops
-    names = best_of.quickest_first(names)
     for index, name in enumerate(names):
       if until.passed and heard:
         break
       # Where no clock should end the search, short parts would.
-      part = (until if problem.time_budget_s is None else until.after(
-          1 / (len(names) - index)))
+      is_last = index == len(names) - 1
+      part = (until if is_last or problem.time_budget_s is None else
+              until.after(_ANCHOR_SHARE))
       proposed, _ = best_of.propose_each(problem, [name], part)
       for own in proposed.values():
         found.see([p.devices[first] for p in own], name, None)
