@@ -46,8 +46,8 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 # Those that use repeated structure. The search of a coarse graph finds what the
 # other anchors find, unless a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# They come after the policy of moves, which takes less time. The placer that
-# has the best placement of most graphs comes first; on large graphs the quickest.
+# They come after the policy of moves, which takes less time. On large graphs
+# the quickest comes first, else the one that is best on most graphs.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Groups times devices above which list schedulers would use up any time.
 _LARGE = 200_000
