@@ -28,3 +28,16 @@ def watch(monkeypatch, clock, seconds, seen=lambda: None):
 
   monkeypatch.setattr(best_of, 'propose_each', propose_each)
   return asked
+
+
+def watch_seconds(monkeypatch):
+  """Seconds that each anchor may take, by name, as they are asked."""
+  seconds = {}
+  stock = best_of.propose_each
+
+  def propose_each(problem, names, deadline):
+    seconds.update((name, deadline.remaining_s) for name in names)
+    return stock(problem, names, deadline)
+
+  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+  return seconds

@@ -225,14 +225,7 @@ def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
                                                 lists_s):
   # On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s. In 2 s a
   # diffusion model took 148 ms on two P100s, where m-SCT alone found 132.
-  budgets = {}
-  stock = best_of.propose_each
-
-  def propose_each(problem, names, deadline):
-    budgets.update((name, deadline.remaining_s) for name in names)
-    return stock(problem, names, deadline)
-
-  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+  budgets = watched_anchors.watch_seconds(monkeypatch)
   default_placer.DefaultPlacer(
       anchors=('heft', 'single_device', 'round_robin', 'm_sct'),
       asks_policy=False,
