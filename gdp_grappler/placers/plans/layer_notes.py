@@ -1,4 +1,4 @@
-"""What a user reads about a map of layers: which ops it places, and conflicts."""
+"""What a user reads about a map of layers: what it places, and conflicts."""
 
 from __future__ import annotations
 
