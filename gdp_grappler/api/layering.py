@@ -19,6 +19,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers.plans import layer_order
 from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.reports import units
@@ -123,15 +125,18 @@ class Layering:
 
   def __init__(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement,
-               schedule: schedule_lib.Schedule) -> None:
+               schedule: schedule_lib.Schedule,
+               source: source_graph.SourceGraph | None = None) -> None:
     """Looks what the ops of the layers hold, take and send.
 
     Args:
       graph: N ops.
       placement: Of these.
       schedule: Of this placement.
+      source: What the graph was read from, for the order of the layers.
     """
     self._graph, self._placement = graph, placement
+    self._order = layer_order.LayerOrder(graph, source)
     self._labels = placement.cluster.device_labels
     self._seconds = schedule.end_s - schedule.start_s
     makes = np.array([k not in op_kinds.ALIASES for k in graph.op_types], bool)
@@ -142,7 +147,7 @@ class Layering:
 
   @functools.cached_property
   def rows(self) -> tuple[LayerRow, ...]:
-    """In the order in which the step runs them."""
+    """In the order of the model."""
     return tuple(map(self._row, self._parts))
 
   def folded(self, most: int = _MOST_ROWS) -> tuple[LayerRow, ...]:
@@ -208,15 +213,15 @@ class Layering:
       if len(used) != 1 or not used[0].layers:
         break
       # The model itself: whoever made it knows it by its layers.
-      model = layer.layers.index(used[0])
+      inside = self._order.of(layer.layers)
+      model = inside.index(used[0])
       beside = [
-          _Part(inner.name, around + inner.name, inner.ops)
-          for inner in layer.layers
+          _Part(inner.name, around + inner.name, inner.ops) for inner in inside
       ]
       yield from beside[:model]
       last = beside[model + 1:] + last
       layer, around = used[0], f'{around}{used[0].name}/'
-    for inner in layer.layers:
+    for inner in self._order.of(layer.layers):
       yield from self._inside(inner, '', around, within)
     yield from last
     rest = np.concatenate(outside)
@@ -229,7 +234,7 @@ class Layering:
     name = f'{name}/{layer.name}' if name else layer.name
     ops = layer.ops
     if within and layer.layers and self._is_spread(ops):
-      for inner in layer.layers:
+      for inner in self._order.of(layer.layers):
         yield from self._inside(inner, name, around, within)
       ops = layer.own
     if ops.size:

@@ -200,7 +200,8 @@ class PlacedStep:
 
   @functools.cached_property
   def _layering(self) -> layering.Layering:
-    return layering.Layering(self.graph, self.placement, self._schedule)
+    return layering.Layering(self.graph, self.placement, self._schedule,
+                             self.step.source)
 
   def layer_map(self) -> dict[str, str]:
     """Layer -> device, to be read, edited and given as a plan.

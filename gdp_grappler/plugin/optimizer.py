@@ -300,7 +300,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   graph, after = problem.graph, choice.placement
   prices = simulator.price(graph, np.stack([before.devices, after.devices]))
   old_s, new_s = prices.seconds.tolist()
-  predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
+  predicted = (f'predicted step {_ms(old_s)} (as it was) -> {_ms(new_s)} ms '
+               '(simulated)')
   apply = settings.mode == 'apply'
   if after is not before:
     tensors, size = after.cut(graph)

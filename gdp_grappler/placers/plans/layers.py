@@ -66,6 +66,22 @@ def of(graph: op_graph.OpGraph) -> Layer:
   return known
 
 
+def late(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], gradients and all that waits for one.
+
+  Constants do not count: one may serve several ops, whatever it is called.
+
+  Args:
+    graph: N ops.
+  """
+  result = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
+  successors, starts = graph.successors
+  for op in graph.topological_order.tolist():
+    if result[op]:
+      result[successors[starts[op]:starts[op + 1]]] = True
+  return result
+
+
 class _Scope:
   """A name scope while the tree grows."""
 
@@ -95,7 +111,7 @@ class _Reader:
     self._reads = variable_uses.reads(graph) >= 0
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
-    self._late = _late(graph)
+    self._late = late(graph)
     self._variable_scopes = {
         part for label in (*graph.variables, *_names_of_variables(graph))
         if not name_parts.is_guess(label) for part in label.split('/')[:-1]
@@ -147,13 +163,13 @@ class _Reader:
       group = int(graph.groups[op])
       if holds[group] and paths[op] and not serves[op]:
         homes.setdefault(group, paths[op])
-    late, is_sum = serves | updates.serving(graph), updates.sums(graph)
+    follows, is_sum = serves | updates.serving(graph), updates.sums(graph)
     successors, starts = graph.successors
     for op in graph.topological_order[::-1].tolist():
       home = homes.get(int(graph.groups[op]))
-      if home is not None and (not paths[op] or late[op]):
+      if home is not None and (not paths[op] or follows[op]):
         paths[op] = home
-      elif late[op] and not paths[op]:
+      elif follows[op] and not paths[op]:
         readers = successors[starts[op]:starts[op + 1]]
         found = sorted((self._rank[r], paths[r]) for r in readers if paths[r])
         if found and (is_sum[op] or len({path for _, path in found}) == 1):
@@ -211,16 +227,3 @@ def _as_forward(path: _Path) -> _Path:
   """The path of what an op is the gradient of, or was computed for."""
   path = path[1:] if len(path) > 1 and path[0] == _FOLDED else path
   return tuple(part.removesuffix(_GRADIENT) for part in path)
-
-
-def _late(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], gradients and all that waits for one.
-
-  Constants do not count: one may serve several ops, whatever it is called.
-  """
-  late = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
-  successors, starts = graph.successors
-  for op in graph.topological_order.tolist():
-    if late[op]:
-      late[successors[starts[op]:starts[op + 1]]] = True
-  return late

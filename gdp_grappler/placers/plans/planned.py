@@ -32,10 +32,10 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.plans import layer_notes
 from gdp_grappler.placers.plans import neighbour_fill
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
-from gdp_grappler.reports import units
 
 # Path of a plan file, or pairs of a pattern of layers and a device.
 Plan = str | tuple[tuple[str, str], ...]
@@ -217,7 +217,7 @@ def _of_layers(layers: Sequence[tuple[str, str]],
   wanted[elsewhere] = by_default(problem).devices[elsewhere]
   return _Wishes(
       wanted, ~by_layer, 'the map of layers',
-      tuple(_layer_notes(patterns, matches, by_layer, index, graph)),
+      tuple(layer_notes.of(patterns, matches, by_layer, index, graph)),
       patterns=tuple(
           patterns[i] if i >= 0 else ''
           for i in np.where(by_accident, -1, matches.patterns).tolist()))
@@ -236,49 +236,6 @@ def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
       yield 'no layer of the map has it, and TensorFlow puts it there'
     else:
       yield 'no layer of the map has it, and it is with what it belongs to'
-
-
-def _layer_notes(patterns: Sequence[str], matches: layer_map.Matches,
-                 by_layer: np.ndarray, index: np.ndarray,
-                 graph: op_graph.OpGraph) -> Iterator[str]:
-  """Notes for the user on a map of layers."""
-  yield f'{by_layer.sum()} ops by layer'
-  outside = int((matches.patterns < 0).sum())
-  if outside:
-    yield f'{outside} in none, which are where TensorFlow puts them'
-  if matches.idle:
-    yield f'Warning: no op is in {" or in ".join(matches.idle)}'
-  yield from (f'Warning: {said}' for said in matches.overruled)
-  yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
-                        index, graph)
-
-
-def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
-               graph: op_graph.OpGraph) -> Iterator[str]:
-  """A warning on variables that layers of different devices share.
-
-  Args:
-    patterns: Patterns of the map.
-    wanted: int [N], the pattern of each op; -1 for none.
-    index: int, the device of each pattern.
-    graph: N ops.
-  """
-  holds = graph.holds_variables
-  ops = np.flatnonzero((wanted >= 0) & holds[graph.groups])
-  # One op of each pair of group and device.
-  pairs, first = np.unique(np.stack([graph.groups[ops], index[wanted[ops]]]),
-                           axis=1, return_index=True)
-  groups, counts = np.unique(pairs[0], return_counts=True)
-  shared = groups[counts > 1]
-  if not shared.size:
-    return
-  some, other = wanted[ops[first[pairs[0] == shared[0]]]][:2]
-  of_group = np.flatnonzero(graph.groups == shared[0])
-  more = shared.size - 1
-  others = f' and {units.count(more, "other variable")}' if more else ''
-  yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
-         f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is '
-         'where most bytes of its ops are wanted')
 
 
 def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -134,12 +134,16 @@ class Course:
     return self.comparison.next or self.comparison.best
 
   def describe(self, steps_per_call: int) -> str:
-    """One line about what was timed."""
+    """One line about what was timed, and what the user waited for it."""
     assert self.comparison is not None
     said = self.comparison.describe(steps_per_call)
-    if not self.moving_s:
+    placed = self.comparison.measured.get(ways.Way.PLACED)
+    spent_s = self.moving_s + (placed.compile_s if placed else 0.)
+    if not spent_s:
       return said
-    return f'{said}; {self.moving_s * 1e3:.3g} ms spent on moving variables'
+    moving = 'moving variables and ' if self.moving_s else ''
+    return (f'{said}; {spent_s * 1e3:.3g} ms spent on {moving}building the '
+            'placed step')
 
 
 def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:

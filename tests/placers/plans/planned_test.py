@@ -55,7 +55,8 @@ def test_gradients_updates_and_variables_follow_their_layer():
   } == {'GPU:1'}
   # What is in no layer is where TensorFlow puts it.
   assert on['net_1/b_1/MatMul'] == on['loss'] == on['batch'] == 'GPU:0'
-  assert origin == ('the map of layers (4 ops by layer; 6 in none, which are '
+  assert origin == ('the map of layers (4 ops by layer; 4 variables, slots and '
+                    'updates with what they belong to; 2 in none, which are '
                     'where TensorFlow puts them)')
 
 
@@ -86,15 +87,6 @@ def test_a_pattern_for_layers_does_not_take_the_optimizer_of_others():
 def test_an_optimizer_may_be_named_alone():
   on, origin = _placed((('sgd', 'GPU:1'),), _step())
   assert on['sgd/mul'] == 'GPU:1' and '1 ops by layer' in origin
-
-
-def test_layers_that_share_a_variable_are_named():
-  graph = graphs.make_graph([(0, 1, 0), (0, 2, 0), (1, 3, 64), (2, 4, 64)],
-                            names=['words', 'a/read', 'b/read', 'a/x',
-                                   'b/x'], groups=[0, 0, 0, 1, 2],
-                            param_bytes=[64, 0, 0, 0, 0])
-  _, origin = _placed((('a', 'GPU:0'), ('b', 'GPU:1')), graph)
-  assert 'Warning: "a" and "b" share "words"' in origin
 
 
 def test_a_map_in_a_file(tmp_path):

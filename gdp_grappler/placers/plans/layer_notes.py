@@ -1,0 +1,72 @@
+"""What a user reads about a map of layers: what it places, and conflicts."""
+
+from __future__ import annotations
+
+from typing import Iterator, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers.plans import updates
+from gdp_grappler.reports import units
+
+
+def of(patterns: Sequence[str], matches: layer_map.Matches,
+       by_layer: np.ndarray, index: np.ndarray,
+       graph: op_graph.OpGraph) -> Iterator[str]:
+  """Yields the notes; the first ones count each op of the graph once.
+
+  Args:
+    patterns: Patterns of the map.
+    matches: Of these, for N ops.
+    by_layer: bool [N], ops that a pattern other than '*' places.
+    index: int, the device of each pattern.
+    graph: N ops.
+  """
+  of_layers = np.bincount(graph.groups, by_layer, graph.num_groups) > 0
+  serves = ~by_layer & (of_layers[graph.groups] | updates.serving(graph))
+  rest = ~by_layer & ~serves
+  by_default = rest & matches.only_default
+  yield f'{by_layer.sum()} ops by layer'
+  if serves.any():
+    yield (f'{serves.sum()} variables, slots and updates with what they '
+           'belong to')
+  if by_default.any():
+    yield f'{by_default.sum()} by "*"'
+  if (rest & ~by_default).any():
+    yield (f'{(rest & ~by_default).sum()} in none, which are where TensorFlow '
+           'puts them')
+  if matches.idle:
+    yield f'Warning: no op is in {" or in ".join(matches.idle)}'
+  yield from (f'Warning: {said}' for said in matches.overruled)
+  yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
+                        index, graph)
+
+
+def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
+               graph: op_graph.OpGraph) -> Iterator[str]:
+  """A warning on variables that layers of different devices share.
+
+  Args:
+    patterns: Patterns of the map.
+    wanted: int [N], the pattern of each op; -1 for none.
+    index: int, the device of each pattern.
+    graph: N ops.
+  """
+  holds = graph.holds_variables
+  ops = np.flatnonzero((wanted >= 0) & holds[graph.groups])
+  # One op of each pair of group and device.
+  pairs, first = np.unique(np.stack([graph.groups[ops], index[wanted[ops]]]),
+                           axis=1, return_index=True)
+  groups, counts = np.unique(pairs[0], return_counts=True)
+  shared = groups[counts > 1]
+  if not shared.size:
+    return
+  some, other = wanted[ops[first[pairs[0] == shared[0]]]][:2]
+  of_group = np.flatnonzero(graph.groups == shared[0])
+  more = shared.size - 1
+  others = f' and {units.count(more, "other variable")}' if more else ''
+  yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
+         f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is '
+         'where most bytes of its ops are wanted')

@@ -1,0 +1,91 @@
+"""The order of a model's layers, as far as its graph tells.
+
+A layer comes after the layers that it reads. Of layers that do not wait for one
+another, the graph's own order is that of a sort by Grappler and means nothing.
+The function of a step takes its variables in the order in which the model uses
+them, so the numbers of these arguments decide.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers.plans import layers as layers_lib
+from gdp_grappler.placers.plans import updates
+
+# In place of the number of an argument or of a layer.
+_NONE = -1
+
+
+class LayerOrder:
+  """Puts layers of a graph of N ops into the order of the model."""
+
+  def __init__(self, graph: op_graph.OpGraph,
+               source: source_graph.SourceGraph | None = None) -> None:
+    """Looks which ops are of the forward pass, and which stand for arguments.
+
+    Args:
+      graph: N ops.
+      source: What the graph was read from; without it only what layers read
+        counts.
+    """
+    self._graph = graph
+    # Grappler gives one constant to several layers.
+    constants = np.array([kind == 'Const' for kind in graph.op_types], bool)
+    self._passes = ~(layers_lib.late(graph) | updates.in_optimizers(graph)
+                     | constants)
+    numbers = {} if source is None else {
+        node.name: node.attr['index'].i for node in source.graph_def.node
+        if node.op in op_kinds.ARGUMENTS
+    }
+    self._numbers = np.array([numbers.get(name, _NONE) for name in graph.names],
+                             int)
+
+  def of(self, layers: Sequence[layers_lib.Layer]) -> list[layers_lib.Layer]:
+    """Layers that are beside one another, in their order."""
+    readers = self._readers(layers)
+    waits = [0] * len(layers)
+    for reader in (layer for after in readers for layer in after):
+      waits[reader] += 1
+    first = [self._first(layer.ops) for layer in layers]
+    ready = [(first[i], i) for i, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
+    left, result = dict(enumerate(layers)), []
+    while left:
+      # Layers that read one another begin with the one that is used first.
+      number, place = heapq.heappop(ready) if ready else min(
+          (first[i], i) for i in left)
+      result.append(left.pop(place))
+      for reader in readers[place]:
+        waits[reader] -= 1
+        if not waits[reader] and reader in left:
+          # A layer without variables is next to the last one that it reads.
+          own = first[reader]
+          heapq.heappush(ready, (number if own == _NONE else own, reader))
+    return result
+
+  def _first(self, ops: np.ndarray) -> int:
+    """The first argument of a layer of these ops."""
+    numbers = self._numbers[ops]
+    known = numbers[numbers != _NONE]
+    return int(known.min()) if known.size else _NONE
+
+  def _readers(self, layers: Sequence[layers_lib.Layer]) -> list[list[int]]:
+    """Of each layer those that read what it makes in the forward pass."""
+    graph = self._graph
+    owner = np.full(graph.num_ops, _NONE)
+    for place, layer in enumerate(layers):
+      owner[layer.ops] = place
+    owner[~self._passes] = _NONE
+    pairs = owner[graph.edges[graph.edge_tensors >= 0]]
+    differ = (pairs != _NONE).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+    result: list[list[int]] = [[] for _ in layers]
+    for maker, reader in np.unique(pairs[differ], axis=0).tolist():
+      result[maker].append(reader)
+    return result

@@ -1,0 +1,52 @@
+import re
+
+import pytest
+
+from gdp_grappler.placers.plans import planned
+from helpers import graphs
+from helpers import problems
+
+_NAMES = [
+    'w', 'net_1/a_1/read', 'net_1/a_1/MatMul', 'net_1/b_1/MatMul', 'loss',
+    'gradient_tape/net_1/a_1/MatMul', 'sgd/mul', 'assign', 'batch', 'metric'
+]
+
+
+def _step():
+  """One variable, read by layer a and updated by the optimizer; a metric."""
+  return graphs.make_graph([(0, 1, 0), (1, 2, 64), (8, 2, 32), (2, 3, 32),
+                            (3, 4, 32), (4, 5, 32), (2, 5, 32), (5, 6, 64),
+                            (0, 7, 0), (6, 7, 64), (4, 9, 32)], names=_NAMES,
+                           groups=[0, 0, 1, 2, 3, 4, 5, 0, 6, 7],
+                           param_bytes=[64, 0, 0, 0, 0, 0, 0, 0, 0, 4])
+
+
+def _notes(graph, *layers):
+  return planned.place(layers, problems.make(graph)).notes
+
+
+@pytest.mark.parametrize('layers, said', [
+    ((('a', 'GPU:1'),), '3 ops by layer; 4 variables, slots and updates with '
+     'what they belong to; 3 in none, which are where TensorFlow puts them'),
+    ((('*', 'GPU:0'), ('a', 'GPU:1')), '3 ops by layer; 4 variables, slots and '
+     'updates with what they belong to; 3 by "*"'),
+])
+def test_every_op_is_in_one_count(layers, said):
+  """Of 76 placed ops 6 were "by layer", and nothing was said of the others."""
+  notes = _notes(_step(), *layers)
+  assert '; '.join(notes) == said
+  assert sum(int(re.match(r'\d+', note)[0]) for note in notes) == len(_NAMES)
+
+
+def test_an_optimizer_that_is_named_is_no_update_of_others():
+  first, second, _ = _notes(_step(), ('sgd', 'GPU:1'))
+  assert first == '1 ops by layer' and second.startswith('3 variables')
+
+
+def test_layers_that_share_a_variable_are_named():
+  graph = graphs.make_graph([(0, 1, 0), (0, 2, 0), (1, 3, 64), (2, 4, 64)],
+                            names=['words', 'a/read', 'b/read', 'a/x',
+                                   'b/x'], groups=[0, 0, 0, 1, 2],
+                            param_bytes=[64, 0, 0, 0, 0])
+  *_, said = _notes(graph, ('a', 'GPU:0'), ('b', 'GPU:1'))
+  assert said.startswith('Warning: "a" and "b" share "words"')
