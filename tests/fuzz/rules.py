@@ -9,6 +9,7 @@ from typing import Callable, Iterator
 import numpy as np
 
 from fuzz import cases
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -29,6 +30,14 @@ TOLD = frozenset(
     {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
 # Those that search price so many placements, those that run others run these.
 _EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
+# Parts of the default placer, by what it is asked to leave out or to use.
+_DEFAULT_PLACERS = {
+    'gdp_no_network': dict(asks_moves=False, asks_network=False),
+    'gdp_held_out': dict(asks_moves=True),
+    'gdp_no_policy': dict(asks_moves=False),
+}
+# Seconds of each of their searches, which stand for a number of placements.
+_SEARCH_S = .5
 # Ops up to which a step is played by the reference as well.
 _PLAYED = 25
 # Bounds are computed in another order.
@@ -64,13 +73,22 @@ def create(name: str) -> placer_lib.Placer:
     return annealing_placer.AnnealingPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
     return best_of.BestOfPlacer(_OTHERS)
-  if name in ('gdp_no_network', 'gdp_held_out', 'gdp_no_policy'):
-    # What it prices by the clock depends on what else the machine does.
+  if name in _DEFAULT_PLACERS:
     return default_placer.DefaultPlacer(asks_policy=False,
-                                        asks_moves=name == 'gdp_held_out',
-                                        asks_network=name != 'gdp_no_network',
-                                        clock=lambda: 0.)
+                                        **_DEFAULT_PLACERS[name])
   return registry.create(name)
+
+
+def _given(name: str, problem: placer_lib.Problem) -> placer_lib.Problem:
+  """The problem as a placer gets it: a long search has a small budget.
+
+  The clock stands, because what a search prices by the clock depends on what
+  else the machine does.
+  """
+  if name not in _DEFAULT_PLACERS:
+    return problem
+  return dataclasses.replace(problem, time_budget_s=_SEARCH_S,
+                             clock=deadlines.still)
 
 
 class Examiner:
@@ -107,7 +125,7 @@ class Examiner:
       name: The placer.
       twice: Whether it has to do the same a second time.
     """
-    placement = create(name).place(self.problem)
+    placement = create(name).place(_given(name, self.problem))
     for rule in self._rules(name):
       self.checks += 1
       message = rule(placement)
@@ -115,7 +133,7 @@ class Examiner:
         yield Breach(rule.__name__.strip('_'), message)
     if twice:
       self.checks += 1
-      again = create(name).place(self._make())
+      again = create(name).place(_given(name, self._make()))
       if again.devices.tolist() != placement.devices.tolist():
         yield Breach('deterministic', 'the second placement is another one')
 

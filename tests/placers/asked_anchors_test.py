@@ -5,9 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import staged_search
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -15,9 +17,12 @@ from helpers import watched_anchors
 
 
 @pytest.fixture(autouse=True)
-def _without_moves(monkeypatch):
-  """What is asked of others, where the policy of moves has nothing to say."""
+def _only_anchors(monkeypatch):
+  """The policy of moves proposes nothing, and no search follows."""
   monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(
+      staged_search, 'searched', lambda problem, starts, *_, **__:
+      (placement_lib.from_groups(problem.graph, starts[0], problem.cluster),))
 
 
 @pytest.mark.parametrize('memory_bytes, expected',
