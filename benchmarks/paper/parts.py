@@ -58,7 +58,8 @@ _TABLE_1 = _Part(
      _Ratio('search: HDP / GDP-one', _HDP, _ONE, columns_lib.SEARCH, _SEARCHED),
      _Ratio("search until HDP's best: HDP / GDP-one", _HDP, _ONE,
             columns_lib.REACHED), *_over(_MOVES, _HUMAN, _HDP, _ONE),
-     *_over(_OURS, _HUMAN, _HDP, _ONE),
+     _Ratio("search until HDP's best: HDP / gdp_policy", _HDP, _MOVES,
+            columns_lib.REACHED), *_over(_OURS, _HUMAN, _HDP, _ONE),
      _Ratio("search until HDP's best: HDP / gdp", _HDP, _OURS,
             columns_lib.REACHED)), (_HDP, _ONE, _MOVES, _OURS),
     'Published figures are of GO (NeurIPS 2020), by the same authors: the body '
