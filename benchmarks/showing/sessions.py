@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -15,8 +16,13 @@ from gdp_grappler import errors
 from gdp_grappler import files
 
 _WIDTH, _MOST_LINES = 80, 24  # Of a terminal.
+# A terminal overwrites such lines.
+_STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
+# Ends a command whose exit code is shown.
+_SHOWS_CODE = '; echo $?'
 # What the sessions are about, in a folder of their own.
 MODEL = '''import keras
+import tensorflow as tf
 
 layers = keras.layers
 
@@ -32,8 +38,22 @@ def branches():
   model = keras.Model(inputs, layers.Dense(10, name='head')(layers.add(ends)))
   model.compile('sgd', 'mse')
   return model
+
+
+def words():
+  ids = keras.Input((16,), dtype='int32', batch_size=32)
+  with tf.device('/CPU:0'):
+    table = layers.Embedding(400_000, 64, name='words')
+    table.build()
+  hidden = layers.GlobalAveragePooling1D()(table(ids))
+  model = keras.Model(ids, layers.Dense(50_000, name='next')(hidden))
+  model.compile('adam', 'mse')
+  return model
 '''
-_GRAPH = 'models:branches'
+# Layer -> device.
+MAP = '{"deep_*": "GPU:0", "middle_*": "GPU:1", "head": "GPU:1"}\n'
+_GRAPH, _PINNED = 'models:branches', 'models:words'
+_SMALL = '--cluster=2xP100 --max_memory=GPU=330MB,CPU=330MB'
 # Title in the page -> what is typed. Later ones use what earlier ones left.
 SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 1': (f'gdp place {_GRAPH} --cluster=2xP100 --output=plan.json',),
@@ -47,6 +67,17 @@ SESSIONS: Mapping[str, Sequence[str]] = {
                   '--output=report.html'),
     'Session 5': ('gdp cluster 2xT4', 'gdp verify', 'gdp glossary FIFO'),
     'Session 6': (f'gdp show {_GRAPH} --plan=etf.json',),
+    'Session 7':
+        (f'gdp place {_GRAPH} --cluster=2xP100 --plan=map.json '
+         '--output=mapped.json', f'gdp show {_GRAPH} --plan=mapped.json'),
+    'Session 8': (f'gdp place {_PINNED} --cluster=2xP100 --output=kept.json',
+                  f'gdp explain {_PINNED} --plan=kept.json words'),
+    'Session 9':
+        (f'gdp place {_PINNED} {_SMALL} --split_tables=off --output=none.json'
+         f'{_SHOWS_CODE}',),
+    'Session 10':
+        (f'gdp place {_PINNED} {_SMALL} --pins=ignore --output=parts.json',
+         f'gdp show {_PINNED} --plan=parts.json'),
 }
 
 
@@ -61,28 +92,47 @@ def record(folder: pathlib.Path, page: pathlib.Path, command: str) -> None:
   Raises:
     GdpError: a command failed, or the page has no place.
   """
-  folder.mkdir(parents=True, exist_ok=True)
-  files.write_atomically(folder / 'models.py', MODEL)
+  prepare(folder)
   for title, commands in SESSIONS.items():
-    said = '\n\n'.join(_said(typed, folder) for typed in commands)
+    said = '\n\n'.join(said_of(typed, folder) for typed in commands)
     pages.Page(page, title).put(command, f'```text\n{said}\n```')
 
 
-def _said(typed: str, folder: pathlib.Path) -> str:
-  """A command with its output, as wide as a terminal."""
-  done = subprocess.run(
-      [sys.executable, '-m', 'gdp_grappler', *shlex.split(typed)[1:]],
-      cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-      check=False,
-      env=os.environ | {'COLUMNS': str(_WIDTH), 'TF_CPP_MIN_LOG_LEVEL': '3'})
-  if done.returncode:
+def prepare(folder: pathlib.Path) -> None:
+  """Writes the models and the map that the sessions use."""
+  folder.mkdir(parents=True, exist_ok=True)
+  files.write_atomically(folder / 'models.py', MODEL)
+  files.write_atomically(folder / 'map.json', MAP)
+
+
+def said_of(typed: str, folder: pathlib.Path) -> str:
+  """A command with its output, as wide as a terminal.
+
+  Args:
+    typed: Begins with 'gdp'; may end with `_SHOWS_CODE`.
+    folder: Where it runs.
+
+  Raises:
+    GdpError: it failed, and its exit code is not to be shown.
+  """
+  shows_code = typed.endswith(_SHOWS_CODE)
+  arguments = shlex.split(typed.removesuffix(_SHOWS_CODE))[1:]
+  done = subprocess.run([sys.executable, '-m', 'gdp_grappler', *arguments],
+                        cwd=folder, text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, check=False, env=os.environ
+                        | {'COLUMNS': str(_WIDTH), 'TF_CPP_MIN_LOG_LEVEL': '3'})
+  if done.returncode and not shows_code:
     raise errors.GdpError(f'"{typed}" failed: {done.stdout.strip()}')
   typed_lines = textwrap.wrap(f'$ {typed}', _WIDTH - 2, break_on_hyphens=False,
                               break_long_words=False, subsequent_indent='    ')
-  text = '\n'.join(map(_wrapped, done.stdout.rstrip().splitlines()))
+  text = '\n'.join(
+      _wrapped(line) for line in done.stdout.rstrip().splitlines()
+      if not _STILL_WAITS.fullmatch(line))
   said = text.splitlines()
   if len(said) > _MOST_LINES:
     said[_MOST_LINES - 1:] = ['...']
+  if shows_code:
+    said.append(str(done.returncode))
   return '\n'.join([' \\\n'.join(typed_lines), *said])
 
 

@@ -7,15 +7,21 @@ loop if the batches come from Python.
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+import itertools
+from typing import Any, Callable, Iterator
 
 import tensorflow as tf
 
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import pins
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
+
+# What Keras 3 calls the loop.
+_LOOP = 'multi_step_on_iterator'
 
 
 class SingleSteps:
@@ -48,6 +54,27 @@ class SingleSteps:
     """Whether tf_keras makes one loop of the steps of a call."""
     return (not isinstance(self.model.steps_per_execution, int) and
             self.per_call > 1)
+
+
+def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
+  """Whether the steps of a loop may run one by one.
+
+  Not if they draw random numbers from streams: those of several steps are not
+  those of one. The loop is traced for this, with the step in it. Grappler does
+  not see it, and nothing is taken from the iterator.
+
+  Args:
+    function: Of Keras.
+    iterator: Of `tf.data`.
+  """
+  loop = next((each for each in captures.functions(function)
+               if getattr(each.python_function, '__name__', '') == _LOOP), None)
+  if loop is None:
+    return False
+  graph_def = loop.get_concrete_function(iterator).graph.as_graph_def()
+  nodes = itertools.chain(graph_def.node,
+                          *(f.node_def for f in graph_def.library.function))
+  return not any(map(pins.draws_from_a_stream, nodes))
 
 
 def batches(iterator: Any) -> Iterator[Any]:

@@ -72,7 +72,6 @@ class TrainFunction(keras_function.KerasFunction):
     self._steps = steps
     # Whether Keras has put steps into a loop, and it can be avoided.
     self._has_loop = False
-    self._can_be_single = False
     # By option: TensorFlow shows a graph once for each.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
@@ -212,10 +211,9 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _looked_at(self, source: source_graph.SourceGraph,
                  settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """On the placer thread: whether steps of a loop can be done one by one."""
+    """On the placer thread: says why steps of a loop stay in it, if they do."""
     del settings
     streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
-    self._can_be_single = not streams
     return single_steps.of_a_loop(
         source.name) if streams else outcome_lib.Outcome(None, '')
 
@@ -246,8 +244,6 @@ class TrainFunction(keras_function.KerasFunction):
 
   def decided(self) -> None:
     """Takes the plan that came in time, and keeps the step from running."""
-    if self._phase is phases.Phase.LOOKING and self._can_be_single:
-      self._cancel()
     if self._pending is None:
       return
     self._course.plan, self._pending = self._pending, None
@@ -293,10 +289,12 @@ class TrainFunction(keras_function.KerasFunction):
     """Nothing is taken from the iterator before the loop may be left."""
     if not isinstance(iterator, tf.data.Iterator):
       return self._function(iterator)  # Without a loop; one may come yet.
-    result, was_cancelled = self._cancellable(iterator)
-    self._phase = (phases.Phase.PLANNING
-                   if was_cancelled else phases.Phase.PREPARED)
-    return self._planning_step(iterator) if was_cancelled else result
+    if single_steps.can_leave_loop(self._function, iterator):
+      self._phase = phases.Phase.PLANNING
+      return self._planning_step(iterator)
+    result = self._function(iterator)
+    self._phase = phases.Phase.PREPARED
+    return result
 
   def _cancellable(self, iterator: Any,
                    at_once: bool = False) -> tuple[Any, bool]:

@@ -57,9 +57,10 @@ def test_without_arguments_layers_are_in_the_order_of_the_graph():
 
 
 def test_layers_that_read_one_another_begin_with_the_first_used():
-  assert _ordered(_graph([
-      (1, 2), (2, 1), (2, 3)
-  ]), [9, 4, 0, 2, 6]) == ['top', 'join', 'tower_0', 'tower_1', 'tower_2']
+  graph = _graph([(1, 2), (2, 3)], reads=[(2, 1)])
+  assert _ordered(graph, [9, 4, 0, 2, 6]) == [
+      'top', 'join', 'tower_0', 'tower_1', 'tower_2'
+  ]
 
 
 def test_a_layer_without_variables_is_next_to_what_it_reads():

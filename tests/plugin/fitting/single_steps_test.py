@@ -41,6 +41,57 @@ def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
     assert outcome.devices is None
 
 
+def _looping(step):
+  """Steps as Keras puts them into a loop."""
+  one_step = tf.function(step)
+
+  @tf.function
+  def multi_step_on_iterator(iterator):
+    for _ in tf.range(2):
+      one_step(next(iterator))
+
+  def function(iterator):
+    if isinstance(iterator, tf.data.Iterator):
+      multi_step_on_iterator(iterator)
+    else:
+      one_step(next(iterator))
+
+  return function
+
+
+def _with_noise(x):
+  return x + tf.random.normal(tf.shape(x))
+
+
+@pytest.mark.parametrize('step, can_leave', [(_with_noise, False),
+                                             (tf.square, True)])
+def test_steps_that_draw_from_streams_stay_in_their_loop(step, can_leave):
+  iterator = iter(tf.data.Dataset.from_tensor_slices([1., 2.]))
+  function = _looping(step)
+  assert single_steps.can_leave_loop(function, iterator) == can_leave
+  assert float(next(iterator)) == 1.  # Nothing was taken.
+
+
+def test_what_is_no_loop_of_keras_is_not_left():
+  iterator = iter(tf.data.Dataset.range(2))
+  assert not single_steps.can_leave_loop(tf.function(tf.square), iterator)
+
+
+def test_a_step_that_was_looked_at_in_its_loop_is_not_traced_again():
+  """A call of the loop was begun and cancelled for it, past Grappler."""
+  traces = []
+
+  def step(x):
+    traces.append(x)
+    return x * x
+
+  function = _looping(step)
+  iterator = iter(tf.data.Dataset.from_tensor_slices([1., 2.]))
+  assert single_steps.can_leave_loop(function, iterator)
+  function(single_steps.batches(iterator))
+  assert len(traces) == 1
+
+
 def test_batches_come_to_python():
   iterator = iter(tf.data.Dataset.range(5).batch(2))
   found = single_steps.batches(iterator)
