@@ -53,9 +53,12 @@ NATIVE_LIBRARIES = {
         "linkopts": [],
         "tensorflow": True,
     },
-    # Orders, paths and units of large graphs.
+    # Orders, paths, units and scopes of large graphs.
     "libgdp_graph.so": {
-        "srcs": ["gdp_grappler/graph/graph_algorithms.cc"],
+        "srcs": [
+            "gdp_grappler/graph/graph_algorithms.cc",
+            "gdp_grappler/graph/structure/name_scopes.cc",
+        ],
         "hdrs": [],
         "copts": ["-std=c++17", "-O3"],
         "defines": [],

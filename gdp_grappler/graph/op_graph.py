@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -152,6 +152,18 @@ class OpGraph:
   def first_ops(self) -> np.ndarray:
     """int [G], an op of each group, by which what all share can be read."""
     return np.unique(self.groups, return_index=True)[1]
+
+  @functools.cached_property
+  def _types(self) -> tuple[tuple[str, ...], np.ndarray]:
+    """Distinct types, and int32 [N] which of these each op has."""
+    numbers: dict[str, int] = {}
+    of_ops = [numbers.setdefault(t, len(numbers)) for t in self.op_types]
+    return tuple(numbers), np.array(of_ops, np.int32)
+
+  def where_type(self, wanted: Callable[[str], bool]) -> np.ndarray:
+    """bool [N], ops of the types that are wanted; each type is asked once."""
+    types, of_ops = self._types
+    return np.fromiter(map(wanted, types), bool, len(types))[of_ops]
 
   def group_sums(self, values: np.ndarray) -> np.ndarray:
     """float64 [G] or [G, D], sums of values [N] or [N, D] over each group."""

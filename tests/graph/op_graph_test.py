@@ -24,6 +24,15 @@ def test_bytes_by_edge_and_by_op():
   assert graph.output_bytes.tolist() == [13, 0, 0]
 
 
+def test_ops_of_the_types_that_are_wanted():
+  asked = []
+  graph = graphs.make_graph(num_ops=4, op_types=['Mul', 'Add', 'Mul', 'Sub'])
+  found = graph.where_type(lambda t: asked.append(t) or t in ('Mul', 'Sub'))
+  assert found.tolist() == [True, False, True, True]
+  assert asked == ['Mul', 'Add', 'Sub']
+  assert graphs.make_graph().where_type(bool).tolist() == []
+
+
 def test_topological_order_puts_producers_first_and_keeps_the_breadth():
   graph = graphs.make_graph([(3, 1, 1), (3, 0, 1), (1, 2, 1), (0, 2, 1)])
   assert graph.topological_order.tolist() == [3, 1, 0, 2]

@@ -378,7 +378,7 @@ def aliases(graph: op_graph.OpGraph) -> np.ndarray:
 
   A loop that nothing is handed to begins with a list of its own.
   """
-  hand_on = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
-  enters = np.array([t in op_kinds.ENTERS for t in graph.op_types], bool)
+  hand_on = graph.where_type(op_kinds.ALIASES.__contains__)
+  enters = graph.where_type(op_kinds.ENTERS.__contains__)
   enters[graph.edges[graph.edge_tensors >= 0, 1]] = False
   return hand_on & ~enters & (graph.executions > 0)

@@ -286,8 +286,7 @@ def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
 
 def _constants(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N]."""
-  return np.fromiter((kind == 'Const' for kind in graph.op_types), bool,
-                     graph.num_ops)
+  return graph.where_type('Const'.__eq__)
 
 
 def _members(scopes: scopes_lib.Scopes, entries: np.ndarray) -> np.ndarray:

@@ -13,20 +13,14 @@ a number says which *member* of it an op is in.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import re
 
 import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
+from gdp_grappler.graph.structure import native_scopes
 
-_WRAPPER = re.compile(r'gradients?(_\d+)?|gradient_tape(_\d+)?')
-_ANY_WRAPPER = 'gradient'
-_GRADIENT = '_grad'
-# 'layer3', 'layer_3'; opened again: 'layer3_1', 'layer_3_1'.
-_NUMBERED = re.compile(r'(.*?)(\d+)(?:_(\d+))?')
-# What goes on deeper inside is a detail.
+# What goes on deeper inside is a detail; also of `name_scopes.cc`.
 _DEEPEST = 8
 
 
@@ -80,26 +74,12 @@ class Scopes:
 
 def read(graph: op_graph.OpGraph) -> Scopes:
   """Reads the names of N ops."""
-  numbers: dict[str, int] = {}
-  of_op = [
-      numbers.setdefault(
-          name.rpartition('/')[0] or name.rpartition('.')[0], len(numbers))
-      for name in graph.names
-  ]
-  scope = np.array(of_op, int).reshape(-1)
-  index = dict(zip(graph.names, range(graph.num_ops)))
-  tree = _Tree()
-  backward = np.zeros(len(numbers), bool)
-  of, place = np.full((2, len(numbers)), -1)
-  for number, path in enumerate(numbers):
-    backward[number], forward, parts = _parsed(path)
-    of[number] = index.get(forward, -1)
-    place[number] = tree.place(parts)
-  entries = tree.entries()
-  rows, counts = _on_the_way(entries, place)
+  found = native_scopes.read(graph.names)
+  scope, entries = found.scopes, _entries(found)
+  rows, counts = _on_the_way(entries, found.places)
   starts = np.cumsum(counts) - counts
   rows = rows[np.repeat(starts[scope], counts[scope]) + _within(counts[scope])]
-  return Scopes(backward[scope], of[scope],
+  return Scopes(found.backward[scope], found.forward_ops[scope],
                 np.repeat(np.arange(graph.num_ops),
                           counts[scope]), entries.families[rows],
                 entries.members[rows], entries.siblings[rows], rows % 2 == 1)
@@ -124,54 +104,13 @@ class _Entries:
   several: np.ndarray
 
 
-class _Tree:
-  """Scopes in scopes, each of which is looked at once.
-
-  Most of a large graph's names begin alike. So what a family or a scope is
-  called is a pair: the number of what is around it, and the last part.
-  """
-
-  def __init__(self) -> None:
-    self._places: dict[tuple[int, str], int] = {}
-    self._families: dict[tuple[int, str], int] = {}
-    self._scopes: dict[tuple[int, str], int] = {}
-    # By place; what is around all is in a family of its own.
-    self._parents, self._names = [0], [(-1, '')]
-    self._family, self._number, self._sibling = [-1, -1], [-1, -1], [-1, -1]
-
-  def place(self, parts: list[str]) -> int:
-    """The number of a scope, 0 of the outermost."""
-    at = 0
-    for part in parts[:_DEEPEST]:
-      known = self._places.get((at, part))
-      at = self._add(at, part) if known is None else known
-    return at
-
-  def _add(self, around: int, part: str) -> int:
-    base, number, again = _number(part)
-    name = base.rstrip('_-')
-    opened = f'{name}#' if number >= 0 else f'{name}@'
-    self._add_entry((self._family[2 * around], name), number,
-                    self._names[around])
-    self._add_entry((self._family[2 * around], opened), again,
-                    (around, f'{name}{number}'))
-    self._parents.append(around)
-    self._names.append((around, part))
-    return self._places.setdefault((around, part), len(self._names) - 1)
-
-  def _add_entry(self, family: tuple[int, str], number: int,
-                 scope: tuple[int, str]) -> None:
-    self._family.append(self._families.setdefault(family, len(self._families)))
-    self._number.append(number)
-    self._sibling.append(self._scopes.setdefault(scope, len(self._scopes)))
-
-  def entries(self) -> _Entries:
-    """Those of all places so far."""
-    families = np.array(self._family, int)
-    pairs, where = unique_rows.distinct([families, np.array(self._number, int)])
-    ends = np.searchsorted(pairs[0], [families, families + 1])
-    return _Entries(np.array(self._parents, int), families, where - ends[0],
-                    np.array(self._sibling, int), ends[1] - ends[0] > 1)
+def _entries(found: native_scopes.NativeScopes) -> _Entries:
+  """Those of all places."""
+  families = found.families
+  pairs, where = unique_rows.distinct([families, found.numbers])
+  ends = np.searchsorted(pairs[0], [families, families + 1])
+  return _Entries(found.parents, families, where - ends[0], found.siblings,
+                  ends[1] - ends[0] > 1)
 
 
 def _on_the_way(entries: _Entries,
@@ -200,33 +139,3 @@ def _within(counts: np.ndarray) -> np.ndarray:
   ends = np.cumsum(counts)
   return np.arange(ends[-1] if len(ends) else 0) - np.repeat(
       ends - counts, counts)
-
-
-def _parsed(path: str) -> tuple[bool, str, list[str]]:
-  """Of a scope: whether of gradients, of which op or '', and what it is in."""
-  parts = path.replace('.', '/').split('/') if path else []
-  if _ANY_WRAPPER not in path:
-    return False, '', parts
-  wrapper = next(
-      (i for i, part in enumerate(parts) if _WRAPPER.fullmatch(part)), None)
-  if wrapper is None:
-    return False, '', parts
-  inside = parts[wrapper + 1:]
-  end = next((i for i, part in enumerate(inside) if part.endswith(_GRADIENT)),
-             None)
-  if end is not None:
-    inside = [*inside[:end], inside[end].removesuffix(_GRADIENT)]
-  elif not parts[wrapper].startswith('gradient_tape'):
-    inside = [*inside, '']
-  outside = parts[:wrapper] if end is None else []
-  return True, '/'.join([*outside, *inside]), inside[:-1]
-
-
-@functools.cache
-def _number(part: str) -> tuple[str, int, int]:
-  """What a name is without its numbers, and both of them; -1 for none."""
-  match = _NUMBERED.fullmatch(part)
-  if match is None or len(part) > 200:
-    return part, -1, -1
-  base, number, again = match.groups()
-  return base, min(int(number[:9]), 1 << 30), int(again[:9]) if again else -1

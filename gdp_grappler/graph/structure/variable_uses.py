@@ -64,11 +64,10 @@ class VariableUses:
 
 def reads(graph: op_graph.OpGraph) -> np.ndarray:
   """int [N], the op whose variable each op holds or hands on; -1 for others."""
-  types = np.array(graph.op_types, object)
-  holds = (_is_any(types, op_kinds.VARIABLES) |
+  holds = (graph.where_type(op_kinds.VARIABLES.__contains__) |
            (graph.param_bytes > 0) & ~_works(graph))
   read = np.where(holds, np.arange(graph.num_ops), -1)
-  handing = _is_any(types, _READS)
+  handing = graph.where_type(_READS.__contains__)
   edges = graph.edges[(graph.edge_tensors >= 0) & handing[graph.edges[:, 1]]]
   for _ in range(_MOST_READS):
     new = (read[edges[:, 0]] >= 0) & (read[edges[:, 1]] < 0)
@@ -90,10 +89,10 @@ def find(graph: op_graph.OpGraph, read: np.ndarray,
   """
   forward = np.zeros(graph.num_ops, bool)
   forward[order] = True
-  types = np.array(graph.op_types, object)
   edges = graph.edges[graph.edge_tensors >= 0]
   used, user = read[edges[:, 0]], edges[:, 1]
-  some = (used >= 0) & (read[user] < 0) & (forward & ~_changes(types))[user]
+  some = (used >= 0) & (read[user]
+                        < 0) & (forward & ~graph.where_type(_changes))[user]
   own = np.flatnonzero((graph.param_bytes > 0) & _works(graph) & forward)
   used, user = (
       np.concatenate([array, own]) for array in (used[some], user[some]))
@@ -139,20 +138,14 @@ def _works(graph: op_graph.OpGraph) -> np.ndarray:
   functions, variables are arguments.
   """
   idle = op_kinds.VARIABLES | op_kinds.ARGUMENTS | _READS | {'Const'}
-  return ~_is_any(np.array(graph.op_types, object), idle)
+  return ~graph.where_type(idle.__contains__)
 
 
-def _is_any(types: np.ndarray, kinds: frozenset[str] | set[str]) -> np.ndarray:
-  """bool [N]."""
-  return np.fromiter((kind in kinds for kind in types), bool, len(types))
-
-
-def _changes(types: np.ndarray) -> np.ndarray:
-  """bool [N], ops that change variables."""
-  changing = op_kinds.ASSIGNMENTS | op_kinds.IN_PLACE
-  return np.fromiter((kind in changing or kind.startswith(_CHANGING_PREFIX) and
-                      not kind.startswith(_READING_PREFIX)
-                      for kind in types), bool, len(types))
+def _changes(op_type: str) -> bool:
+  """Whether ops of a type change variables."""
+  return (op_type in op_kinds.ASSIGNMENTS or op_type in op_kinds.IN_PLACE or
+          op_type.startswith(_CHANGING_PREFIX) and
+          not op_type.startswith(_READING_PREFIX))
 
 
 def _longest_run(same: np.ndarray) -> tuple[int, int]:

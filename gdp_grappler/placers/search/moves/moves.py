@@ -19,7 +19,7 @@ arrays that the rules read.
 from __future__ import annotations
 
 import functools
-from typing import Iterable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import axes as axes_lib
 from gdp_grappler.graph.structure import coordinates
+from gdp_grappler.graph.structure import native_scopes
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.moves import native_drawer
@@ -175,39 +176,11 @@ class Moves:
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, number of the name scope of each group, by depth."""
     graph = self._problem.graph
-    names = [graph.names[op] for op in graph.first_ops.tolist()]
-    texts, labels = _numbered(name.rpartition('/')[0] for name in names)
-    texts, of_text = _numbered(map(_unwrapped, texts))
-    labels = of_text[labels]
-    by_depth = []
-    for depth in reversed(_SCOPE_DEPTHS):
-      # Scopes of a smaller depth are prefixes, so there are fewer texts now.
-      texts, of_text = _numbered(
-          '/'.join(text.split('/', depth)[:depth]) for text in texts)
-      labels = of_text[labels]
-      by_depth.append(_ranks(texts)[labels])
+    by_depth = native_scopes.levels(
+        [graph.names[op] for op in graph.first_ops.tolist()],
+        _SCOPE_DEPTHS[::-1], _WRAPPERS)
     result: list[np.ndarray] = []
-    for labels in reversed(by_depth):
+    for labels in by_depth[::-1]:
       if labels.max() and (not result or (labels != result[-1]).any()):
         result.append(labels)
     return result
-
-
-def _unwrapped(scope: str) -> str:
-  return '/'.join(
-      [part for part in scope.split('/') if not part.startswith(_WRAPPERS)])
-
-
-def _numbered(texts: Iterable[str]) -> tuple[list[str], np.ndarray]:
-  """Distinct texts [U] in order of appearance, and indices int [n] of all."""
-  numbers: dict[str, int] = {}
-  of_texts = [numbers.setdefault(text, len(numbers)) for text in texts]
-  return list(numbers), np.array(of_texts, int)
-
-
-def _ranks(texts: list[str]) -> np.ndarray:
-  """int [U], position of each of the distinct texts in alphabetical order."""
-  result = np.empty(len(texts), int)
-  result[sorted(range(len(texts)),
-                key=texts.__getitem__)] = np.arange(len(texts))
-  return result

@@ -1,0 +1,120 @@
+"""The functions of `name_scopes.cc` over names of ops."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler import native
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NativeScopes:
+  """S scopes of N names, and the P places of a tree of scopes.
+
+  Attributes:
+    scopes: int32 [N], the scope of each name.
+    backward: bool [S], scopes of gradients, as far as names tell.
+    forward_ops: int64 [S], the name that a gradient's scope is of; -1 for
+      others.
+    places: int64 [S], the place of each scope in the tree.
+    parents: int64 [P], the place around each; 0 is around all, and itself.
+    families: int64 [2 P], of the number of a place and of its being opened
+      again; numbered by first use, -1 of place 0.
+    numbers: int64 [2 P], both numbers of each place; -1 for none.
+    siblings: int64 [2 P], equal where families are in the same scope.
+  """
+
+  scopes: np.ndarray
+  backward: np.ndarray
+  forward_ops: np.ndarray
+  places: np.ndarray
+  parents: np.ndarray
+  families: np.ndarray
+  numbers: np.ndarray
+  siblings: np.ndarray
+
+
+def read(names: Sequence[str]) -> NativeScopes:
+  """Reads the scopes of N names.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  lib = _library()
+  texts, ends = _laid_out(names)
+  handle = lib.gdp_scopes_read(len(names), texts, ends.ctypes.data)
+  if not handle:
+    raise MemoryError('No memory for the names of a graph of this size.')
+  try:
+    sizes = np.empty(2, np.int64)
+    lib.gdp_scopes_sizes(handle, sizes.ctypes.data)
+    count, num_places = sizes.tolist()
+    of_names = np.empty(len(names), np.int32)
+    of_scopes = np.empty((3, count), np.int64)
+    parents = np.empty(num_places, np.int64)
+    entries = np.empty((3, 2 * num_places), np.int64)
+    lib.gdp_scopes_copy(
+        handle,
+        *(array.ctypes.data
+          for array in (of_names, of_scopes, parents, entries)))
+  finally:
+    lib.gdp_scopes_destroy(handle)
+  return NativeScopes(of_names, of_scopes[0] > 0, *of_scopes[1:], parents,
+                      *entries)
+
+
+def levels(names: Sequence[str], depths: Sequence[int],
+           wrappers: Sequence[str]) -> np.ndarray:
+  """int32 [D, N], the rank of the first parts of each name's scope.
+
+  Args:
+    names: [N].
+    depths: [D], how many parts; the largest number comes first.
+    wrappers: Parts that begin as one of these does are left out first.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  result = np.empty((len(depths), len(names)), np.int32)
+  depths = np.array(depths, np.int32)
+  texts, ends = _laid_out(names)
+  wrapper_texts, wrapper_ends = _laid_out(wrappers)
+  if _library().gdp_scope_levels(len(names), texts, ends.ctypes.data,
+                                 len(wrappers),
+                                 wrapper_texts, wrapper_ends.ctypes.data,
+                                 len(depths), depths.ctypes.data,
+                                 result.ctypes.data):
+    raise MemoryError('No memory for the names of a graph of this size.')
+  return result
+
+
+def _laid_out(texts: Sequence[str]) -> tuple[bytes, np.ndarray]:
+  """All texts in one, and int64 [n] where each ends."""
+  # A name that a user made may be no valid Unicode.
+  each = [text.encode('utf-8', 'surrogatepass') for text in texts]
+  lengths = np.fromiter(map(len, each), np.int64, len(each))
+  return b''.join(each), np.cumsum(lengths)
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  lib = native.load(native.Library.GRAPH)
+  pointer, text, i64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
+  lib.gdp_scopes_read.restype = pointer
+  lib.gdp_scopes_read.argtypes = [i64, text, pointer]
+  lib.gdp_scopes_destroy.restype = None
+  lib.gdp_scopes_destroy.argtypes = [pointer]
+  lib.gdp_scopes_sizes.restype = None
+  lib.gdp_scopes_sizes.argtypes = [pointer, pointer]
+  lib.gdp_scopes_copy.restype = None
+  lib.gdp_scopes_copy.argtypes = [pointer] * 5
+  lib.gdp_scope_levels.restype = ctypes.c_int32
+  lib.gdp_scope_levels.argtypes = [
+      i64, text, pointer, i64, text, pointer, i64, pointer, pointer
+  ]
+  return lib
