@@ -4,7 +4,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 TENSORFLOW := tensorflow>=2.21,<2.22
 # Tools in an environment of their own: tf-agents needs a typing-extensions that
 # mypy is too new for. Of a formatter one release: the next formats differently.
@@ -133,6 +133,8 @@ dist/built: $(VENV)/tensorflow $(SOURCES)
 $(VENV)/installed: dist/built
 	$(PIP) --no-build-isolation "$$(ls dist/*.whl)[train,bench,report,completion,dev]"
 	$(PIP) --no-deps --force-reinstall dist/*.whl
+	@# pip would do so on one core. Some files of packages are no Python.
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow

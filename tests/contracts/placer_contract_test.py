@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
@@ -44,6 +45,10 @@ _CLUSTERS = {
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _each_cluster = pytest.mark.parametrize('cluster', _CLUSTERS.values(),
                                         ids=_CLUSTERS.keys())
+# A graph of its own for each.
+_each_case = pytest.mark.parametrize('seed, cluster',
+                                     [*enumerate(_CLUSTERS.values())],
+                                     ids=_CLUSTERS.keys())
 # They owe nobody a good placement.
 _OTHERS = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
 # For searches, where it does not matter how far they come.
@@ -86,7 +91,7 @@ def _training_step(file_name):
   return graph_def_io.read(sources.load(str(_TESTDATA / file_name)))
 
 
-def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S, seconds=None):
+def _place(name, graph, cluster, seed=0, seconds=None, **given):
   """With an expert who knows nothing of what is allowed."""
   if (placer_table.Need.GPU in registry.get(name).needs and
       single_device.first_device(cluster, 'GPU') is None):
@@ -94,7 +99,8 @@ def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S, seconds=None):
   expert = np.random.default_rng(seed).integers(0, cluster.num_devices,
                                                 graph.num_ops)
   problem = problems.make(graph, cluster, seconds, seed=seed,
-                          expert_devices=expert, time_budget_s=time_budget_s)
+                          expert_devices=expert,
+                          **{'time_budget_s': _SHORT_S} | given)
   return registry.create(name).place(problem)
 
 
@@ -104,8 +110,7 @@ def _check(placement, graph, cluster):
   assert set(placement.device_strings()) <= set(cluster.device_names)
 
 
-@_each_cluster
-@pytest.mark.parametrize('seed', range(3))
+@_each_case
 def test_placements_are_legal(name, cluster, seed):
   graph = _graph(seed)
   _check(_place(name, graph, cluster, seed), graph, cluster)
@@ -139,9 +144,9 @@ def test_training_steps_are_placed(name, cluster, file_name):
 
 
 def test_the_same_seed_gives_the_same_placement(name):
-  # A search that a clock may stop owes nothing.
+  # A search that a clock may stop owes nothing: here the clock stands.
   first, second = (_place(name, _graph(1, 40), _CLUSTERS['mixed'], 5,
-                          time_budget_s=None).devices for _ in range(2))
+                          clock=deadlines.still).devices for _ in range(2))
   assert first.tolist() == second.tolist()
 
 
@@ -187,8 +192,7 @@ def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None,
   assert second <= first
 
 
-@_each_cluster
-@pytest.mark.parametrize('seed', range(3))
+@_each_case
 def test_never_worse_than_the_best_device_alone(name, cluster, seed):
   graph = _graph(seed).replace(param_bytes=[1 << 24] * 150)
   _assert_no_worse_than_one_device(name, graph, cluster, seed=seed)

@@ -113,7 +113,7 @@ def test_nothing_to_gain_needs_no_edges():
     assert order.with_edges_s == order.fifo_s
 
 
-@hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=25, deadline=None, derandomize=True)
 @hypothesis.given(seed=strategies.integers(0, 10_000),
                   num_ops=strategies.integers(20, 300),
                   window=strategies.sampled_from([5, 20, 100]))
@@ -136,7 +136,7 @@ def test_properties_of_all_edges(seed, num_ops, window):
 
 def test_most_of_the_gain_is_reached_with_few_edges():
   gains, edges, ops = [], 0, 0
-  for seed in range(30):
+  for seed in range(15):
     graph, placement = _random_case(seed, 400, 30)
     order = control_edges.control_edges(graph, placement,
                                         simulator_lib.Simulator(_CLUSTER),
@@ -331,7 +331,7 @@ def test_one_part_of_a_batch_after_the_other_where_that_is_better():
   assert order.with_edges_s <= order.fifo_s
 
 
-@hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=25, deadline=None, derandomize=True)
 @hypothesis.given(seed=strategies.integers(0, 10_000),
                   num_ops=strategies.integers(20, 150))
 def test_a_step_with_free_edges_is_that_of_the_graph_with_them(seed, num_ops):

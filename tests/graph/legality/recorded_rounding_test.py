@@ -1,5 +1,7 @@
 """Steps that a real GPU has run: none of their arithmetic goes to the CPU."""
 
+import functools
+
 import numpy as np
 import pytest
 from tensorflow.core.framework import types_pb2
@@ -21,10 +23,17 @@ def step(request, tmp_path_factory):
   return recorded.source(request.param, tmp_path_factory.mktemp('graphs'))
 
 
+@pytest.fixture(scope='module')
+def read(step):
+  """Reads the step, each way once."""
+  return functools.cache(functools.partial(graph_def_io.read, step))
+
+
 @pytest.mark.parametrize('cluster', ['1xH100', '2xH100'])
 @pytest.mark.parametrize('live', [False, True])
-def test_float_arithmetic_of_a_gpu_step_has_gpus_only(step, cluster, live):
-  graph = graph_def_io.read(step, live=live)
+def test_float_arithmetic_of_a_gpu_step_has_gpus_only(step, read, cluster,
+                                                      live):
+  graph = read(live=live)
   cluster = presets.preset(cluster)
   allowed = constraints.allowed_devices(graph, cluster)[graph.groups]
   known = np.array([
@@ -40,8 +49,8 @@ def test_float_arithmetic_of_a_gpu_step_has_gpus_only(step, cluster, live):
 
 
 @pytest.mark.parametrize('placer', ['random', 'cpu_only'])
-def test_who_wants_the_cpu_gets_it_for_what_is_exact(step, placer):
-  graph, cluster = graph_def_io.read(step), presets.preset('1xH100')
+def test_who_wants_the_cpu_gets_it_for_what_is_exact(read, placer):
+  graph, cluster = read(), presets.preset('1xH100')
   placement = registry.create(placer).place(problems.make(graph, cluster))
   assert not constraints.rounded(graph, cluster, placement.devices).any()
   assert placement.counts()['CPU:0'] > 0
