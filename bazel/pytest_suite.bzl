@@ -1,17 +1,21 @@
-"""A py_test for a folder of tests."""
+"""A py_test for many files and folders of tests."""
 
-def pytest_suite(path):
-    """Runs tests/PATH with pytest, without the tests marked e2e.
+def pytest_suite(name, paths):
+    """Runs tests with pytest, without those marked e2e, in one process.
 
     Args:
-      path: A folder or a file below tests/.
+      name: Of the target.
+      paths: Folders and files below tests/.
     """
-    sources = path if path.endswith(".py") else path + "/**/*.py"
+    sources = [
+        "tests/" + (path if path.endswith(".py") else path + "/**/*.py")
+        for path in paths
+    ]
     native.py_test(
-        name = path.replace("/", "_").replace("_test.py", "") + "_test",
+        name = name,
         size = "large",
-        srcs = ["//bazel:run_pytest.py"] + native.glob(["tests/" + sources]),
+        srcs = ["//bazel:run_pytest.py"] + native.glob(sources),
         main = "//bazel:run_pytest.py",
-        args = ["tests/" + path],
+        args = ["tests/" + path for path in paths],
         deps = [":test_support"],
     )

@@ -3,8 +3,10 @@
 No GPU is needed: TensorFlow registers its kernels for GPUs in all builds.
 """
 
+import functools
 import pathlib
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -34,6 +36,14 @@ def _source(name, folder):
   if name in _TRAIN_STEPS:
     return sources.load(str(_TESTDATA / f'{name}_train_step.pb'))
   return registry.source(name)
+
+
+@functools.cache
+def _read(name):
+  """A graph, and what can be run of it."""
+  with tempfile.TemporaryDirectory() as folder:
+    source = _source(name, pathlib.Path(folder))
+  return graph_def_io.read(source, unknown_dim=4), runnable.convert(source, 4)
 
 
 def _kernels():
@@ -90,28 +100,26 @@ def _check(placed):
 
 
 @pytest.mark.parametrize('name', (*recorded.NAMES, *_TRAIN_STEPS, *_WORKLOADS))
-def test_all_that_may_be_on_a_gpu_is_there_with_a_kernel(name, tmp_path):
-  source = _source(name, tmp_path)
-  graph = graph_def_io.read(source, unknown_dim=4)
+def test_all_that_may_be_on_a_gpu_is_there_with_a_kernel(name):
+  graph, converted = _read(name)
   devices = dict(zip(graph.names, profiler.devices(graph, _GPU)))
-  placed = runnable.convert(source, 4).placed(devices)
+  placed = converted.placed(devices)
   on_gpu = _check(placed)
   assert len(on_gpu) > len(placed.node) / 3
 
 
 @pytest.mark.parametrize('name', recorded.NAMES)
-def test_any_placement_of_what_may_move_has_kernels(name, tmp_path):
+def test_any_placement_of_what_may_move_has_kernels(name):
   """As the placers and the measurer put ops, some here, some there."""
-  source = _source(name, tmp_path)
-  graph = graph_def_io.read(source, unknown_dim=4)
+  graph, converted = _read(name)
+  both = profiler.devices(graph, _GPU)
   for seed in range(3):
     group_on_gpu = np.random.default_rng(seed).random(graph.num_groups) < .5
-    both = profiler.devices(graph, _GPU)
     devices = {
         op: device if group_on_gpu[group] else _HOST
         for op, group, device in zip(graph.names, graph.groups, both)
     }
-    _check(runnable.convert(source, 4).placed(devices))
+    _check(converted.placed(devices))
 
 
 def test_integers_of_a_batch_stay_on_the_host(tmp_path):
