@@ -1,10 +1,10 @@
 """Improves the best of some placements by moves of sets of ops.
 
 The policy looks at the best placement and its simulated step, draws moves of
-sets of ops from it (`moves`), and prices those that a chooser puts first; what
-gains is tried together, and the best of all is looked at next. Improving a
-whole placement move by move is the way of Placeto (Addanki et al., NeurIPS
-2019).
+sets of ops from it (`moves`), and prices those that a chooser puts first. The
+chooser learns from what gained (`gain_learning`). Moves that gained are tried
+together, and the best of all placements is looked at next. Improving a whole
+placement move by move is the way of Placeto (Addanki et al., NeurIPS 2019).
 """
 
 from __future__ import annotations
@@ -74,11 +74,13 @@ class Improver:
     if not kinds:
       return
     scores = self._chooser.scores(here, rows, kinds)
-    chosen = rows[np.argsort(
-        -scores, kind='stable')[:min(self._config.at_once, self._left)]]
+    first = np.argsort(-scores,
+                       kind='stable')[:min(self._config.at_once, self._left)]
+    chosen = rows[first]
     prices = self._found.see(chosen)
-    keys = prices.keys()
-    gaining = [chosen[k] for k in prices.ranking() if keys[k] < key]
+    gained = np.array([price < key for price in prices.keys()])
+    self._chooser.learn(first, gained)
+    gaining = [chosen[k] for k in prices.ranking() if gained[k]]
     together = neighbourhood.unions(here, gaining[:_TOGETHER])[:self._left]
     if together:
       self._found.see(together)

@@ -123,9 +123,9 @@ class MovePolicyPlacer:
   def _chooser(self, describer: move_filter.MoveDescriber,
                seed: int) -> choosers.Chooser:
     rng = np.random.default_rng((seed, 1))
-    if self._choice == MoveChoice.RANDOM:
-      return choosers.ByChance(rng)
     network = self._network or shipped_moves.network()
+    if self._choice == MoveChoice.RANDOM:
+      return choosers.ByChance(describer, network, rng)
     if self._choice == MoveChoice.UNTRAINED:
       network = choosers.untrained(network, rng)
     return choosers.ByNetwork(describer, network, self._config.gain_weight)

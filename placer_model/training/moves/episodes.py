@@ -73,6 +73,9 @@ class _Sampler:
          candidates[chosen], _expected(scores, logits, gains)))
     return drawn
 
+  def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
+    """See `choosers.Chooser`; PPO learns after the episode."""
+
 
 def _expected(scores: np.ndarray, logits: np.ndarray,
               gains: np.ndarray) -> float:

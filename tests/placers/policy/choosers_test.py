@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers.policy import choosers
@@ -31,14 +32,45 @@ def test_the_network_ranks_moves():
   assert np.argsort(-scores).tolist() == [1, 2, 0]
 
 
+def _by_chance(describer):
+  return choosers.ByChance(describer, _counting(), np.random.default_rng(0))
+
+
+def _singles():
+  """A chain's describer, a placement, and four moves of a group each."""
+  here = np.ones(6, np.int32)
+  rows = np.repeat(here[None], 4, axis=0)
+  rows[np.arange(4), np.arange(4)] = 2
+  return move_filter.MoveDescriber(problems.make(graphs.chain(6))), here, rows
+
+
 def test_chance_prefers_no_move():
-  chooser = choosers.ByChance(np.random.default_rng(0))
-  rows = np.zeros((4, 3), np.int32)
+  describer, here, rows = _singles()
+  chooser = _by_chance(describer)
   first = [
-      int(np.argmax(chooser.scores(rows[0], rows, ['unit'] * 4)))
+      int(np.argmax(chooser.scores(here, rows, ['unit'] * 4)))
       for _ in range(400)
   ]
   assert np.bincount(first, minlength=4).min() > 60
+
+
+@pytest.mark.parametrize('make', [
+    _by_chance, lambda describer: choosers.ByNetwork(describer, _counting(), .5)
+], ids=['chance', 'network'])
+def test_all_prefer_what_gained_in_this_search(make):
+  describer, here, rows = _singles()
+  chooser = make(describer)
+  kinds = ['unit', 'group', 'unit', 'group']
+  for _ in range(30):
+    chooser.scores(here, rows, kinds)
+    chooser.learn(np.array([0, 1]), np.array([False, True]))
+  scores = chooser.scores(here, rows, kinds)
+  assert scores[[1, 3]].min() > scores[[0, 2]].max()
+
+
+def test_moves_have_to_be_scored_before_they_gain():
+  with pytest.raises(ValueError, match='Score moves'):
+    _by_chance(_singles()[0]).learn(np.array([0]), np.array([True]))
 
 
 def test_untrained_is_of_the_same_shape_and_knows_nothing_of_the_other():

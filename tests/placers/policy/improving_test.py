@@ -8,6 +8,7 @@ from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
 from helpers import problems
 
@@ -22,6 +23,32 @@ class _Oracle:
     del incumbent, kinds
     return -self._problem.evaluator.price_groups(self._problem.graph,
                                                  candidates).seconds
+
+  def learn(self, chosen, gained):
+    """It knows everything."""
+
+
+class _Listener(_Oracle):
+  """An oracle that compares what it hears with what it knows."""
+
+  def __init__(self, problem):
+    super().__init__(problem)
+    self.heard = 0
+    self._gains = np.zeros(0)
+
+  def scores(self, incumbent, candidates, kinds):
+    result = super().scores(incumbent, candidates, kinds)
+    self._gains = result > super().scores(incumbent, incumbent[None], kinds)
+    return result
+
+  def learn(self, chosen, gained):
+    assert gained.tolist() == self._gains[chosen].tolist()
+    self.heard += len(chosen)
+
+
+def _by_chance(problem):
+  return choosers.ByChance(move_filter.MoveDescriber(problem),
+                           shipped_moves.network(), np.random.default_rng(0))
 
 
 def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
@@ -41,8 +68,7 @@ def _branches():
 def test_no_more_are_priced_than_wanted_and_none_is_worse():
   problem = problems.make(graphs.random_graph(1, 300))
   for prices in 1, 2, 7, 30:
-    found = _improved(problem, choosers.ByChance(np.random.default_rng(0)),
-                      prices=prices)
+    found = _improved(problem, _by_chance(problem), prices=prices)
     assert len(found.prices) == prices
     assert found.prices.seconds.min() <= found.prices.seconds[0]
 
@@ -50,9 +76,15 @@ def test_no_more_are_priced_than_wanted_and_none_is_worse():
 def test_what_is_chosen_well_is_better_than_what_is_drawn():
   problem = problems.make(graphs.random_graph(1, 300))
   chosen = _improved(problem, _Oracle(problem), prices=24)
-  drawn = _improved(problem, choosers.ByChance(np.random.default_rng(0)),
-                    prices=24)
+  drawn = _improved(problem, _by_chance(problem), prices=24)
   assert chosen.prices.seconds.min() < drawn.prices.seconds.min()
+
+
+def test_the_chooser_hears_which_moves_gained():
+  problem = problems.make(graphs.random_graph(1, 300))
+  listener = _Listener(problem)
+  found = _improved(problem, listener, prices=24)
+  assert 12 < listener.heard < len(found.prices)
 
 
 def test_equal_branches_are_parted():
@@ -64,13 +96,14 @@ def test_equal_branches_are_parted():
 
 def test_it_ends_where_all_moves_are_known():
   problem = problems.make(graphs.make_graph(num_ops=1))
-  found = _improved(problem, choosers.ByChance(np.random.default_rng(0)))
+  found = _improved(problem, _by_chance(problem))
   assert len(found.prices) <= 3
 
 
 def test_it_ends_when_time_is_over():
   ticks = itertools.count()
   deadline = deadlines.within(2, lambda: next(ticks))
-  found = _improved(_branches(), choosers.ByChance(np.random.default_rng(0)),
-                    deadline, at_once=1, prices=64)
+  problem = _branches()
+  found = _improved(problem, _by_chance(problem), deadline, at_once=1,
+                    prices=64)
   assert 1 < len(found.prices) < 10

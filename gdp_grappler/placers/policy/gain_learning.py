@@ -1,0 +1,86 @@
+"""Learns from the moves of one search what a network does not know of them.
+
+The correction is a logistic regression: the logit that a move gains is the
+network's logit plus a linear function of the move's features. The network is
+the prior: the coefficients have a normal prior around zero, and Newton's method
+finds their most probable values (the mode that Laplace's approximation begins
+with; Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Precision of the normal prior of the coefficients. Inputs are in standard
+# deviations.
+_PRECISION = 30.
+# The input of the intercept: its prior is wider than those of the features.
+_INTERCEPT = 3.
+# Steps of Newton's method each time. It begins with the latest coefficients.
+_STEPS = 2
+# Bound of the second derivative of one observation, from below: for safe steps.
+_LEAST_CURVATURE = .02
+# Bound of logits.
+_MOST = 30.
+
+
+class GainLearning:
+  """The logits of gains, corrected by the moves that were priced."""
+
+  def __init__(self) -> None:
+    """Knows no moves."""
+    self._inputs: list[np.ndarray] = []
+    self._logits: list[np.ndarray] = []
+    self._gained: list[np.ndarray] = []
+    self._coefficients: np.ndarray | None = None
+    self._fitted = True
+
+  def corrected(self, inputs: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """[K], logits of moves after the correction.
+
+    Args:
+      inputs: [K, F], standardized features of moves.
+      logits: [K], the network's logits that they gain.
+    """
+    if not self._fitted:
+      self._fit()
+    if self._coefficients is None:
+      return logits
+    return logits + _with_intercept(inputs) @ self._coefficients
+
+  def learn(self, inputs: np.ndarray, logits: np.ndarray,
+            gained: np.ndarray) -> None:
+    """Remembers moves that were priced.
+
+    Args:
+      inputs: [C, F], as of `corrected`.
+      logits: [C], without a correction.
+      gained: bool [C], which moves gained.
+    """
+    self._inputs.append(_with_intercept(inputs))
+    self._logits.append(logits)
+    self._gained.append(gained)
+    self._fitted = False
+
+  def _fit(self) -> None:
+    inputs, logits, gained = (np.concatenate(parts)
+                              for parts in (self._inputs, self._logits,
+                                            self._gained))
+    found = self._coefficients
+    if found is None:
+      found = np.zeros(inputs.shape[1])
+    for _ in range(_STEPS):
+      bounded = np.clip(logits + inputs @ found, -_MOST, _MOST)
+      odds = 1 / (1 + np.exp(-bounded))
+      slope = inputs.T @ (odds - gained) + _PRECISION * found
+      curvature = np.maximum(odds * (1 - odds), _LEAST_CURVATURE)
+      second = (inputs.T * curvature) @ inputs
+      second[np.diag_indices_from(second)] += _PRECISION
+      found = found - np.linalg.solve(second, slope)
+    self._coefficients, self._fitted = found, True
+
+
+def _with_intercept(inputs: np.ndarray) -> np.ndarray:
+  """float64 [K, F + 1]."""
+  return np.concatenate([inputs, np.full((len(inputs), 1), _INTERCEPT)], axis=1,
+                        dtype=np.float64)

@@ -1,0 +1,59 @@
+import numpy as np
+
+from gdp_grappler.placers.policy import gain_learning
+
+
+def _moves(count, seed):
+  """Inputs [count, 6], of which the second decides who gains."""
+  inputs = np.random.default_rng(seed).normal(size=(count, 6))
+  return inputs.astype(np.float32), inputs[:, 1] > 0
+
+
+def test_without_moves_the_logits_are_those_of_the_network():
+  inputs, _ = _moves(5, 0)
+  logits = np.arange(5.)
+  learning = gain_learning.GainLearning()
+  assert learning.corrected(inputs, logits).tolist() == logits.tolist()
+
+
+def test_what_gained_here_is_preferred():
+  learning = gain_learning.GainLearning()
+  for seed in range(40):
+    inputs, gained = _moves(4, seed)
+    learning.learn(inputs, np.zeros(4), gained)
+  inputs, gains = _moves(400, 99)
+  found = learning.corrected(inputs, np.zeros(400)) > 0
+  assert (found == gains).mean() > .9
+
+
+def test_few_moves_change_little():
+  inputs, gained = _moves(4, 0)
+  learning = gain_learning.GainLearning()
+  learning.learn(inputs, np.zeros(4), gained)
+  assert 0 < abs(learning.corrected(inputs, np.zeros(4))).max() < 1
+
+
+def test_moves_that_the_network_foresaw_teach_nothing():
+  inputs, gained = _moves(40, 0)
+  learning = gain_learning.GainLearning()
+  learning.learn(inputs, np.where(gained, 25., -25.), gained)
+  np.testing.assert_allclose(learning.corrected(inputs, np.zeros(40)), 0,
+                             atol=1e-6)
+
+
+def test_it_converges_to_the_most_probable_coefficients():
+  inputs, gained = _moves(200, 0)
+  once, often = gain_learning.GainLearning(), gain_learning.GainLearning()
+  once.learn(inputs, np.zeros(200), gained)
+  for k in range(0, 200, 4):
+    often.learn(inputs[k:k + 4], np.zeros(4), gained[k:k + 4])
+    corrected = often.corrected(inputs, np.zeros(200))
+  np.testing.assert_allclose(once.corrected(inputs, np.zeros(200)), corrected,
+                             atol=.1)
+
+
+def test_logits_out_of_all_bounds_stay_finite():
+  inputs, gained = _moves(8, 0)
+  learning = gain_learning.GainLearning()
+  learning.learn(1e3 * inputs, np.full(8, -1e6), gained)
+  assert np.isfinite(learning.corrected(inputs, np.zeros(8))).all()
