@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-from typing import Sequence
+from typing import Callable, Sequence
 
 from absl import logging
 
@@ -17,7 +16,6 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.search.edges import edge_selection
 
 # All placers that neither learn nor search. Of equal placements, that of the
 # first placer wins.
@@ -111,6 +109,25 @@ class BestOfPlacer:
     return self.choices[0].placement
 
 
+# Gets the name and the proposals of a placer. Returns whether a placer has
+# answered by now, so that no further one has to.
+See = Callable[[str, tuple[placement_lib.Placement, ...]], bool]
+
+
+def proposals_of(
+    placer: placer_lib.Placer,
+    problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+  """All placements that a placer proposes; one if it is no `Proposer`.
+
+  Args:
+    placer: Any placer.
+    problem: The problem to place.
+  """
+  if isinstance(placer, placer_lib.Proposer):
+    return placer.proposals(problem)
+  return (placer.place(problem),)
+
+
 def place_each(
     problem: placer_lib.Problem, names: Sequence[str],
     deadline: deadlines.Deadline = deadlines.NEVER
@@ -129,16 +146,18 @@ def place_each(
 
 def propose_each(
     problem: placer_lib.Problem, names: Sequence[str],
-    deadline: deadlines.Deadline = deadlines.NEVER
+    deadline: deadlines.Deadline = deadlines.NEVER,
+    see: See = lambda name, proposed: True, in_parts: bool = False
 ) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
-  """Calls several placers for all their proposals.
+  """Calls several placers for all their proposals, the fastest placer first.
 
   Args:
     problem: The problem to place.
     names: Names of placers in the registry.
-    deadline: Afterwards no placer is called, unless there is no placement yet.
-      The fastest placer is called first. Each placer may take the time that is
-      left.
+    deadline: Afterwards no placer is called, unless none has answered yet.
+    see: Called after each placer; by default, each proposal is an answer.
+    in_parts: Whether each placer may take an equal part of the time that is
+      left, so that none takes the time of the others; else all of it.
 
   Returns:
     The placements of each placer by name, in the order of `names`, and why
@@ -150,28 +169,32 @@ def propose_each(
   _ = problem.allowed  # Raises if no placer can place the graph.
   proposed: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
-  hurried = deadline.at_s < math.inf
-  for name in quickest_first(names):
+  has_answer = False
+  for index, name in enumerate(ordered := _quickest_first(names)):
+    if has_answer and deadline.passed:
+      skipped[name] = 'The time budget was over before its turn.'
+      continue
+    part = deadline
+    if in_parts:
+      part = deadline.after(1 / (len(ordered) - index))
     why = _missing(registry.get(name).needs, problem)
     if why:
       skipped[name] = why
       continue
-    if proposed and deadline.passed:
-      skipped[name] = 'The time budget was over before its turn.'
-      continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
-      proposed[name] = edge_selection.proposals(
+      proposed[name] = proposals_of(
           registry.create(name),
-          problem.until(deadline) if hurried else problem)
+          problem if part.left_s is None else problem.until(part))
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))
+      continue
+    has_answer = see(name, proposed[name])
   return {name: proposed[name] for name in names if name in proposed}, skipped
 
 
-def quickest_first(names: Sequence[str]) -> list[str]:
-  """The names of placers, those first that are quick on most graphs."""
+def _quickest_first(names: Sequence[str]) -> list[str]:
   return sorted(names, key=_slowness)
 
 

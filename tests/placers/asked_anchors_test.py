@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import default_placer
-from gdp_grappler.placers.policy import asking
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import multilevel
 from helpers import clusters
 from helpers import graphs
@@ -17,7 +17,7 @@ from helpers import watched_anchors
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
   """What is asked of others, where the policy of moves has nothing to say."""
-  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
 @pytest.mark.parametrize('memory_bytes, expected',

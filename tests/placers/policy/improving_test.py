@@ -25,10 +25,10 @@ class _Oracle:
 
 
 def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
-  found = priced_placements.PricedPlacements(problem)
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.see(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(problem, found, move_filter.MoveDescriber(problem),
-                     chooser, policy_config.PolicyConfig(**config),
+  improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
+                     policy_config.PolicyConfig(**config),
                      np.random.default_rng(0)).run(deadline)
   return found
 
