@@ -28,6 +28,7 @@ from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
@@ -65,7 +66,7 @@ def _placed(problem: placer_lib.Problem,
             placer: placer_lib.Placer) -> dict[str, float]:
   """The step that a placer finds, and the seconds that it took."""
   begin_s = problem.clock()
-  found = edge_selection.proposals(placer, problem)
+  found = best_of.proposals_of(placer, problem)
   taken_s = problem.clock() - begin_s
   assert problem.simulator is not None
   choice = edge_selection.best(problem, found, problem.simulator,

@@ -39,6 +39,7 @@ from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
 from gdp_grappler.placers.search.edges import edge_selection
@@ -109,7 +110,7 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
                              emulation_config.EmulationConfig(
                                  arguments.steps)) as emulator:
     for name in arguments.placers.split(','):
-      proposals = edge_selection.proposals(placers.create(name), problem)
+      proposals = best_of.proposals_of(placers.create(name), problem)
       placement = proposals[0]
       simulated, measured = (_seconds(
           evaluator.evaluate(loaded.graph, placement))

@@ -27,7 +27,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import m_sct
-from gdp_grappler.placers.list_scheduling import task_graph
+from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 from tests.helpers import clusters
@@ -40,11 +40,10 @@ _WINDOW = 4000
 class _ByProgram(m_sct.MSctPlacer):
   """All proposals of ours, with the favourite children of the papers."""
 
-  def _favourites(self, problem: placer_lib.Problem,
-                  tasks: task_graph.TaskGraph,
-                  link: tuple[float, float]) -> np.ndarray:
-    del problem
-    return favourite_children.solve(tasks, bundling.work_s(tasks), link,
+  def _favourites(self, shared: proposals.Proposals,
+                  bundles: proposals.Bundles) -> np.ndarray:
+    tasks = shared.tasks(bundles)
+    return favourite_children.solve(tasks, bundling.work_s(tasks), shared.link,
                                     _WINDOW)[None]
 
 

@@ -61,18 +61,17 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed, 'best_of_s': best_s}
     for name, network in (('plain', None), ('chosen', shipped_moves.network())):
-      found, = staged_search.searched(
-          problem, starts, np.random.default_rng(seed),
-          search_budget.SearchBudget(priced),
-          functools.partial(_model, problem, network))
+      found, = staged_search.searched(problem, starts,
+                                      np.random.default_rng(seed),
+                                      search_budget.SearchBudget(priced),
+                                      functools.partial(_model, network))
       row[f'{name}_s'] = seconds(found)
     rows.append(row)
   return rows
 
 
-def _model(
-    problem: placer_lib.Problem,
-    network: move_network.MoveNetwork | None) -> move_filter.MoveFilter | None:
+def _model(network: move_network.MoveNetwork | None,
+           problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
   if network is None:
     return None
   return move_filter.MoveFilter(problem, network)

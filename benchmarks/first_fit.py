@@ -136,10 +136,9 @@ def _cards(folder: str) -> str:
       f'/job:localhost/replica:0/task:0/device:CPU:{index}'
       for index in range(2)
   ])
-  devices = [
+  devices = tuple(
       dataclasses.replace(device, memory=device.name, compute=device.name)
-      for device in cluster.devices
-  ]
+      for device in cluster.devices)
   path = pathlib.Path(folder) / 'cards.json'
   path.write_text(
       dataclasses.replace(cluster, devices=devices).to_json(), encoding='utf-8')

@@ -54,7 +54,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.policy import asking
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import search_budget
@@ -196,23 +196,23 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
                        moves.Moves.kinds if levers.coordinates else _LOOSE)
   coarse = _coarse(problem, levers, seconds)
   if levers.policy:
-    own_s = seconds * asking.share(False, coarse is not None)
-    asked = asking.asked(problem, seconds, own_s, time.process_time, drawer,
-                         starts)
+    own_s = seconds * move_policy.time_share(False, coarse is not None)
+    asked = move_policy.before_search(problem, seconds, own_s,
+                                      time.process_time, drawer, starts)
     if asked is not None:
       starts = _starts(problem, {**proposed, _POLICY: asked.devices}, levers)
   further = []
   if coarse is not None:
     own_s = levers.config.coarse.share * _left_s(seconds, begin_s)
     ahead = multilevel.in_order(coarse, starts, rng, _budget(own_s),
-                                lambda problem: _model(problem, levers))
+                                functools.partial(_model, levers))
     further = [ahead.rows]
   budget = _budget(_left_s(seconds, begin_s))
   if not levers.priorities:
     problem = dataclasses.replace(problem, simulator=None)
   return staged_search.searched(problem, starts, rng, budget,
-                                functools.partial(_model, problem, levers),
-                                drawer, further, levers.config)
+                                functools.partial(_model, levers), drawer,
+                                further, levers.config)
 
 
 def _left_s(seconds: float, begin_s: float) -> float:
@@ -246,8 +246,8 @@ def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
   return rows[prices.ranking()[:levers.config.priorities.starts]]
 
 
-def _model(problem: placer_lib.Problem,
-           levers: _Levers) -> move_filter.MoveFilter | None:
+def _model(levers: _Levers,
+           problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
   if levers.filter is None:
     return None
   return move_filter.MoveFilter(problem, shipped_moves.network(), levers.filter)

@@ -27,6 +27,7 @@ from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
@@ -162,7 +163,7 @@ def by_placer(
                                 time_budget_s=_search_s(placer, deadline),
                                 clock=deadline.clock,
                                 simulator=simulator if ordered else None)
-  found = edge_selection.proposals(registry.create(placer, policy), problem)
+  found = best_of.proposals_of(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
   choice = edge_selection.best(
       problem, found, simulator, lambda _: _order_config(deadline)

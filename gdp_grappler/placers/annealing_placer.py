@@ -10,13 +10,13 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.simple import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
@@ -136,22 +136,30 @@ def starting_points(
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   first = problem.graph.first_ops
-  proposed, _ = best_of.propose_each(problem, names, deadline)
-  result = {ONE_DEVICE: single_device.of_each_kind(problem)}
-  result[BLOCKS] = _blocks(problem, rng)
-  result.update((name, np.stack([p.devices[first] for p in own]))
-                for name, own in proposed.items())
+  proposed, _ = best_of.propose_each(problem, best_of.quickest_first(names),
+                                     deadline)
+  result = {
+      ONE_DEVICE:
+          one_device.of_each_kind(problem.cluster, problem.allowed,
+                                  problem.op_seconds), BLOCKS:
+                                      blocks(problem, rng)
+  }
+  result.update((name, np.stack([p.devices[first] for p in proposed[name]]))
+                for name in names if name in proposed)
   return {
       name: rows.astype(np.int32) for name, rows in result.items() if len(rows)
   }
 
 
-def _blocks(problem: placer_lib.Problem,
-            rng: np.random.Generator) -> np.ndarray:
+def blocks(problem: placer_lib.Problem, rng: np.random.Generator) -> np.ndarray:
   """int [B, G], placements with one block of ops on each accelerator.
 
   A block is an interval of the topological order. The blocks of the first
   placement have equal work; the blocks of the others end at random.
+
+  Args:
+    problem: G groups.
+    rng: Random numbers of the ends.
   """
   graph, cluster = problem.graph, problem.cluster
   devices = np.array(cluster.accelerators)

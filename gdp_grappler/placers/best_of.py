@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-from typing import Sequence
+from typing import Callable, Sequence
 
 from absl import logging
 
@@ -17,7 +16,6 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.search.edges import edge_selection
 
 # All placers that neither learn nor search. Of equal placements, that of the
 # first placer wins.
@@ -30,6 +28,9 @@ DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
 _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
+
+# Share of the time that is left which a placer may take before others.
+_PART = .5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,6 +112,25 @@ class BestOfPlacer:
     return self.choices[0].placement
 
 
+# Gets the name and the proposals of a placer. Returns whether a placer has
+# answered by now, so that no further one has to.
+See = Callable[[str, tuple[placement_lib.Placement, ...]], bool]
+
+
+def proposals_of(
+    placer: placer_lib.Placer,
+    problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+  """All placements that a placer proposes; one if it is no `Proposer`.
+
+  Args:
+    placer: Any placer.
+    problem: The problem to place.
+  """
+  if isinstance(placer, placer_lib.Proposer):
+    return placer.proposals(problem)
+  return (placer.place(problem),)
+
+
 def place_each(
     problem: placer_lib.Problem, names: Sequence[str],
     deadline: deadlines.Deadline = deadlines.NEVER
@@ -123,26 +143,28 @@ def place_each(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  proposed, skipped = propose_each(problem, names, deadline)
-  return {name: own[0] for name, own in proposed.items()}, skipped
+  proposed, skipped = propose_each(problem, quickest_first(names), deadline)
+  first = {name: own[0] for name, own in proposed.items()}
+  return {name: first[name] for name in names if name in first}, skipped
 
 
 def propose_each(
     problem: placer_lib.Problem, names: Sequence[str],
-    deadline: deadlines.Deadline = deadlines.NEVER
+    deadline: deadlines.Deadline = deadlines.NEVER,
+    see: See = lambda name, proposed: True, in_parts: bool = False
 ) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
   """Calls several placers for all their proposals.
 
   Args:
     problem: The problem to place.
-    names: Names of placers in the registry.
-    deadline: Afterwards no placer is called, unless there is no placement yet.
-      The fastest placer is called first. Each placer may take the time that is
-      left.
+    names: Names of placers in the registry, in the order of the calls.
+    deadline: Afterwards no placer is called, unless none has answered yet.
+    see: Called after each placer; by default, each proposal is an answer.
+    in_parts: Whether each placer but the last may take only a part of the time
+      that is left, so that none takes the time of the others; else all of it.
 
   Returns:
-    The placements of each placer by name, in the order of `names`, and why
-    other placers have none.
+    The placements of each placer by name, and why other placers have none.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -150,24 +172,29 @@ def propose_each(
   _ = problem.allowed  # Raises if no placer can place the graph.
   proposed: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
-  hurried = deadline.at_s < math.inf
-  for name in quickest_first(names):
+  has_answer = False
+  for index, name in enumerate(names):
+    if has_answer and deadline.passed:
+      skipped[name] = 'The time budget was over before its turn.'
+      continue
+    part = deadline
+    if in_parts and index < len(names) - 1:
+      part = deadline.after(_PART)
     why = _missing(registry.get(name).needs, problem)
     if why:
       skipped[name] = why
       continue
-    if proposed and deadline.passed:
-      skipped[name] = 'The time budget was over before its turn.'
-      continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
-      proposed[name] = edge_selection.proposals(
+      proposed[name] = proposals_of(
           registry.create(name),
-          problem.until(deadline) if hurried else problem)
+          problem if part.left_s is None else problem.until(part))
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))
-  return {name: proposed[name] for name in names if name in proposed}, skipped
+      continue
+    has_answer = see(name, proposed[name])
+  return proposed, skipped
 
 
 def quickest_first(names: Sequence[str]) -> list[str]:

@@ -13,14 +13,16 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import bounds
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
@@ -72,8 +74,6 @@ _OF_LARGE = .1
 _LISTS_S = .5
 # Share of the time that is left which list schedulers have at most.
 _LISTS_MOST = .5
-# Share of the anchors' time that is left which each but the last may take.
-_ANCHOR_SHARE = .5
 # Seconds that a search must be worth for the policy of one forward pass, if the
 # user named the policy or it is loaded. Loading and the first run take as long.
 _POLICY_S = 3.
@@ -145,13 +145,15 @@ class DefaultPlacer:
     deadline = deadlines.without_loading(_budget_s(problem),
                                          self._clock_of(problem))
     rng = np.random.default_rng(problem.seed)
-    starts = annealing_placer.starting_points(problem, (), rng)
-    # One device and the anchors first: they are the likely ones.
-    blocks = starts.pop(annealing_placer.BLOCKS, ())
-    found = priced_placements.PricedPlacements(problem)
-    for name, rows in starts.items():
-      found.see(rows, name, None)
-    worth = search_worth.Worth(problem, _budget_s(problem))
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    found.see(
+        one_device.of_each_kind(problem.cluster, problem.allowed,
+                                problem.op_seconds), ONE_DEVICE, None)
+    # The anchors first: they are more likely to be fast.
+    blocks = annealing_placer.blocks(problem, rng)
+    worth = search_worth.Worth(
+        bounds.lower_bound(problem.graph, problem.cluster,
+                           problem.op_seconds).seconds, _budget_s(problem))
     moves = moves_lib.Moves(problem)
     if self._asks_policy(problem, worth.seconds(found.prices)):
       learned.load_ahead(self._policy)
@@ -172,7 +174,7 @@ class DefaultPlacer:
     refined, *in_order = staged_search.searched(
         problem, begin, rng,
         _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
-        functools.partial(self._model, problem), further=further, moves=moves)
+        self._models(), further=further, moves=moves)
     found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
     best = found.best_of_each()
     self._winner = next(iter(best))
@@ -216,7 +218,7 @@ class DefaultPlacer:
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
                    share * deadline.remaining_s, self._clock_of(coarse.problem))
-    return multilevel.in_order(coarse, starts, rng, limit, self._model)
+    return multilevel.in_order(coarse, starts, rng, limit, self._models())
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
     own = None if problem.by_count else self._clock
@@ -230,11 +232,11 @@ class DefaultPlacer:
                                                 learned.is_loaded(self._policy))
     return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
 
-  def _model(self,
-             problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
+  def _models(self) -> staged_search.Models:
     if not self._asks_network:
-      return None
-    return move_filter.MoveFilter(problem, self._known_moves())
+      return staged_search.no_model
+    return functools.partial(move_filter.MoveFilter,
+                             network=self._known_moves())
 
   def _known_moves(self) -> move_network.MoveNetwork:
     return self._network or shipped_moves.network()
@@ -258,30 +260,29 @@ class DefaultPlacer:
     Returns:
       Whether one has answered now or before.
     """
-    first = problem.graph.first_ops
-    for index, name in enumerate(names):
-      if until.passed and heard:
-        break
+
+    def see(name: str, proposed: Sequence[placement_lib.Placement]) -> bool:
+      nonlocal heard
+      first = problem.graph.first_ops
+      found.see([p.devices[first] for p in proposed], name, None)
+      heard = heard or name in found.sources or name not in _MAY_BE_SILENT
+      return heard
+
+    if not (heard and until.passed):
       # Where no clock should end the search, short parts would.
-      is_last = index == len(names) - 1
-      part = (until if is_last or problem.time_budget_s is None else
-              until.after(_ANCHOR_SHARE))
-      proposed, _ = best_of.propose_each(problem, [name], part)
-      for own in proposed.values():
-        found.see([p.devices[first] for p in own], name, None)
-      heard = heard or name in found.sources or (bool(proposed) and
-                                                 name not in _MAY_BE_SILENT)
+      best_of.propose_each(problem, names, until, see,
+                           in_parts=problem.time_budget_s is not None)
     return heard
 
   def _ask_moves(self, problem: placer_lib.Problem,
                  found: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds what the policy of moves makes of what was found."""
-    share = asking.share(_is_by_count(problem), repeats)
-    priced = asking.asked(problem, worth_s, share * min(left_s, worth_s),
-                          self._clock_of(problem), moves,
-                          found.ranked(search_config.DEFAULT.priorities.starts),
-                          self._known_moves())
+    share = move_policy.time_share(_is_by_count(problem), repeats)
+    priced = move_policy.before_search(
+        problem, worth_s, share * min(left_s, worth_s), self._clock_of(problem),
+        moves, found.ranked(search_config.DEFAULT.priorities.starts),
+        self._known_moves())
     if priced is not None:
       found.take(priced, MOVES)
 

@@ -16,7 +16,6 @@ import functools
 import numpy as np
 
 from gdp_grappler.graph import op_graph
-from gdp_grappler.placers import placer as placer_lib
 
 # Sum of integer weights. METIS and Mt-KaHyPar may be built with integers of 32
 # bits.
@@ -141,46 +140,43 @@ class GroupGraph:
                       number[part.net_pins], part.net_bytes)
 
 
-def build(problem: placer_lib.Problem, devices: np.ndarray,
+def build(graph: op_graph.OpGraph, seconds: np.ndarray, devices: np.ndarray,
           message_bytes: float = 0.) -> GroupGraph:
-  """The graph of a problem, weighted for some of its devices.
+  """The graph of the groups, weighted for some devices.
 
   Args:
-    problem: G groups become G vertices.
-    devices: int [k], devices that share the work; see `work`.
+    graph: G groups become G vertices.
+    seconds: See `work`.
+    devices: See `work`.
     message_bytes: Bytes added to each transfer for its latency, so that many
       small tensors cost something. A control edge has only these bytes.
   """
-  return GroupGraph(work(problem, devices), *_nets(problem.graph,
-                                                   message_bytes))
+  return GroupGraph(work(graph, seconds, devices), *_nets(graph, message_bytes))
 
 
-def work(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+def work(graph: op_graph.OpGraph, seconds: np.ndarray,
+         devices: np.ndarray) -> np.ndarray:
   """float64 [G], seconds of the ops of each group.
 
   If devices differ in speed, the result is the mean over the devices of the
   group's share of all seconds, times all seconds on the fastest device.
 
   Args:
-    problem: G groups.
+    graph: N ops in G groups.
+    seconds: float64 [N, D], seconds of ops (`Problem.busy_seconds`).
     devices: int [k], devices that share the work.
   """
-  graph = problem.graph
-  seconds = np.stack([
-      np.bincount(graph.groups, problem.busy_seconds[:, device],
-                  graph.num_groups) for device in devices
-  ], axis=1)
-  totals = np.maximum(seconds.sum(axis=0), 1e-30)
-  return (seconds / totals).mean(axis=1) * totals.min()
+  by_group = graph.group_sums(seconds[:, devices])
+  totals = np.maximum(by_group.sum(axis=0), 1e-30)
+  return (by_group / totals).mean(axis=1) * totals.min()
 
 
-def memory_bytes(problem: placer_lib.Problem) -> np.ndarray:
+def memory_bytes(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [G], bytes of the parameters and outputs of each group.
 
   Args:
-    problem: G groups.
+    graph: G groups.
   """
-  graph = problem.graph
   own = graph.param_bytes + graph.output_bytes * (graph.executions > 0)
   return np.bincount(graph.groups, own, graph.num_groups)
 

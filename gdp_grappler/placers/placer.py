@@ -63,6 +63,17 @@ class Problem:
     return self.simulator is not None
 
   @property
+  def orders_pay(self) -> bool:
+    """Whether a search for orders of ops pays.
+
+    An order pays where control edges may be added, prices are simulated and two
+    devices or more have a queue of ops. The ops of a CPU share its cores and
+    have no queue, so control edges there only cost time.
+    """
+    return (self.may_add_edges and self.evaluator.simulated and
+            sum(device.asynchronous for device in self.cluster.devices) > 1)
+
+  @property
   def by_count(self) -> bool:
     """Whether no clock counts, so that every machine says the same."""
     return self.clock is deadlines.still

@@ -28,6 +28,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
@@ -279,7 +280,7 @@ def _proposals(
     found = planned.place(settings.plan, problem)
     proposals, origin = (found.placement,), found.origin
   else:
-    proposals = edge_selection.proposals(
+    proposals = best_of.proposals_of(
         registry.create(settings.placer, settings.policy), problem)
     origin = settings.placer
   for placement in proposals:

@@ -81,6 +81,7 @@ class Table:
 
   @trainable.setter
   def trainable(self, value: bool) -> None:
+    """Sets it for all parts."""
     for part in self.parts:
       part.trainable = value
 

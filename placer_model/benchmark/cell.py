@@ -24,6 +24,7 @@ from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
@@ -75,7 +76,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
                                  settings.seed, loaded.expert_devices, budget_s,
                                  simulator=simulator, clock=clock)
     start = clock()
-    proposals = edge_selection.proposals(placer, problem)
+    proposals = best_of.proposals_of(placer, problem)
     seconds = clock() - start
     for placement in proposals:
       _refuse_illegal(name, placement, loaded.graph)

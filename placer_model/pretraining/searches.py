@@ -13,7 +13,6 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
@@ -69,7 +68,7 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   ])
   if rng.random() < .7:
     starts = starts[int(rng.integers(len(starts)))][None]
-  ordered = priority_annealing.pays(problem) and rng.random() < config.ordered
+  ordered = problem.orders_pay and rng.random() < config.ordered
   log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
                      rng, ordered)
   return log and log.thinned(config.kept_losses, rng)

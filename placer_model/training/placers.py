@@ -19,6 +19,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.memory import memory_fit
 from gdp_grappler.problems import reading
 from placer_model import config as config_lib
 from placer_model import export
@@ -189,11 +190,12 @@ class FineTunedPlacer(GdpPlacer):
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    found = priced_placements.PricedPlacements(problem)
+    deadline = problem.deadline()
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     with contextlib.suppress(errors.InfeasiblePlacementError):
       sampled = super().place(problem)
       found.see([sampled.devices[problem.graph.first_ops]])
-    return found.settled()
+    return memory_fit.settled(problem, found, deadline)
 
   def _budget_s(self, problem: placer_lib.Problem) -> float | None:
     budget = problem.time_budget_s

@@ -59,14 +59,14 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
 
 def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch):
   asked = []
-  stock = program.asking.asked
+  stock = program.move_policy.before_search
 
   def ask(*arguments):
     result = stock(*arguments)
     asked.append(result is not None)
     return result
 
-  monkeypatch.setattr(program.asking, 'asked', ask)
+  monkeypatch.setattr(program.move_policy, 'before_search', ask)
   problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
   for name, count in (('all', 1), ('policy', 0), ('search', 0)):
     asked.clear()

@@ -7,8 +7,8 @@ import types
 
 import pytest
 
+from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import annealing_placer
-from gdp_grappler.placers.simple import single_device
 from helpers import graphs
 from helpers import problems
 
@@ -24,7 +24,8 @@ def test_arguments_and_results_count_once_for_each_call(program):
   problem = problems.make(graphs.chain(3))
 
   def run():
-    single_device.of_each_kind(problem)
+    one_device.of_each_kind(problem.cluster, problem.allowed,
+                            problem.op_seconds)
     annealing_placer.affordable(problem, 1.)
     annealing_placer.evaluations_for(problem=problem)
     problem.deadline()  # A method of the problem itself.

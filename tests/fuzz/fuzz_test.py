@@ -15,9 +15,9 @@ from fuzz import cases
 from fuzz import rules
 from fuzz import runs
 from fuzz import strangers
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers.policy import policy_ops
-from gdp_grappler.placers.simple import single_device
 from helpers import forked_calls
 from helpers import hostile
 from helpers import readers
@@ -102,7 +102,7 @@ class _Slowest:
   """Everything on the slowest device."""
 
   def place(self, problem):
-    rows = single_device.on_each(problem)
+    rows = one_device.on_each(problem.cluster, problem.allowed)
     worst = problem.evaluator.price_groups(problem.graph, rows).ranking()[-1]
     return placement_lib.from_groups(problem.graph, rows[worst],
                                      problem.cluster)

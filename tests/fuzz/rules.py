@@ -10,6 +10,7 @@ import numpy as np
 
 from fuzz import cases
 from gdp_grappler import deadlines
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -197,4 +198,5 @@ class Examiner:
   @functools.cached_property
   def _alone(self) -> np.ndarray:
     """int [D, N]."""
-    return single_device.on_each(self.problem)[:, self.case.graph.groups]
+    return one_device.on_each(self.problem.cluster,
+                              self.problem.allowed)[:, self.case.graph.groups]

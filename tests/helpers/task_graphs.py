@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.list_scheduling import task_graph
 from helpers import problems
 
@@ -15,4 +17,10 @@ LINK = 1., .01
 def make(graph: op_graph.OpGraph, seconds: Any = 1.) -> task_graph.TaskGraph:
   """A task per op, to be run on a CPU or two GPUs."""
   problem = problems.make(graph, seconds=seconds)
-  return task_graph.from_problem(problem, problem.allowed)
+  return task_graph.from_graph(graph, problem.busy_seconds, problem.allowed)
+
+
+def proposals_of(problem: placer_lib.Problem) -> proposals.Proposals:
+  """What list schedulers share on a problem."""
+  return proposals.Proposals(problem.graph, problem.cluster,
+                             problem.busy_seconds, problem.allowed)

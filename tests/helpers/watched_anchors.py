@@ -1,6 +1,6 @@
 """Watches whom the default placer asks."""
 
-from gdp_grappler.placers import best_of
+from gdp_grappler.placers import registry
 
 
 class Clock:
@@ -19,25 +19,34 @@ def watch(monkeypatch, clock, seconds, seen=lambda: None):
   Each comes with what `seen` said then.
   """
   asked = []
-  stock = best_of.propose_each
+  stock = registry.get
 
-  def propose_each(problem, names, *deadline):
-    asked.extend((name, seen()) for name in names)
-    clock.now += seconds * len(names)
-    return stock(problem, names, *deadline)
+  def get(name):
+    # A placer that is made is looked up once more.
+    if not asked or asked[-1][0] != name:
+      asked.append((name, seen()))
+      clock.now += seconds
+    return stock(name)
 
-  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+  monkeypatch.setattr(registry, 'get', get)
   return asked
 
 
 def watch_seconds(monkeypatch):
-  """Seconds that each anchor may take, by name, as they are asked."""
+  """Seconds that each placer may take, by name, as they are asked."""
   seconds = {}
-  stock = best_of.propose_each
+  stock = registry.create
 
-  def propose_each(problem, names, deadline):
-    seconds.update((name, deadline.remaining_s) for name in names)
-    return stock(problem, names, deadline)
+  def create(name):
+    placer = stock(name)
+    place = placer.place
 
-  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+    def watched(problem):
+      seconds[name] = problem.time_budget_s
+      return place(problem)
+
+    monkeypatch.setattr(placer, 'place', watched)
+    return placer
+
+  monkeypatch.setattr(registry, 'create', create)
   return seconds

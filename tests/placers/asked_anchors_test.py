@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import default_placer
-from gdp_grappler.placers.policy import asking
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import staged_search
 from helpers import clusters
@@ -19,7 +19,7 @@ from helpers import watched_anchors
 @pytest.fixture(autouse=True)
 def _only_anchors(monkeypatch):
   """The policy of moves proposes nothing, and no search follows."""
-  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
   monkeypatch.setattr(
       staged_search, 'searched', lambda problem, starts, *_, **__:
       (placement_lib.from_groups(problem.graph, starts[0], problem.cluster),))

@@ -5,6 +5,7 @@ from absl import logging
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import best_of
@@ -160,3 +161,39 @@ def test_a_missing_library_is_said(monkeypatch, notices):
   placer.place(_problem(1))
   assert placer.winner == 'single_device'
   assert 'pymetis' in placer.skipped['metis']
+
+
+class _Several(_Fixed):
+
+  def proposals(self, problem):
+    return self.place(problem), _Fixed(2).place(problem)
+
+
+def test_all_that_a_placer_says():
+  problem = _problem(1.)
+  assert len(best_of.proposals_of(_Fixed(1), problem)) == 1
+  assert len(best_of.proposals_of(_Several(1), problem)) == 2
+
+
+def test_placers_leave_time_to_those_that_follow(monkeypatch):
+  budgets = []
+  monkeypatch.setattr(
+      _Fixed, 'place', lambda self, problem:
+      (budgets.append(problem.time_budget_s),
+       placement_lib.Placement(np.ones(2, np.int32), problem.cluster))[1])
+  best_of.propose_each(_problem(1.), ['random', 'metis', 'single_device'],
+                       deadlines.within(6., lambda: 0.), in_parts=True)
+  assert budgets == [3., 3., 6.]
+
+
+@pytest.mark.parametrize('answers', [True, False])
+def test_placers_are_called_late_until_one_has_answered(answers):
+  seen = []
+
+  def see(name, proposed):
+    seen.append((name, len(proposed)))
+    return answers
+
+  best_of.propose_each(_problem(1.), ['metis', 'random'],
+                       deadlines.within(0., lambda: 0.), see)
+  assert seen == [('metis', 1), ('random', 1)][:1 if answers else 2]

@@ -17,8 +17,8 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
@@ -33,7 +33,7 @@ from helpers import watched_anchors
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
   """What is asked of others, where the policy of moves has nothing to say."""
-  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
 _SINGLE = ('single_device',)
@@ -355,8 +355,8 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
       for row in halves)
   monkeypatch.setattr(staged_search, 'searched', searched)
   monkeypatch.setattr(
-      best_of, 'propose_each', lambda problem, names, *deadline:
-      (dict.fromkeys(names, proposals), {}))
+      best_of, 'propose_each', lambda problem, names, deadline, see, **_:
+      [see(name, proposals) for name in names])
   default_placer.DefaultPlacer(anchors=_SINGLE,
                                asks_policy=False).place(problem)
   starts, = given
@@ -373,11 +373,11 @@ def test_the_policy_of_moves_is_asked_before_list_schedulers(monkeypatch, asks):
   def best(problem, worth_s, budget_s, clock, moves, starts, network):
     assert network is not None
     said.append((worth_s, budget_s, clock(), len(starts)))
-    found = priced_placements.PricedPlacements(problem)
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     found.see([np.arange(problem.graph.num_groups) % 2 + 1])
     return found
 
-  monkeypatch.setattr(asking, 'asked', best)
+  monkeypatch.setattr(move_policy, 'before_search', best)
   placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
                                         clock=lambda: 0., asks_policy=False,
                                         asks_moves=asks)
@@ -389,11 +389,11 @@ def test_the_policy_of_moves_is_asked_before_list_schedulers(monkeypatch, asks):
 def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):
 
   def best(problem, *_):
-    found = priced_placements.PricedPlacements(problem)
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     found.see([np.repeat([1, 2], 6)])
     return found
 
-  monkeypatch.setattr(asking, 'asked', best)
+  monkeypatch.setattr(move_policy, 'before_search', best)
   placer = default_placer.DefaultPlacer(anchors=_SINGLE, clock=lambda: 0.,
                                         asks_policy=False)
   told = [p.devices.tolist() for p in placer.proposals(_problem(1.))]

@@ -8,7 +8,8 @@ from helpers import problems
 
 def _build(graph, seconds, devices=(1, 2), message_bytes=0.):
   problem = problems.make(graph, seconds=seconds)
-  return group_graph.build(problem, np.array(devices), message_bytes)
+  return group_graph.build(graph, problem.busy_seconds, np.array(devices),
+                           message_bytes)
 
 
 def _edges(graph):

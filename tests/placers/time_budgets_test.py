@@ -13,8 +13,8 @@ from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
-from gdp_grappler.placers.policy import asking
 from gdp_grappler.placers.policy import learned
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import order_ranking
@@ -27,7 +27,7 @@ from helpers import stopwatches
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
   """What is asked of others, where the policy of moves has nothing to say."""
-  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
 _SINGLE = ('single_device',)

@@ -81,13 +81,13 @@ def levels(names: Sequence[str], depths: Sequence[int],
     MemoryError: there is not enough.
   """
   result = np.empty((len(depths), len(names)), np.int32)
-  depths = np.array(depths, np.int32)
+  sizes = np.array(depths, np.int32)
   texts, ends = _laid_out(names)
   wrapper_texts, wrapper_ends = _laid_out(wrappers)
   if _library().gdp_scope_levels(len(names), texts, ends.ctypes.data,
                                  len(wrappers),
                                  wrapper_texts, wrapper_ends.ctypes.data,
-                                 len(depths), depths.ctypes.data,
+                                 len(depths), sizes.ctypes.data,
                                  result.ctypes.data):
     raise MemoryError('No memory for the names of a graph of this size.')
   return result

@@ -12,6 +12,7 @@ keeps the placement with the best price.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Iterator
 
 import numpy as np
@@ -44,7 +45,7 @@ class HierarchicalPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
     extras.require('The placer "hierarchical"', 'pymetis')
-    return partitioning.best(problem, _propose)
+    return partitioning.best(problem, functools.partial(_propose, problem))
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
@@ -53,7 +54,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
   hosts = _hosts(problem)
   everywhere = np.concatenate(hosts)
   graph = group_graph.build(
-      problem, everywhere,
+      problem.graph, problem.busy_seconds, everywhere,
       partitioning.message_bytes(problem.cluster, everywhere))
   cells = coordinate_maps.cells(problem.graph,
                                 coordinates_lib.of(problem.graph))
@@ -61,7 +62,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
   while count:
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
-    split = _Split(problem, target, hosts[:count], cells)
+    split = _Split(target, hosts[:count], cells, problem.cluster.link_arrays)
     see(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
@@ -69,7 +70,8 @@ def _propose(problem: placer_lib.Problem, memory: float,
 def _hosts(problem: placer_lib.Problem) -> list[np.ndarray]:
   """The accelerators of each host, the host with the fastest first."""
   result: dict[str, list[int]] = {}
-  for device in partitioning.accelerators(problem).tolist():
+  for device in partitioning.accelerators(problem.cluster,
+                                          problem.busy_seconds).tolist():
     name = cluster_lib.task(problem.cluster.device_names[device])
     result.setdefault(name, []).append(device)
   return [np.array(devices) for devices in result.values()]
@@ -95,18 +97,18 @@ class _Level:
 class _Split:
   """Divides groups among hosts and their devices, in several ways."""
 
-  def __init__(self, problem: placer_lib.Problem, target: partitioning.Target,
-               hosts: list[np.ndarray],
-               cells: coordinate_maps.Cells | None) -> None:
+  def __init__(self, target: partitioning.Target, hosts: list[np.ndarray],
+               cells: coordinate_maps.Cells | None,
+               links: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     """Prepares the shares of hosts and devices.
 
     Args:
-      problem: G groups.
       target: Target of the devices of all hosts, one host after the other.
       hosts: int each, accelerators of each host.
       cells: Cells of the graph; None if the graph has no coordinates.
+      links: See `Cluster.link_arrays`.
     """
-    self._links = problem.cluster.link_arrays
+    self._links = links
     self._graph, self._hosts, self._cells = target.graph, hosts, cells
     ends = np.cumsum([len(devices) for devices in hosts])[:-1]
     self._shares = np.split(target.worker_shares, ends)

@@ -7,6 +7,7 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import group_graph
@@ -16,7 +17,6 @@ from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.memory import memory_repair
-from gdp_grappler.placers.simple import single_device
 
 # Maps that are priced, at the most.
 _PRICED = 200
@@ -60,11 +60,12 @@ class StructuredPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
     deadline = problem.deadline()
-    priced = priced_placements.PricedPlacements(problem)
-    priced.see(single_device.of_each_kind(problem))
-    for weights in (group_graph.work(problem,
-                                     np.array(problem.cluster.accelerators)),
-                    group_graph.memory_bytes(problem)):
+    priced = priced_placements.PricedPlacements(problem.graph,
+                                                problem.evaluator)
+    priced.see(
+        one_device.of_each_kind(problem.cluster, problem.allowed,
+                                problem.op_seconds))
+    for weights in (None, group_graph.memory_bytes(problem.graph)):
       rows = candidates(problem, weights)
       if not len(rows):
         logging.info('Graph "%s" shows no repeated structure.',
@@ -88,7 +89,8 @@ class StructuredPlacer:
         for row in priced.ranked(_PROPOSED))
 
 
-def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
+def candidates(problem: placer_lib.Problem,
+               weights: np.ndarray | None = None) -> np.ndarray:
   """int32 [K, G], legal placements by coordinates, the most promising first.
 
   There are two criteria: the work of the busiest device, and that work plus the
@@ -96,17 +98,21 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
 
   Args:
     problem: G groups.
-    weights: float64 [G], work of each group, which the maps balance.
+    weights: float64 [G], work of each group, which the maps balance; by default
+      seconds.
 
   Returns:
     K is 0 if the graph has no coordinates, or if there is one accelerator.
   """
-  devices = partitioning.accelerators(problem)
+  devices = partitioning.accelerators(problem.cluster, problem.busy_seconds)
   cells = coordinate_maps.cells(problem.graph,
                                 coordinates_lib.of(problem.graph))
   counts = _counts(_shares(problem, devices))
   if cells is None or not counts:
     return np.zeros((0, problem.graph.num_groups), np.int32)
+  if weights is None:
+    weights = group_graph.work(problem.graph, problem.busy_seconds,
+                               np.array(problem.cluster.accelerators))
   work = cells.totals(weights)
   maps = coordinate_maps.Maps(cells, work)
   # Half of the maps use all devices, a quarter use half of the devices, ...

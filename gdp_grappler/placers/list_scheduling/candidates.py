@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import abc
 from concurrent import futures
-from typing import Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler import cores
 from gdp_grappler import deadlines
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.simple import single_device
+from gdp_grappler.placers.search.memory import memory_fit
 
 # Calls of a proposer, at the most. Each call gets less capacity of the memories
 # that the proposal before overflowed.
@@ -21,15 +24,41 @@ _ROUNDS = 4
 # Share of the reduced capacity that the next call gets.
 _MARGIN = 0.95
 
-# From capacities of memories [P] in bytes to devices of groups, int [G].
-Proposer = Callable[[np.ndarray], np.ndarray]
-_Question = tuple[Proposer, np.ndarray]
+_Question = tuple[proposals.Proposer, np.ndarray]
+
+
+class ListSchedulingPlacer(abc.ABC):
+  """Keeps the best by price of many schedules.
+
+  Attributes:
+    published: Whether to make only the proposal of the paper.
+  """
+
+  published = False
+  # Ways for problems in which one accelerator cannot hold all ops.
+  _tight: Sequence[proposals.Way] = ()
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      GdpError: a library of the placer is not installed.
+    """
+    shared = proposals.Proposals(problem.graph, problem.cluster,
+                                 problem.busy_seconds, problem.allowed)
+    return best(problem, self._proposers(shared), beyond=not self.published,
+                tight=[shared.proposer(way) for way in self._tight])
+
+  @abc.abstractmethod
+  def _proposers(self,
+                 shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
+    """The proposers to call, at least one."""
 
 
 def best(
-    problem: placer_lib.Problem, proposers: Sequence[Proposer],
-    beyond: bool = True,
-    tight: Sequence[Proposer] = ()) -> placement_lib.Placement:
+    problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
+    beyond: bool = True, tight: Sequence[proposals.Proposer] = ()
+) -> placement_lib.Placement:
   """Calls every proposer and returns the best placement by price.
 
   A placement that fits into the memories is better than one that does not. Of
@@ -49,14 +78,14 @@ def best(
     tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()
-  priced = priced_placements.PricedPlacements(problem)
+  priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   _ask(problem, proposers, priced, deadline)
   if beyond:
-    alone = priced.see(single_device.on_each(problem))
+    alone = priced.see(one_device.on_each(problem.cluster, problem.allowed))
     if not alone.valid[list(problem.cluster.accelerators)].all():
       if tight:
         _ask(problem, tight, priced, deadline)
-      priced.mend()
+      memory_fit.mend(problem, priced, deadline)
       priced.see([
           annealing.relieved(problem, priced.best, refined=True,
                              deadline=deadline)
@@ -64,7 +93,7 @@ def best(
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
 
-def _ask(problem: placer_lib.Problem, proposers: Sequence[Proposer],
+def _ask(problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
          priced: priced_placements.PricedPlacements,
          deadline: deadlines.Deadline) -> None:
   """Prices the proposals of all proposers; calls some of them repeatedly."""

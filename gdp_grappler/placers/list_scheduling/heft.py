@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import placer as placer_lib
+from typing import Sequence
+
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
@@ -31,7 +31,7 @@ _WAYS = (
 _FEW = 5
 
 
-class HeftPlacer:
+class HeftPlacer(candidates.ListSchedulingPlacer):
   """Schedules ops by upward rank, each where it ends first (HEFT).
 
   The algorithm is HEFT of Topcuoglu, Hariri and Wu, "Performance-effective and
@@ -49,8 +49,7 @@ class HeftPlacer:
   them take.
   """
 
-  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`."""
-    shared = proposals.Proposals(problem)
+  def _proposers(self,
+                 shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     ways = _WAYS[:_FEW] if shared.large else _WAYS
-    return candidates.best(problem, [shared.proposer(way) for way in ways])
+    return [shared.proposer(way) for way in ways]

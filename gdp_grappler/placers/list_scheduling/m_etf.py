@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 
-from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
@@ -60,7 +59,7 @@ _WAYS = (
 _FEW = 6
 
 
-class MEtfPlacer:
+class MEtfPlacer(candidates.ListSchedulingPlacer):
   """Earliest task first: the ready op that can start first is next (m-ETF).
 
   The algorithm is ETF of Hwang, Chow, Anger and Lee, "Scheduling precedence
@@ -100,17 +99,14 @@ class MEtfPlacer:
   def __init__(self, published: bool = False) -> None:
     self.published = published
 
-  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`."""
-    shared = proposals.Proposals(problem)
+  def _proposers(self,
+                 shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     if self.published:
       way = dataclasses.replace(
           _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
                                                 thorough=True))
-      return candidates.best(problem, [shared.proposer(way)], beyond=False)
-    return candidates.best(
-        problem,
-        [shared.alone, *(shared.proposer(way) for way in _ways(shared))])
+      return [shared.proposer(way)]
+    return [shared.alone, *(shared.proposer(way) for way in _ways(shared))]
 
 
 def _ways(shared: proposals.Proposals) -> list[proposals.Way]:

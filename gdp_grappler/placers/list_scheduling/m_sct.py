@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 
 import numpy as np
 
-from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
-from gdp_grappler.placers.list_scheduling import task_graph
 
 _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
 _QUEUES = _Rules(favourites=True)
@@ -81,7 +79,7 @@ _SMALL_WINDOW = 2000
 _MOST_OPS = 10_000
 
 
-class MSctPlacer:
+class MSctPlacer(candidates.ListSchedulingPlacer):
   """List scheduling in which devices wait for favourite children (m-SCT).
 
   The algorithm is SCT of Hanen and Munier, "An approximation algorithm for
@@ -120,13 +118,8 @@ class MSctPlacer:
   def __init__(self, published: bool = False) -> None:
     self.published = published
 
-  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`.
-
-    Raises:
-      GdpError: `published` is set, and highspy is not installed.
-    """
-    shared = proposals.Proposals(problem)
+  def _proposers(self,
+                 shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     ways = _WAYS[:_FEW] if shared.large else _WAYS
     if self.published:
       ways = ((dataclasses.replace(
@@ -136,28 +129,25 @@ class MSctPlacer:
     for way, _ in ways:
       key = _same_tasks(way.bundles)
       if way.rules.favourites and key not in favourites:
-        favourites[key] = self._favourites(problem, shared.tasks(key),
-                                           shared.link)
+        favourites[key] = self._favourites(shared, key)
     scheduled = [
         _proposer(shared, _suited(shared, way), at_home, row)
         for way, at_home in ways for row in (
             favourites[_same_tasks(way.bundles)] if way.rules.favourites else (
                 None,))
     ]
-    if self.published:
-      return candidates.best(problem, scheduled, beyond=False)
-    return candidates.best(problem, [shared.alone, *scheduled])
+    return scheduled if self.published else [shared.alone, *scheduled]
 
-  def _favourites(self, problem: placer_lib.Problem,
-                  tasks: task_graph.TaskGraph,
-                  link: tuple[float, float]) -> np.ndarray:
+  def _favourites(self, shared: proposals.Proposals,
+                  bundles: proposals.Bundles) -> np.ndarray:
     """int32 [K, M], K choices of the favourite child of each task, or -1."""
+    tasks = shared.tasks(bundles)
     work_s = bundling.work_s(tasks)
     if not self.published:
-      rows = favourite_children.matched(tasks, work_s, link)
+      rows = favourite_children.matched(tasks, work_s, shared.link)
       return rows[:1] if (rows[0] == rows[1]).all() else rows
-    small = problem.graph.num_ops <= _MOST_OPS
-    return favourite_children.solve(tasks, work_s, link,
+    small = shared.graph.num_ops <= _MOST_OPS
+    return favourite_children.solve(tasks, work_s, shared.link,
                                     _WINDOW if small else _SMALL_WINDOW)[None]
 
 
@@ -180,7 +170,7 @@ def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
 
 def _proposer(shared: proposals.Proposals, way: proposals.Way,
               at_home: int | None,
-              favourites: np.ndarray | None) -> candidates.Proposer:
+              favourites: np.ndarray | None) -> proposals.Proposer:
   """A proposer of one way; `at_home` is the number of the way in `_WAYS`."""
   if at_home is None:
     return shared.proposer(way, favourites)

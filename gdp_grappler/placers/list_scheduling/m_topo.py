@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import numpy as np
 
-from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
@@ -21,15 +21,9 @@ _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
             proposals.Bundles(grain=1., halvings=2))
 # Choices of bundles that a large graph tries (`Proposals.large`).
 _FEW = 3
-# Ways for problems in which one accelerator cannot hold all ops. A device with
-# ops that are neighbours in the order leaves other devices waiting. These ways
-# put each op on the device on which it ends first.
-_TIGHT = tuple(
-    proposals.Way(bundles, native_scheduler.Rules(insert=True))
-    for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
 
 
-class MTopoPlacer:
+class MTopoPlacer(candidates.ListSchedulingPlacer):
   """Fills one accelerator after the other, in topological order (m-TOPO).
 
   The algorithm is m-TOPO of Jeon et al., "Baechi: fast device placement of
@@ -54,29 +48,31 @@ class MTopoPlacer:
     published: Whether to make only the proposal of the paper.
   """
 
+  # A device with ops that are neighbours in the order leaves other devices
+  # waiting. These ways put each op on the device on which it ends first.
+  _tight = tuple(
+      proposals.Way(bundles, native_scheduler.Rules(insert=True))
+      for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
+
   def __init__(self, published: bool = False) -> None:
     self.published = published
 
-  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`."""
-    shared = proposals.Proposals(problem)
-    all_bytes = memory_estimate.group_bytes(problem.graph, share=1.)
+  def _proposers(self,
+                 shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
+    all_bytes = memory_estimate.group_bytes(shared.graph, share=1.)
     if self.published:
-      return candidates.best(problem,
-                             [_proposer(shared, _PUBLISHED, False, all_bytes)],
-                             beyond=False)
-    return candidates.best(problem, [
+      return [_proposer(shared, _PUBLISHED, False, all_bytes)]
+    return [
         shared.alone,
         *(_proposer(shared, bundles, depth_first, group_bytes)
           for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
           for depth_first in (False, True)
           for group_bytes in (shared.group_bytes, all_bytes))
-    ], tight=[shared.proposer(way) for way in _TIGHT])
+    ]
 
 
 def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
-              depth_first: bool,
-              group_bytes: np.ndarray) -> candidates.Proposer:
+              depth_first: bool, group_bytes: np.ndarray) -> proposals.Proposer:
 
   def propose(pool_bytes: np.ndarray) -> np.ndarray:
     tasks = shared.tasks(bundles)
@@ -88,8 +84,7 @@ def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
                                       tasks.bundle_sums(group_bytes),
                                       tasks.allowed,
                                       shared.targets(bundles.halvings),
-                                      shared.problem.cluster.memory_pools,
-                                      pool_bytes)
+                                      shared.cluster.memory_pools, pool_bytes)
     return by_bundle[tasks.group_bundles]
 
   return propose

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
+from typing import Callable
 
 import numpy as np
 
-from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers.list_scheduling import bundling
-from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 from gdp_grappler.placers.search.memory import memory_estimate
@@ -62,31 +63,49 @@ class Way:
   rules: native_scheduler.Rules
 
 
-class Proposals:
-  """Makes proposals for one problem, and keeps results that they share."""
+# From capacities of memories [P] in bytes to devices of groups, int [G].
+Proposer = Callable[[np.ndarray], np.ndarray]
 
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self.problem = problem
+
+class Proposals:
+  """Makes proposals for one graph, and keeps results that they share.
+
+  Attributes:
+    graph: N ops in G groups.
+    cluster: D devices.
+  """
+
+  def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+               seconds: np.ndarray, allowed: np.ndarray) -> None:
+    """Computes nothing yet.
+
+    Args:
+      graph: N ops in G groups.
+      cluster: D devices.
+      seconds: float64 [N, D], seconds of ops (`Problem.busy_seconds`).
+      allowed: bool [G, D], devices that each group may have.
+    """
+    self.graph, self.cluster = graph, cluster
+    self._seconds, self._allowed = seconds, allowed
     self._tasks: dict[Bundles, task_graph.TaskGraph] = {}
     self._lock = threading.RLock()
 
   @property
   def large(self) -> bool:
     """Whether placers should try fewer ways, to save time."""
-    num_ops = self.problem.graph.num_ops
-    return (num_ops > LARGE_OPS or
-            num_ops * self.problem.cluster.num_devices > LARGE)
+    num_ops = self.graph.num_ops
+    return num_ops > LARGE_OPS or num_ops * self.cluster.num_devices > LARGE
 
   @functools.cached_property
   def accelerators(self) -> np.ndarray:
     """int [A], the accelerators of the cluster."""
-    return np.array(self.problem.cluster.accelerators)
+    return np.array(self.cluster.accelerators)
 
   def targets(self, halvings: int) -> np.ndarray:
     """int [t], the accelerators in use; see `Bundles.halvings`."""
     count = len(self.accelerators)
     left = max(1, count >> halvings)
-    work_s = self.problem.busy_seconds[:, self.accelerators].sum(axis=0)
+    work_s = self._seconds[:, self.accelerators].sum(axis=0)
     return self.accelerators[np.sort(np.argsort(work_s, kind='stable')[:left])]
 
   @functools.cached_property
@@ -95,20 +114,19 @@ class Proposals:
 
     The links are those between accelerators.
     """
-    return bundling.mean_link(self.problem.cluster, self.accelerators)
+    return bundling.mean_link(self.cluster, self.accelerators)
 
   @functools.cached_property
   def equal_devices(self) -> bool:
     """Whether every op takes as long on one accelerator as on another."""
-    seconds = self.problem.busy_seconds[:, self.accelerators]
+    seconds = self._seconds[:, self.accelerators]
     return bool((seconds == seconds[:, :1]).all())
 
   @functools.cached_property
   def group_bytes(self) -> np.ndarray:
     """float64 [G], estimated bytes of each group; see `memory_estimate`."""
-    graph = self.problem.graph
-    return memory_estimate.group_bytes(graph,
-                                       memory_estimate.alive_share(graph))
+    return memory_estimate.group_bytes(self.graph,
+                                       memory_estimate.alive_share(self.graph))
 
   def tasks(self, bundles: Bundles) -> task_graph.TaskGraph:
     """The tasks and bundles; several threads may call this at once."""
@@ -118,8 +136,8 @@ class Proposals:
       return self._tasks[bundles]
 
   def proposer(self, way: Way,
-               favourites: np.ndarray | None = None) -> candidates.Proposer:
-    """A proposer for `candidates.best`.
+               favourites: np.ndarray | None = None) -> Proposer:
+    """A proposer of one way.
 
     Args:
       way: Tasks and rules.
@@ -144,7 +162,7 @@ class Proposals:
                pool_bytes: np.ndarray,
                favourites: np.ndarray | None = None) -> np.ndarray:
     """int32 [G], devices of groups; see `native_scheduler.run`."""
-    planned = native_scheduler.run(tasks, self.problem.cluster,
+    planned = native_scheduler.run(tasks, self.cluster,
                                    tasks.bundle_sums(self.group_bytes),
                                    pool_bytes, rules, favourites)
     by_bundle = np.empty(tasks.num_bundles, np.int32)
@@ -162,11 +180,12 @@ class Proposals:
     if bundles.grain is not None:
       made = self.tasks(dataclasses.replace(bundles, grain=None))
       return bundling.fuse(made, self.link, bundles.grain)
-    return task_graph.from_problem(self.problem, self._choices(bundles))
+    return task_graph.from_graph(self.graph, self._seconds,
+                                 self._choices(bundles))
 
   def _choices(self, bundles: Bundles) -> np.ndarray:
     """bool [G, D], the devices that each group may have in a proposal."""
-    allowed = self.problem.allowed
+    allowed = self._allowed
     if bundles.every_device:
       return allowed
     result = allowed

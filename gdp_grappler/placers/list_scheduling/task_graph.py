@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from gdp_grappler.graph import choices
-from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.graph import op_graph
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,14 +77,15 @@ class TaskGraph:
     return pairs.astype(np.int32), np.bincount(where, sent_s, len(keys))
 
 
-def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
+def from_graph(graph: op_graph.OpGraph, seconds: np.ndarray,
+               allowed: np.ndarray) -> TaskGraph:
   """One task per op and one bundle per group.
 
   Args:
-    problem: Has the graph and its costs.
+    graph: N ops in G groups.
+    seconds: float64 [N, D], seconds of ops (`Problem.busy_seconds`).
     allowed: bool [G, D], devices that each group may have.
   """
-  graph = problem.graph
   n = graph.num_ops
   alive = graph.executions > 0
   # One tensor of 0 bytes per op stands for the control edges of the op.
@@ -96,10 +97,10 @@ def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
       [graph.tensor_bytes * alive[graph.tensor_ops],
        np.zeros(n, np.int64)])
   makers, size, uses = _compact(makers, size, tensors, graph.edges[:, 1])
-  return TaskGraph(np.arange(n, dtype=np.int32),
-                   np.asarray(problem.busy_seconds, float), makers, size, uses,
-                   np.arange(graph.num_groups, dtype=np.int32), graph.groups,
-                   allowed)
+  return TaskGraph(np.arange(n, dtype=np.int32), np.asarray(seconds, float),
+                   makers, size, uses,
+                   np.arange(graph.num_groups,
+                             dtype=np.int32), graph.groups, allowed)
 
 
 def contract(tasks: TaskGraph, labels: np.ndarray,

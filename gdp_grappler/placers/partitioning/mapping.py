@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import arrangement
@@ -83,25 +84,26 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
   return result
 
 
-def propose(problem: placer_lib.Problem, memory: float, see: partitioning.See,
-            most_vertices: int, first: Arguments, further: Sequence[Arguments],
-            map_jobs: Map) -> None:
-  """Tries several numbers of devices, then mappings onto the best of them.
+def best(problem: placer_lib.Problem, most_vertices: int, first: Arguments,
+         further: Sequence[Arguments],
+         map_jobs: Map) -> placement_lib.Placement:
+  """The best of mappings onto several numbers of devices, by price.
+
+  See `partitioning.best_of_two_rounds`.
 
   Args:
     problem: The problem to place.
-    memory: Weight of memory (`partitioning.make_target`).
-    see: Prices proposals.
     most_vertices: Vertices of all mappings of one round together, at the most.
     first: Arguments of the mappings onto several numbers of devices.
     further: Arguments of further mappings onto the best number.
     map_jobs: Maps graphs onto targets.
   """
-  targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(most_vertices // max(problem.graph.num_groups, 1), 2)
-  winner = see(
-      map_jobs([(target, first) for target in targets[:most]], problem.allowed))
-  near = partitioning.like(winner, targets, problem)
-  see(
-      map_jobs([(target, arguments) for arguments in further for target in near
-               ][:most], problem.allowed))
+
+  def mapped(variants: Sequence[Arguments]) -> partitioning.Propose:
+    return lambda targets: map_jobs([
+        (target, variant) for variant in variants for target in targets
+    ][:most], problem.allowed)
+
+  return partitioning.best_of_two_rounds(problem, mapped([first]),
+                                         mapped(further))

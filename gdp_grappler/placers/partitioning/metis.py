@@ -8,8 +8,10 @@ Journal of Parallel and Distributed Computing 48 (1), 1998, 96-129.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import types
-from typing import Iterable
+from typing import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -32,6 +34,28 @@ _IMBALANCES = (0.005, 0.1, 0.3, 1.)
 _NUM_SEEDS = 3
 
 
+@dataclasses.dataclass(frozen=True)
+class _Cut:
+  """Arguments of one call of METIS.
+
+  Attributes:
+    imbalance: Allowed excess of a part, as a share of its weight.
+    seed: Added to the seed of the problem.
+    recursive: Whether METIS bisects recursively.
+  """
+
+  imbalance: float = _IMBALANCE
+  seed: int = 0
+  recursive: bool = False
+
+
+# Cuts for the devices of the best proposal.
+_FURTHER = (*(_Cut(imbalance) for imbalance in _IMBALANCES),
+            *(_Cut(seed=seed) for seed in range(1, _NUM_SEEDS)),
+            *(_Cut(imbalance, recursive=True)
+              for imbalance in (_IMBALANCE, *_IMBALANCES[1:])))
+
+
 class MetisPlacer:
   """The best by price of many cuts, one part per device in use.
 
@@ -49,7 +73,15 @@ class MetisPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     _pymetis()
-    return partitioning.best(problem, _propose)
+
+    def propose(targets: Sequence[partitioning.Target],
+                cuts: Sequence[_Cut]) -> Iterator[partitioning.Proposal]:
+      return (_proposal(target, problem.allowed, problem.seed, cut)
+              for target in targets for cut in cuts)
+
+    return partitioning.best_of_two_rounds(
+        problem, functools.partial(propose, cuts=[_Cut()]),
+        functools.partial(propose, cuts=_FURTHER))
 
 
 def partition(
@@ -116,43 +148,26 @@ def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
     GdpError: pymetis is not installed.
   """
   targets = [
-      target for target in partitioning.make_targets(problem, 0.)
+      target for target in partitioning.make_targets(problem)
       if target.num_workers > 1
   ][:most]
   rows = [
       partitioning.repair(
           problem, target.graph,
-          _proposal(problem, target, _IMBALANCE, problem.seed, False).devices)
+          _proposal(target, problem.allowed, problem.seed, _Cut()).devices)
       for target in targets
   ]
   return np.array(rows, np.int32).reshape(-1, problem.graph.num_groups)
 
 
-def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
-  """Tries several numbers of devices, then cuts for the best of them."""
-  targets = partitioning.make_targets(problem, memory, with_all=True)
-  winner = see(
-      _proposal(problem, target, _IMBALANCE, problem.seed, False)
-      for target in targets)
-  near = partitioning.like(winner, targets, problem)
-  see(
-      _proposal(problem, target, imbalance, problem.seed + seed, recursive)
-      for target in near for imbalance, seed, recursive in (
-          *((i, 0, False) for i in _IMBALANCES),
-          *((_IMBALANCE, s, False) for s in range(1, _NUM_SEEDS)),
-          *((i, 0, True) for i in (_IMBALANCE, *_IMBALANCES[1:]))))
-
-
-def _proposal(problem: placer_lib.Problem, target: partitioning.Target,
-              imbalance: float, seed: int,
-              recursive: bool) -> partitioning.Proposal:
-  ufactor = dict(_ufactors(imbalance, target.num_workers))[recursive]
-  parts = _cut(_without_fixed(target), target.worker_shares, recursive, ufactor,
-               seed)
+def _proposal(target: partitioning.Target, allowed: np.ndarray, seed: int,
+              cut: _Cut) -> partitioning.Proposal:
+  ufactor = dict(_ufactors(cut.imbalance, target.num_workers))[cut.recursive]
+  parts = _cut(_without_fixed(target), target.worker_shares, cut.recursive,
+               ufactor, seed + cut.seed)
   outside = target.fixed >= target.num_workers
   parts = arrangement.arrange(np.where(outside, target.fixed, parts), target,
-                              problem.allowed)
+                              allowed)
   return partitioning.Proposal(target.devices[parts], target)
 
 

@@ -6,6 +6,8 @@ section 3.2.
 
 from __future__ import annotations
 
+import functools
+
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
@@ -37,18 +39,19 @@ class MinCutPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     extras.require('The placer "min_cut"', 'scotchpy')
-    return partitioning.best(problem, _propose)
+    return partitioning.best(problem, functools.partial(_propose, problem))
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
   """One round of proposals."""
-  accelerators = partitioning.accelerators(problem)
+  seconds = problem.busy_seconds
+  accelerators = partitioning.accelerators(problem.cluster, seconds)
   latency = partitioning.message_bytes(problem.cluster, accelerators)
   targets = [
-      partitioning.make_target(problem, accelerators,
-                               group_graph.build(problem, accelerators, size),
-                               memory)
+      partitioning.make_target(
+          problem, accelerators,
+          group_graph.build(problem.graph, seconds, accelerators, size), memory)
       for size in ((latency, 0.) if len(accelerators) > 1 else (0.,))
   ]
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)

@@ -54,7 +54,12 @@ class MtKahyparPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     extras.require('The placer "mt_kahypar"', 'mtkahypar')
-    return partitioning.best(problem, _propose)
+    seed = problem.seed
+    return mapping.best(problem, _most_vertices(
+        problem.time_budget_s), dict(imbalance=_IMBALANCE, seed=seed), [
+            *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
+            dict(imbalance=_IMBALANCES[0], seed=seed + 1)
+        ], _map_targets)
 
 
 def partition(
@@ -105,22 +110,11 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
   return float((graph.net_bytes[net] * length)[there != home[net]].sum())
 
 
-def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
-  seed = problem.seed
-  mapping.propose(
-      problem, memory, see, _most_vertices(problem),
-      dict(imbalance=_IMBALANCE, seed=seed), [
-          *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
-          dict(imbalance=_IMBALANCES[0], seed=seed + 1)
-      ], _map_targets)
-
-
-def _most_vertices(problem: placer_lib.Problem) -> int:
-  """Vertices of all mappings of one round."""
-  if problem.time_budget_s is None:
+def _most_vertices(seconds: float | None) -> int:
+  """Vertices of all mappings of one round in a time budget."""
+  if seconds is None:
     return _MOST_VERTICES
-  return int(min(_MOST_VERTICES, problem.time_budget_s * _VERTICES_PER_S))
+  return int(min(_MOST_VERTICES, seconds * _VERTICES_PER_S))
 
 
 def _map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],

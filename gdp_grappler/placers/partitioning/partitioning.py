@@ -19,6 +19,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.memory import memory_fit
 
 # Part of a vertex that may be in any part.
 FREE = -1
@@ -81,12 +82,20 @@ class Proposal:
 # Prices proposals, and returns the best proposal so far. After the time is
 # over, the function takes only the first proposal from the iterator.
 See = Callable[[Iterable[Proposal]], Proposal]
+# Makes proposals for targets.
+Propose = Callable[[Sequence[Target]], Iterable[Proposal]]
 
 
-def accelerators(problem: placer_lib.Problem) -> np.ndarray:
-  """int [A], the GPUs, or the CPUs if there is no GPU; the fastest first."""
-  devices = np.array(problem.cluster.accelerators)
-  return devices[np.argsort(-_speeds(problem, devices), kind='stable')]
+def accelerators(cluster: cluster_lib.Cluster,
+                 seconds: np.ndarray) -> np.ndarray:
+  """int [A], the GPUs, or the CPUs if there is no GPU; the fastest first.
+
+  Args:
+    cluster: D devices.
+    seconds: float64 [N, D], seconds of ops (`Problem.busy_seconds`).
+  """
+  devices = np.array(cluster.accelerators)
+  return devices[np.argsort(-_speeds(cluster, seconds, devices), kind='stable')]
 
 
 def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
@@ -117,18 +126,19 @@ def make_target(problem: placer_lib.Problem, workers: np.ndarray,
     memory: Weight of memory, from 0 to 1. At 0 the parts balance seconds, at 1
       they balance bytes.
   """
+  cluster, seconds = problem.cluster, problem.busy_seconds
   at_work = problem.allowed[:, workers]
   outside = ~at_work.any(axis=1)
-  homes = np.where(problem.allowed, _group_seconds(problem),
+  homes = np.where(problem.allowed, problem.graph.group_sums(seconds),
                    np.inf).argmin(axis=1)
   extra = np.unique(homes[outside])
   fixed = np.where(at_work.sum(axis=1) == 1, at_work.argmax(axis=1), FREE)
   fixed[outside] = len(workers) + np.searchsorted(extra, homes[outside])
   weights = _mix(
-      group_graph.work(problem, workers) * ~outside,
-      group_graph.memory_bytes(problem) * ~outside, memory)
+      group_graph.work(problem.graph, seconds, workers) * ~outside,
+      group_graph.memory_bytes(problem.graph) * ~outside, memory)
   shares = np.concatenate([
-      _mix(_speeds(problem, workers), _room(problem.cluster, workers), memory),
+      _mix(_speeds(cluster, seconds, workers), _room(cluster, workers), memory),
       np.zeros(len(extra))
   ])
   shares = np.maximum(shares / shares.sum(), _TINY_SHARE)
@@ -136,10 +146,10 @@ def make_target(problem: placer_lib.Problem, workers: np.ndarray,
   devices = np.concatenate([workers, extra]).astype(int)
   return Target(graph.reweighted(weights), devices, len(workers),
                 shares / shares.sum(), fixed,
-                _distances(problem.cluster, devices, typical))
+                _distances(cluster, devices, typical))
 
 
-def make_targets(problem: placer_lib.Problem, memory: float,
+def make_targets(problem: placer_lib.Problem, memory: float = 0.,
                  with_all: bool = False) -> list[Target]:
   """Targets of several numbers of accelerators, with and without latency.
 
@@ -152,9 +162,9 @@ def make_targets(problem: placer_lib.Problem, memory: float,
     memory: See `make_target`.
     with_all: Whether to add a target of all devices of the cluster.
   """
-  fast = accelerators(problem)
+  fast = accelerators(problem.cluster, problem.busy_seconds)
   graphs = [
-      group_graph.build(problem, fast, size)
+      group_graph.build(problem.graph, problem.busy_seconds, fast, size)
       for size in (message_bytes(problem.cluster, fast), 0.)
   ]
   sets = [fast[:count] for count in _counts(len(fast))]
@@ -163,26 +173,6 @@ def make_targets(problem: placer_lib.Problem, memory: float,
   return [
       make_target(problem, workers, graph, memory) for workers in sets
       for graph in graphs[:2 if len(workers) > 1 else 1]
-  ]
-
-
-def like(winner: Proposal, targets: Sequence[Target],
-         problem: placer_lib.Problem) -> list[Target]:
-  """Targets with as many devices as the best proposal, if more than one.
-
-  If the best proposal is for all devices of the cluster, the targets of all
-  accelerators are in the result as well.
-
-  Args:
-    winner: The best proposal.
-    targets: Targets to choose from.
-    problem: The problem to place.
-  """
-  count = winner.target.num_workers
-  wanted = {count, min(count, len(accelerators(problem)))}
-  return [
-      target for target in targets
-      if target.num_workers in wanted and target.num_workers > 1
   ]
 
 
@@ -252,10 +242,32 @@ def excess(graph: group_graph.GroupGraph, parts: np.ndarray, shares: np.ndarray,
   return round(max(graph.imbalance(parts, shares) - 1 - imbalance, 0.), 4)
 
 
-def best(
-    problem: placer_lib.Problem,
-    propose: Callable[[placer_lib.Problem, float, See], object]
-) -> placement_lib.Placement:
+def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
+                       further: Propose) -> placement_lib.Placement:
+  """The best of proposals for all targets, then for targets like the best.
+
+  The second round has the targets with as many devices as the best proposal of
+  the first round, if more than one. If that proposal is for all devices of the
+  cluster, the targets of all accelerators take part as well. See `best` for the
+  price.
+
+  Args:
+    problem: The problem to place.
+    first: Makes the proposals of the first round.
+    further: Makes the proposals of the second round.
+  """
+
+  def propose(memory: float, see: See) -> None:
+    targets = make_targets(problem, memory, with_all=True)
+    count = see(first(targets)).target.num_workers
+    wanted = {count, min(count, len(problem.cluster.accelerators))} - {1}
+    see(further([each for each in targets if each.num_workers in wanted]))
+
+  return best(problem, propose)
+
+
+def best(problem: placer_lib.Problem,
+         propose: Callable[[float, See], object]) -> placement_lib.Placement:
   """The best of many proposals by price.
 
   A placement that fits into the memories is better than one that does not. The
@@ -263,24 +275,22 @@ def best(
   a second round balances seconds and bytes, and a third one bytes alone. Then
   placements that are faster but overflow are repaired, each device alone is
   priced, and if no placement fits even so, a local search starts with the best
-  (`PricedPlacements.settled`). No round begins after `Problem.time_budget_s`.
+  (`memory_fit.settled`). No round begins after `Problem.time_budget_s`.
 
   Args:
     problem: The problem to place.
-    propose: Makes the proposals of one round. Its arguments are the problem,
-      the weight of memory (see `make_target`) and the function that prices
-      proposals.
+    propose: Makes the proposals of one round. Its arguments are the weight of
+      memory (see `make_target`) and the function that prices proposals.
   """
   if not problem.graph.num_ops:
     return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
-  priced = judge.priced
   for memory in (0., 0.5, 1.):
-    propose(problem, memory, judge.see)
-    if priced.enough or deadline.passed:
+    propose(memory, judge.see)
+    if judge.priced.enough or deadline.passed:
       break
-  return priced.settled()
+  return memory_fit.settled(problem, judge.priced, deadline)
 
 
 class _Judge:
@@ -289,7 +299,8 @@ class _Judge:
   def __init__(self, problem: placer_lib.Problem,
                deadline: deadlines.Deadline) -> None:
     self._problem, self._deadline = problem, deadline
-    self.priced = priced_placements.PricedPlacements(problem)
+    self.priced = priced_placements.PricedPlacements(problem.graph,
+                                                     problem.evaluator)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
   def see(self, proposals: Iterable[Proposal]) -> Proposal:
@@ -311,11 +322,6 @@ class _Judge:
     return self._leader[1]
 
 
-def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
-  """float64 [G, D], seconds by which groups share out work."""
-  return problem.graph.group_sums(problem.busy_seconds)
-
-
 def _counts(most: int) -> list[int]:
   """Numbers of devices to try: 1, all, halves, then numbers in between."""
   halves = [most]
@@ -326,15 +332,16 @@ def _counts(most: int) -> list[int]:
   return list(dict.fromkeys([1, *halves, *others]))
 
 
-def _speeds(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+def _speeds(cluster: cluster_lib.Cluster, seconds: np.ndarray,
+            devices: np.ndarray) -> np.ndarray:
   """float64 [k], speeds of devices over the whole graph.
 
   Devices that were cut from one processor take turns, so they divide its speed.
   """
-  seconds = problem.busy_seconds[:, devices].sum(axis=0)
-  units = problem.cluster.compute_units[devices]
-  slots = np.array([problem.cluster.devices[d].slots for d in devices])
-  return slots / np.maximum(seconds, 1e-30) / np.bincount(units)[units]
+  totals = seconds[:, devices].sum(axis=0)
+  units = cluster.compute_units[devices]
+  slots = np.array([cluster.devices[d].slots for d in devices])
+  return slots / np.maximum(totals, 1e-30) / np.bincount(units)[units]
 
 
 def _room(cluster: cluster_lib.Cluster, devices: np.ndarray) -> np.ndarray:

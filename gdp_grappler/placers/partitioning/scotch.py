@@ -50,7 +50,14 @@ class ScotchPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     extras.require('The placer "scotch"', 'scotchpy')
-    return partitioning.best(problem, _propose)
+    seed = problem.seed
+    return mapping.best(
+        problem, _MOST_VERTICES, arguments(_IMBALANCE, seed, True), [
+            *(arguments(imbalance, seed, True) for imbalance in _IMBALANCES),
+            arguments(_IMBALANCE, seed, False),
+            *(arguments(_IMBALANCES[0], seed + more, True)
+              for more in range(1, _NUM_SEEDS))
+        ], map_targets)
 
 
 def partition(graph: group_graph.GroupGraph, num_parts: int, *,
@@ -120,18 +127,6 @@ def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
     balanced: Whether Scotch prefers balance to a small cut.
   """
   return dict(imbalance=imbalance, seed=seed, balanced=balanced)
-
-
-def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
-  seed = problem.seed
-  mapping.propose(
-      problem, memory, see, _MOST_VERTICES, arguments(_IMBALANCE, seed, True), [
-          *(arguments(imbalance, seed, True) for imbalance in _IMBALANCES),
-          arguments(_IMBALANCE, seed, False),
-          *(arguments(_IMBALANCES[0], seed + more, True)
-            for more in range(1, _NUM_SEEDS))
-      ], map_targets)
 
 
 def _distances(target: partitioning.Target,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import extras
-from gdp_grappler.placers import group_graph
+from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.list_scheduling import bundling
@@ -17,7 +17,6 @@ from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.policy import policy_config
-from gdp_grappler.placers.simple import single_device
 
 _METIS = 'pymetis'
 
@@ -60,20 +59,17 @@ def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  found = [single_device.of_each_kind(problem), _maps(problem, config.maps)]
+  found = [
+      one_device.of_each_kind(problem.cluster, problem.allowed,
+                              problem.op_seconds),
+      structured.candidates(problem)[:config.maps]
+  ]
   if len(problem.cluster.accelerators) > 1:
     if config.cuts and not deadline.passed and _METIS in extras.of_placers():
       found.append(metis.few(problem, config.cuts))
     found.append(_schedules(problem, config, rng, deadline))
   rows = np.concatenate(found).astype(np.int32)
   return np.stack(list({row.tobytes(): row for row in rows}.values()))
-
-
-def _maps(problem: placer_lib.Problem, most: int) -> np.ndarray:
-  """int [at most `most`, G], the most promising ones by coordinates."""
-  accelerators = np.array(problem.cluster.accelerators)
-  work = group_graph.work(problem, accelerators)
-  return structured.candidates(problem, work)[:most]
 
 
 def _schedules(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
@@ -94,7 +90,8 @@ class _Scheduler:
   """Schedules one problem in many ways."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
-    self._shared = proposals.Proposals(problem)
+    self._shared = proposals.Proposals(problem.graph, problem.cluster,
+                                       problem.busy_seconds, problem.allowed)
     self._pools = problem.cluster.pool_bytes.astype(float)
     # By the bundles that have the same tasks.
     self._children: dict[proposals.Bundles, np.ndarray] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
@@ -31,26 +30,24 @@ _TOGETHER = 3
 class Improver:
   """Moves from the best placement so far, of which a few are priced."""
 
-  def __init__(self, problem: placer_lib.Problem,
-               found: priced_placements.PricedPlacements,
+  def __init__(self, found: priced_placements.PricedPlacements,
                describer: move_filter.MoveDescriber, chooser: choosers.Chooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
-               moves: moves_lib.Moves | None = None) -> None:
+               moves: moves_lib.Moves) -> None:
     """Looks at nothing yet.
 
     Args:
-      problem: G groups.
-      found: Placements of them that were priced, at least one; what is priced
-        here joins them.
-      describer: Of the problem.
+      found: Placements of G groups that were priced, at least one; what is
+        priced here joins them.
+      describer: Of the same groups.
       chooser: Of the moves.
       config: How many are drawn and priced.
       rng: Of the moves.
-      moves: Of the problem; by default of all kinds.
+      moves: Of the same groups.
     """
     self._found, self._describer, self._chooser = found, describer, chooser
     self._config, self._rng = config, rng
-    self._moves = moves_lib.Moves(problem) if moves is None else moves
+    self._moves = moves
 
   def run(self, deadline: deadlines.Deadline = deadlines.NEVER) -> None:
     """Looks again and again, until so many are priced or the time is over."""

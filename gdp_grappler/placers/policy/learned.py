@@ -26,6 +26,7 @@ from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.policy import policy_ops
 from gdp_grappler.placers.policy import shipped_policy
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.memory import memory_fit
 
 
 class LearnedPlacer:
@@ -58,9 +59,11 @@ class LearnedPlacer:
     """See `Placer`."""
     if not problem.graph.num_ops:
       return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-    priced = priced_placements.PricedPlacements(problem)
+    deadline = problem.deadline()
+    priced = priced_placements.PricedPlacements(problem.graph,
+                                                problem.evaluator)
     priced.see(self.candidates(problem)[:, problem.graph.first_ops])
-    return priced.settled()
+    return memory_fit.settled(problem, priced, deadline)
 
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], placements that the policy proposes, most likely first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.memory import memory_fit
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
@@ -28,6 +29,20 @@ _DRAFTS_SHARE = .5
 # control edges no price tells.
 _TOLD = 4
 _DEFAULT = policy_config.PolicyConfig()
+# Share of the search's time that the policy may take.
+_SEARCH_SHARE = .25
+# The same share if a coarse graph is searched as well.
+_OF_REPEATED = .1
+# The same share if the number of prices ends the search, and not the clock.
+_BY_COUNT = .5
+# Seconds that a search must be worth, beside `_OP_S` per op: a shorter search
+# ends before the policy does.
+_LEAST_S = .1
+_OP_S = 1e-4
+# Other placers have proposed maps and cuts: the policy begins with the best.
+_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6)
+# Placements of other placers among the drafts.
+_STARTS = 4
 
 
 class MoveChoice(enum.StrEnum):
@@ -85,8 +100,9 @@ class MovePolicyPlacer:
     """
     if not problem.graph.num_ops:
       return (placement_lib.Placement(np.zeros(0, np.int32), problem.cluster),)
+    deadline = problem.deadline()
     found = self.found(problem)
-    best = found.settled()
+    best = memory_fit.settled(problem, found, deadline)
     others = (placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in found.ranked(_TOLD)[1:])
     return (best, *others)
@@ -109,15 +125,15 @@ class MovePolicyPlacer:
         problem, self._config, rng,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
-    found = priced_placements.PricedPlacements(problem)
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     found.see([*starts, *rows][:self._config.prices])
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
     describer = move_filter.MoveDescriber(problem)
-    improving.Improver(problem, found, describer,
-                       self._chooser(describer, problem.seed), self._config,
-                       rng, moves).run(deadline)
+    improving.Improver(found, describer, self._chooser(describer, problem.seed),
+                       self._config, rng, moves or
+                       moves_lib.Moves(problem)).run(deadline)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,
@@ -129,3 +145,39 @@ class MovePolicyPlacer:
     if self._choice == MoveChoice.UNTRAINED:
       network = choosers.untrained(network, rng)
     return choosers.ByNetwork(describer, network, self._config.gain_weight)
+
+
+def time_share(by_count: bool, repeats: bool) -> float:
+  """What the policy may take of the time.
+
+  Args:
+    by_count: Whether what is priced, and not the clock, is to end the search.
+    repeats: Whether a smaller graph is searched as well.
+  """
+  return _BY_COUNT if by_count else _OF_REPEATED if repeats else _SEARCH_SHARE
+
+
+def before_search(
+    problem: placer_lib.Problem, worth_s: float, budget_s: float,
+    clock: Callable[[], float], moves: moves_lib.Moves, starts: np.ndarray,
+    network: move_network.MoveNetwork | None = None
+) -> priced_placements.PricedPlacements | None:
+  """What the policy has priced; None where it does not pay to ask it.
+
+  Args:
+    problem: What is to be placed.
+    worth_s: Seconds that the search is worth.
+    budget_s: Seconds that the policy has.
+    clock: Seconds since any moment.
+    moves: Of the problem.
+    starts: int [S, G], what others have found, the best first.
+    network: Chooses moves; by default as of `MovePolicyPlacer`.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  if worth_s < _LEAST_S + _OP_S * problem.graph.num_ops:
+    return None
+  return MovePolicyPlacer(config=_BESIDE, network=network).found(
+      problem.until(deadlines.within(budget_s, clock)), moves,
+      [*starts[:_STARTS]])

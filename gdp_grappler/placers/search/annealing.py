@@ -107,6 +107,20 @@ class Annealing:
     self.ranking = np.argsort(self._costs(priced), kind='stable')
     self._current = priced[int(self.ranking[0])]
 
+  def pack_if_none_fits(self, starts: np.ndarray) -> None:
+    """Restarts with packed memories, too, if no start fits.
+
+    The `ranking` is still that of the starts.
+
+    Args:
+      starts: int [S, G], the starts.
+    """
+    if not self.fits and self.can_move:
+      ranking = self.ranking
+      self.restart(
+          np.concatenate([starts, memory_packing.packed(self._problem)]))
+      self.ranking = ranking
+
   @property
   def fits(self) -> bool:
     """Whether the best placement so far fits into the memories and runs."""
@@ -270,25 +284,6 @@ def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
     if search.fits and not refined or deadline.passed:
       break
     search.step(search.evaluations / most, batch)
-  return search
-
-
-def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
-                search: Annealing) -> Annealing:
-  """Restarts a search with packed memories, too, if no start fits.
-
-  Args:
-    problem: G groups.
-    starts: int [S, G], the starts of the search.
-    search: A search of that problem.
-
-  Returns:
-    The same search. Its `ranking` is that of `starts`.
-  """
-  if not search.fits and search.can_move:
-    ranking = search.ranking
-    search.restart(np.concatenate([starts, memory_packing.packed(problem)]))
-    search.ranking = ranking
   return search
 
 

@@ -29,7 +29,7 @@ import functools
 import math
 import operator
 import sys
-from typing import Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -52,9 +52,6 @@ _WHOLES = 'group', 'coordinate_whole', 'coordinate_trade'
 
 # The key that ranks a placement, and the devices of its groups, int32 [G].
 _Ranked = tuple[evaluator_lib.Key, np.ndarray]
-
-# Makes a model that chooses the moves of one problem.
-Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,14 +87,14 @@ def coarsened(
   config = config or search_config.DEFAULT
   if (not is_worth(seconds, config) or
       problem.graph.num_ops < config.coarse.fewest_ops or
-      not priority_annealing.pays(problem)):
+      not problem.orders_pay):
     return None
   return coarse_problem.of(problem, config)
 
 
 def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, budget: search_budget.SearchBudget,
-             models: Models) -> Ahead:
+             models: staged_search.Models) -> Ahead:
   """Placements that are likely to be fast once control edges order the ops.
 
   The caller should price every placement in the graph itself: placements that
@@ -121,7 +118,7 @@ class _CoarseSearch:
 
   def __init__(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
-               models: Models) -> None:
+               models: staged_search.Models) -> None:
     self._coarse, self._starts, self._rng = coarse, starts, rng
     self._budget, self._models = budget, models
     self._config = coarse.config.coarse
@@ -309,7 +306,7 @@ class _RepeatedAnnealing:
             abs(last[-1] - best[-1]) <= config.alike * last[-1])
 
   def run(self, share: float, most: int = sys.maxsize,
-          models: Models = lambda problem: None) -> None:
+          models: staged_search.Models = staged_search.no_model) -> None:
     """Runs one more annealing.
 
     Args:

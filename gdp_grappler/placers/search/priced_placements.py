@@ -1,4 +1,4 @@
-"""Placements with their prices, and the repair of those that overflow."""
+"""A population of placements: each with its price, none of them twice."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ from typing import Iterable
 
 import numpy as np
 
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.search import annealing
-from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search.memory import memory_repair
-from gdp_grappler.placers.simple import single_device
+from gdp_grappler.graph import op_graph
 
 
 class PricedPlacements:
-  """Different placements of the groups of one problem, with their prices.
+  """Different placements of the groups of one graph, with their prices.
 
   Each placement has a source: the name of the first placer that proposed it.
   """
 
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._problem, self._deadline = problem, problem.deadline()
+  def __init__(self, graph: op_graph.OpGraph,
+               evaluator: evaluator_lib.Evaluator) -> None:
+    self._graph, self._evaluator = graph, evaluator
     self._rows: dict[bytes, int] = {}
     self._devices: list[np.ndarray] = []
     self._sources: list[str] = []
@@ -95,9 +91,9 @@ class PricedPlacements:
     if fresh:
       self._add(
           fresh, source,
-          self._problem.evaluator.price_groups(self._problem.graph,
-                                               np.stack(list(fresh.values())),
-                                               ceiling_s))
+          self._evaluator.price_groups(self._graph,
+                                       np.stack(list(fresh.values())),
+                                       ceiling_s))
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
   def take(self, others: PricedPlacements, source: str) -> None:
@@ -139,27 +135,4 @@ class PricedPlacements:
         *faster[np.argsort(overflow[faster], kind='stable')][:most]
     ])
     return np.array([self._devices[k] for k in chosen],
-                    np.int32).reshape(-1, self._problem.graph.num_groups)
-
-  def mend(self) -> None:
-    """Repairs placements that overflow but are faster (`memory_repair`)."""
-    self.see(
-        memory_repair.MemoryRepair(self._problem).fitted(
-            self.overfull(search_config.DEFAULT.fit.repaired), self._deadline))
-
-  def settled(self) -> placement_lib.Placement:
-    """The best placement, after three more sources of placements.
-
-    The method prices all ops on one device, for each kind of device. It repairs
-    placements that overflow a memory but are faster. If no placement fits even
-    so, and if prices are simulated, a local search starts with the best one.
-    """
-    self.see(single_device.of_each_kind(self._problem))
-    if not self.enough:
-      self.mend()
-    if not self.fits and self._problem.evaluator.simulated:
-      self.see([
-          annealing.relieved(self._problem, self.best, deadline=self._deadline)
-      ])
-    return placement_lib.from_groups(self._problem.graph, self.best,
-                                     self._problem.cluster)
+                    np.int32).reshape(-1, self._graph.num_groups)

@@ -34,18 +34,6 @@ from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 
-def pays(problem: placer_lib.Problem) -> bool:
-  """Whether a search for orders pays.
-
-  An order pays where the problem allows control edges, prices are simulated and
-  two devices or more have a queue of ops. The ops of a CPU share its cores and
-  have no queue, so control edges there only cost time.
-  """
-  devices = problem.cluster.devices
-  return (problem.may_add_edges and problem.evaluator.simulated and
-          sum(device.asynchronous for device in devices) > 1)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class _InOrder:
   """A placement, its best priorities of those that were tried, and its key.
@@ -80,7 +68,7 @@ class PriorityAnnealing:
     """Prices the starts and computes the priorities of each.
 
     Args:
-      problem: G groups, for which orders pay (`pays`).
+      problem: G groups, for which orders pay (`Problem.orders_pay`).
       starts: int [S, G], legal; at least one.
       rng: Random numbers of the search.
       model: Chooses the moves to price; None prices all moves that are drawn.

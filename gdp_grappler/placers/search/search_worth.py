@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import placer as placer_lib
 
 # A search takes no longer than so many steps of the program could gain.
 STEPS = 10_000
@@ -13,16 +11,14 @@ STEPS = 10_000
 class Worth:
   """What a search is worth: no placement is faster than the lower bound."""
 
-  def __init__(self, problem: placer_lib.Problem, budget_s: float) -> None:
-    """Computes the bound.
+  def __init__(self, bound_s: float, budget_s: float) -> None:
+    """Sets the limits.
 
     Args:
-      problem: What is to be placed.
-      budget_s: Seconds that it may take at most.
+      bound_s: Lower bound of the step time, in seconds.
+      budget_s: Seconds that the search may take at most.
     """
-    self._budget_s = budget_s
-    self._bound_s = bounds.lower_bound(problem.graph, problem.cluster,
-                                       problem.op_seconds).seconds
+    self._bound_s, self._budget_s = bound_s, budget_s
 
   def seconds(self, prices: evaluator_lib.Prices) -> float:
     """Seconds that a search is worth that begins with the best of these."""

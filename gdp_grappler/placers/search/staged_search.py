@@ -22,8 +22,8 @@ from gdp_grappler.placers.search.edges import order_ranking
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# Makes a model that chooses the moves of one annealing.
-Models = Callable[[], move_model.MoveModel | None]
+# Makes a model that chooses the moves of one annealing of a problem.
+Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 
 # Cost of simulating a step for control edges, in prices of one placement: a
@@ -34,13 +34,14 @@ _EDGES_COST = 1 / 3
 _EDGES_STEPS = 200
 
 
-def _no_model() -> None:
+def no_model(problem: placer_lib.Problem) -> None:
   """No model: the annealing prices every move that it draws."""
+  del problem
 
 
 def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
-    budget: search_budget.SearchBudget, models: Models = _no_model,
+    budget: search_budget.SearchBudget, models: Models = no_model,
     moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
     config: search_config.SearchConfig = search_config.DEFAULT
 ) -> tuple[placement_lib.Placement, ...]:
@@ -58,40 +59,17 @@ def searched(
 
   Returns:
     The best placement first in, first out. Where orders pay
-    (`priority_annealing.pays`), also the best placement with priorities. Which
-    of the two is faster depends on the control edges that enforce the
-    priorities (`edge_selection`).
+    (`Problem.orders_pay`), also the best placement with priorities. Which of
+    the two is faster depends on the control edges that enforce the priorities
+    (`edge_selection`).
   """
-  orders = priority_annealing.pays(problem)
+  orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
   search = _StagedSearch(problem, starts, rng, budget, models, moves, further,
                          config)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     search.run(stage)
   return search.placements()
-
-
-def fifo_annealing(
-    problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
-    model: move_model.MoveModel | None = None,
-    moves: moves_lib.Moves | None = None,
-    config: search_config.AnnealingConfig = search_config.DEFAULT.annealing
-) -> annealing.Annealing:
-  """An annealing of placements whose ops run first in, first out.
-
-  If no start fits, the annealing starts with packed memories as well.
-
-  Args:
-    problem: G groups.
-    starts: int [S, G]; the annealing prices all of them.
-    rng: Random numbers of the annealing.
-    model: Chooses the moves to price; None prices all moves that are drawn.
-    moves: Draws moves of the problem; by default of all kinds.
-    config: The numbers of the annealing.
-  """
-  return annealing.with_packed(
-      problem, starts,
-      annealing.Annealing(problem, starts, rng, model, moves, config))
 
 
 def anneal(annealings: Sequence[_AnyAnnealing],
@@ -131,10 +109,11 @@ class _StagedSearch:
     self._rng, self._budget, self._models = rng, budget, models
     self._config = config
     self._moves = moves_lib.Moves(problem) if moves is None else moves
-    orders = priority_annealing.pays(problem)
+    orders = problem.orders_pay
     begin_s = budget.spent_s if orders else 0.
-    self._plain = fifo_annealing(problem, starts, rng, models(), self._moves,
-                                 config.annealing)
+    self._plain = annealing.Annealing(problem, starts, rng, models(problem),
+                                      self._moves, config.annealing)
+    self._plain.pack_if_none_fits(starts)
     # Seconds per price, for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
@@ -156,8 +135,8 @@ class _StagedSearch:
       if not self._budget.has_left(0.):
         return  # Little time is left, and the first prices in order take long.
       self._ordered = priority_annealing.PriorityAnnealing(
-          self._problem, self._ordered_starts(), self._rng, self._models(),
-          self._moves, self._config)
+          self._problem, self._ordered_starts(), self._rng,
+          self._models(self._problem), self._moves, self._config)
       self._anneal([self._ordered, self._plain], stage, 0.)
     elif self._ordered and self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)

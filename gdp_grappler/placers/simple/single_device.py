@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import one_device
@@ -21,38 +19,11 @@ class SingleDevicePlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    rows = of_each_kind(problem)
+    rows = one_device.of_each_kind(problem.cluster, problem.allowed,
+                                   problem.op_seconds)
     best = problem.evaluator.price_groups(problem.graph, rows,
                                           ceiling_s=None).best()
     return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
-
-
-def on_each(problem: placer_lib.Problem) -> np.ndarray:
-  """int32 [D, G], for each device the placement of all groups on it.
-
-  A group that may not be on the device gets another one. The portfolio placers
-  of this package price these placements too, so their results are no slower.
-
-  Args:
-    problem: G groups, D devices.
-
-  Raises:
-    InfeasiblePlacementError: the graph cannot be placed on the cluster.
-  """
-  return one_device.on_each(problem.cluster, problem.allowed)
-
-
-def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
-  """int32 [K, G], the rows of `on_each` for one device of each of K kinds.
-
-  Args:
-    problem: G groups.
-
-  Raises:
-    InfeasiblePlacementError: the graph cannot be placed on the cluster.
-  """
-  return one_device.of_each_kind(problem.cluster, problem.allowed,
-                                 problem.op_seconds)
 
 
 class OnlyDevicePlacer:
@@ -77,8 +48,9 @@ class OnlyDevicePlacer:
       ClusterError: the cluster has no such device.
     """
     device = self._index(problem.cluster)
-    return placement_lib.from_groups(problem.graph,
-                                     on_each(problem)[device], problem.cluster)
+    rows = one_device.on_each(problem.cluster, problem.allowed)
+    return placement_lib.from_groups(problem.graph, rows[device],
+                                     problem.cluster)
 
   def _index(self, cluster: cluster_lib.Cluster) -> int:
     if isinstance(self._device, str):

@@ -6,8 +6,8 @@ from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers.simple import single_device
 from placer_model import network as network_lib
 from placer_model.pretraining.placements import example
 from placer_model.pretraining.placements import student
@@ -25,7 +25,8 @@ class Evaluation:
     """
     problem = teacher.problem_of(step, 0)
     self._environment = teacher.environment_of(problem)
-    rows = single_device.of_each_kind(problem)
+    rows = one_device.of_each_kind(problem.cluster, problem.allowed,
+                                   problem.op_seconds)
     # A device that is too small counts with the seconds that it would take.
     self._single_s = float(
         problem.evaluator.price_groups(problem.graph, rows, None).seconds.min())

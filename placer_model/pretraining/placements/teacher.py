@@ -15,7 +15,6 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import annealing_placer as starts_lib
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.coordinates import structured
@@ -84,10 +83,7 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
     return None
   rows = np.concatenate([
       known,
-      structured.candidates(
-          problem,
-          group_graph.work(problem, np.array(
-              problem.cluster.accelerators)))[:_STRUCTURED],
+      structured.candidates(problem)[:_STRUCTURED],
       *starts_lib.starting_points(problem, _PLACERS, rng).values()
   ])
   trials = environment.price(_decisions(environment, rows))

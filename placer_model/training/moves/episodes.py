@@ -104,10 +104,10 @@ def play(
     moves: Of the problem.
     deadline: No look begins afterwards.
   """
-  found = priced_placements.PricedPlacements(problem)
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.see([start])
   sampler = _Sampler(describer, network, config, rng)
-  improving.Improver(problem, found, describer, sampler, config.episode, rng,
+  improving.Improver(found, describer, sampler, config.episode, rng,
                      moves).run(deadline)
   looks = []
   for features, chosen, here, rows, expected in sampler.seen:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 
 import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import progress
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import annealing_placer
-from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
@@ -53,7 +53,8 @@ def ask_gdp(trainer: move_trainer.MoveTrainer,
       trainer.problem, evaluator=priced, time_budget_s=seconds,
       clock=time.monotonic if by_clock else deadlines.still,
       repeatable=not by_clock)
-  found = _proposals(registry.create(registry.DEFAULT), problem)[:_ANSWERS]
+  found = best_of.proposals_of(registry.create(registry.DEFAULT),
+                               problem)[:_ANSWERS]
   trainer.offer(found, move_state.GDP)
   state.evaluations[move_state.GDP] += priced.evaluations
   state.by_gdp = found[0].devices[None, trainer.problem.graph.first_ops]
@@ -86,15 +87,7 @@ def search_on(trainer: move_trainer.MoveTrainer,
       problem, state.elites[:_STARTS],
       np.random.default_rng([trainer.seed, _SEARCH_STREAM]),
       search_budget.SearchBudget(count, seconds),
-      lambda: move_filter.MoveFilter(problem, network))
+      functools.partial(move_filter.MoveFilter, network=network))
   trainer.offer(found, move_state.SEARCH)
   state.evaluations[move_state.SEARCH] += priced.evaluations
   state.seconds += time.monotonic() - begin_s
-
-
-def _proposals(
-    placer: placer_lib.Placer,
-    problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-  if isinstance(placer, placer_lib.Proposer):
-    return placer.proposals(problem)
-  return (placer.place(problem),)

@@ -191,7 +191,8 @@ class MoveTrainer:
     return rows[int(rng.integers(len(rows)))]
 
   def _price(self, rows: np.ndarray, origin: str) -> None:
-    found = priced_placements.PricedPlacements(self.problem)
+    found = priced_placements.PricedPlacements(self.problem.graph,
+                                               self.problem.evaluator)
     found.see(rows)
     self.state.record(found.devices, found.prices.valid_seconds, origin,
                       len(found.prices))

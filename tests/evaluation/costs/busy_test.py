@@ -55,5 +55,6 @@ def test_partitioners_share_out_what_the_host_does() -> None:
   simulator = simulator_lib.Simulator(cluster,
                                       fixed_costs.FixedCostModel(seconds))
   problem = placer_lib.Problem(graph, cluster, simulator)
-  of_short, of_long = group_graph.work(problem, np.array([1, 2]))
+  of_short, of_long = group_graph.work(graph, problem.busy_seconds,
+                                       np.array([1, 2]))
   assert of_short == of_long > 2e-6

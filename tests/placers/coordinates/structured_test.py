@@ -9,7 +9,6 @@ import pytest
 from gdp_grappler import deadlines
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.search import priced_placements
 from helpers import clusters
@@ -164,8 +163,7 @@ def test_what_is_told_of_is_priced_in_full(seed):
   rows = rows[rng.integers(0, len(rows), 60)]
   told = []
   for kind in simulator.Simulator, _Deaf:
-    priced = priced_placements.PricedPlacements(
-        placer_lib.Problem(graph, cluster, kind(cluster, costs)))
+    priced = priced_placements.PricedPlacements(graph, kind(cluster, costs))
     priced.see(rows[:1])
     for some in np.split(rows, 6):
       structured._see(priced, some, deadlines.NEVER)

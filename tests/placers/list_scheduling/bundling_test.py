@@ -61,7 +61,7 @@ def test_bundles_are_sound(seed, num_ops, grain, parts):
   types[:, 1] = (rng.random(graph.num_groups) < .7)[graph.groups]
   graph = graph.replace(allowed_types=types)
   problem = problems.make(graph, seconds=rng.lognormal(0, 1, num_ops))
-  whole = task_graph.from_problem(problem, problem.allowed)
+  whole = task_graph.from_graph(graph, problem.busy_seconds, problem.allowed)
   tasks = bundling.co_place(bundling.fuse(whole, task_graphs.LINK, grain),
                             task_graphs.LINK, parts)
   tasks = bundling.co_place_dear(tasks, task_graphs.LINK, grain / 10)

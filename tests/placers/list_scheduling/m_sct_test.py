@@ -8,6 +8,7 @@ from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import task_graphs
 
 
 def test_a_favourite_child_follows_its_parent():
@@ -40,7 +41,7 @@ def test_favourites_are_sought_once_for_all_bundles_of_one_grain(monkeypatch):
 @pytest.mark.parametrize('seconds, finish', [([9, 1, 1], False),
                                              ([9, 1, 2], True)])
 def test_where_accelerators_differ_the_end_counts(seconds, finish):
-  shared = proposals.Proposals(
+  shared = task_graphs.proposals_of(
       problems.make(graphs.chain(3), seconds=[seconds] * 3))
   way = m_sct._WAYS[0][0]
   assert m_sct._suited(shared, way).rules.earliest_finish == finish
@@ -52,7 +53,7 @@ def test_favourites_at_home_share_a_device_up_to_a_fair_part():
   """A chain of 4 tasks of 1 s, and parts of twice what a device gets."""
   cluster = clusters.make_cluster(2)
   problem = problems.make(graphs.chain(4, 1000), cluster, [[9, 1, 1]] * 4)
-  shared = proposals.Proposals(problem)
+  shared = task_graphs.proposals_of(problem)
   tasks = shared.tasks(proposals.Bundles())
   pairs = np.array([[0, 1], [1, 2], [2, 3]])
   # Two parts of at most half of the work.

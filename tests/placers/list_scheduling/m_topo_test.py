@@ -7,13 +7,14 @@ from gdp_grappler.placers.search import annealing
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import task_graphs
 from helpers import tight_memory
 
 
 def test_equal_shares_of_memory_in_topological_order():
   graph = graphs.chain(12, 0, param_bytes=10)
   problem = problems.make(graph, clusters.make_cluster(3), [[9, 1, 1, 1]] * 12)
-  shared = proposals.Proposals(problem)
+  shared = task_graphs.proposals_of(problem)
   propose = m_topo._proposer(shared, proposals.Bundles(), False,
                              shared.group_bytes)
   assert propose(problem.cluster.pool_bytes).tolist() == ([1] * 4 + [2] * 4
@@ -38,5 +39,5 @@ def test_tight_memory_is_not_filled_with_neighbours_alone(monkeypatch):
   monkeypatch.setattr(annealing, 'relieved',
                       lambda problem, devices, **options: devices)
   by_finish_s = _step_s(m_topo.MTopoPlacer())
-  monkeypatch.setattr(m_topo, '_TIGHT', ())
+  monkeypatch.setattr(m_topo.MTopoPlacer, '_tight', ())
   assert by_finish_s < .75 * _step_s(m_topo.MTopoPlacer())

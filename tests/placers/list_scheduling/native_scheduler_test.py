@@ -19,7 +19,7 @@ def _tasks(graph, cluster, seconds, gpus_only=True):
   allowed = problem.allowed.copy()
   if gpus_only:
     allowed[:, 0] = False
-  return task_graph.from_problem(problem, allowed)
+  return task_graph.from_graph(graph, problem.busy_seconds, allowed)
 
 
 def _run(tasks, cluster, rules=_PLAIN, bundle_bytes=None, favourites=None):

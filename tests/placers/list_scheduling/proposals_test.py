@@ -7,6 +7,7 @@ from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import task_graphs
 
 
 @pytest.mark.parametrize('name, halvings, targets',
@@ -18,7 +19,7 @@ def test_accelerators_in_use(name, halvings, targets):
   cluster = presets.preset(name)
   graph = graphs.make_graph(num_ops=3, flops=1e12)
   problem = problems.make(graph, cluster)
-  assert proposals.Proposals(problem).targets(halvings).tolist() == targets
+  assert task_graphs.proposals_of(problem).targets(halvings).tolist() == targets
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def mixed():
   types = [[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]]
   graph = graphs.chain(5, allowed_types=types)
   # GPU:1 is the faster of the two.
-  return proposals.Proposals(
+  return task_graphs.proposals_of(
       problems.make(graph, clusters.make_cluster(2), [[9, 4, 3]] * 5))
 
 
@@ -51,7 +52,7 @@ def test_fewer_accelerators_are_the_fastest(mixed):
 
 def test_what_may_not_be_on_the_fastest_stays_where_it_may():
   graph = graphs.chain(2, pins=['GPU:0', ''])
-  shared = proposals.Proposals(
+  shared = task_graphs.proposals_of(
       problems.make(graph, clusters.make_cluster(2), [[9, 4, 3]] * 2))
   assert _choices(shared, halvings=1) == [[0, 1, 0], [0, 0, 1]]
 
@@ -68,7 +69,7 @@ def test_what_proposals_share_is_made_once(mixed):
 def test_equal_devices_are_those_of_accelerators_alone(mixed):
   assert not mixed.equal_devices
   graph = graphs.chain(2)
-  assert proposals.Proposals(
+  assert task_graphs.proposals_of(
       problems.make(graph, seconds=[[9, 1, 1], [7, 2, 2]])).equal_devices
 
 
@@ -79,11 +80,11 @@ def test_equal_devices_are_those_of_accelerators_alone(mixed):
 def test_large_problems(num_ops, num_gpus, large):
   problem = problems.make(graphs.make_graph(num_ops=num_ops),
                           clusters.make_cluster(num_gpus))
-  assert proposals.Proposals(problem).large == large
+  assert task_graphs.proposals_of(problem).large == large
 
 
 def test_a_proposal_gives_every_group_the_device_of_its_bundle(mixed):
   way = proposals.Way(proposals.Bundles(grain=1.), native_scheduler.Rules())
-  devices = mixed.proposer(way)(mixed.problem.cluster.pool_bytes)
+  devices = mixed.proposer(way)(mixed.cluster.pool_bytes)
   assert devices[3] == 0 and devices[4] in (1, 2)
-  assert mixed.problem.allowed[np.arange(5), devices].all()
+  assert mixed._allowed[np.arange(5), devices].all()

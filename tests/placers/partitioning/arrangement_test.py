@@ -15,8 +15,8 @@ def test_parts_that_talk_come_close_and_pins_are_met():
                             flops=1e9)
   problem = problems.make(graph, cluster)
   workers = np.array(gpus)
-  target = partitioning.make_target(problem, workers,
-                                    group_graph.build(problem, workers))
+  target = partitioning.make_target(
+      problem, workers, group_graph.build(graph, problem.busy_seconds, workers))
   parts = arrangement.arrange(np.arange(4), target, problem.allowed)
   hosts = [
       cluster.device_names[target.devices[p]].split('/device')[0] for p in parts

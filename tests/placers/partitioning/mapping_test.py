@@ -53,7 +53,7 @@ def _map(problem, refused=()):
   """Proposals for 4, 1 and 2 devices, and how many jobs a library got."""
   targets = {
       target.num_workers: target
-      for target in partitioning.make_targets(problem, 0.)
+      for target in partitioning.make_targets(problem)
   }
   counts = []
 
@@ -81,7 +81,8 @@ def test_a_job_that_is_refused_has_no_proposal(problem):
   assert _map(problem, refused=(0,))[0] == [1, 2]
 
 
-def test_the_second_round_is_for_the_best_number_of_devices(problem):
+def test_the_second_round_is_for_the_best_number_of_devices(
+    problem, monkeypatch):
   asked = []
 
   def map_jobs(jobs, allowed):
@@ -96,8 +97,10 @@ def test_the_second_round_is_for_the_best_number_of_devices(problem):
   def see(proposals):
     return [each for each in proposals if each.target.num_workers == 2][0]
 
-  mapping.propose(problem, 0., see, 10_000, dict(seed=0),
-                  [dict(seed=1), dict(seed=2)], map_jobs)
+  monkeypatch.setattr(partitioning, 'best',
+                      lambda problem, propose: propose(0., see))
+  mapping.best(problem, 10_000, dict(seed=0),
+               [dict(seed=1), dict(seed=2)], map_jobs)
   first, second = asked
   assert {count for count, _ in first} >= {1, 2, 4}
   assert {seed for _, seed in first} == {0}
@@ -105,7 +108,7 @@ def test_the_second_round_is_for_the_best_number_of_devices(problem):
   assert [seed for _, seed in second] == sorted(seed for _, seed in second)
 
 
-def test_large_graphs_get_two_mappings_a_round(problem):
+def test_large_graphs_get_two_mappings_a_round(problem, monkeypatch):
   asked = []
 
   def map_jobs(jobs, allowed):
@@ -116,6 +119,8 @@ def test_large_graphs_get_two_mappings_a_round(problem):
         for target, _ in jobs
     ]
 
-  mapping.propose(problem, 0., lambda proposals: [*proposals][-1], 1,
-                  dict(seed=0), [dict(seed=1)] * 9, map_jobs)
+  monkeypatch.setattr(
+      partitioning, 'best',
+      lambda problem, propose: propose(0., lambda proposals: [*proposals][-1]))
+  mapping.best(problem, 1, dict(seed=0), [dict(seed=1)] * 9, map_jobs)
   assert asked == [2, 2]

@@ -17,17 +17,20 @@ from helpers import problems
 
 def _target(problem, workers=(1, 2), **options):
   workers = np.array(workers)
-  return partitioning.make_target(problem, workers,
-                                  group_graph.build(problem, workers),
-                                  **options)
+  return partitioning.make_target(
+      problem, workers,
+      group_graph.build(problem.graph, problem.busy_seconds, workers),
+      **options)
 
 
 def test_accelerators_are_gpus_or_else_cpus_the_fastest_first():
   mixed = presets.preset('1xK40+2xP100')
   problem = problems.make(graphs.chain(9, flops=1e9), mixed)
-  assert partitioning.accelerators(problem).tolist() == [2, 3, 1]
+  assert partitioning.accelerators(problem.cluster,
+                                   problem.busy_seconds).tolist() == [2, 3, 1]
   alone = problems.make(graphs.chain(3), clusters.make_cluster(0), 1.)
-  assert partitioning.accelerators(alone).tolist() == [0]
+  assert partitioning.accelerators(alone.cluster,
+                                   alone.busy_seconds).tolist() == [0]
 
 
 def test_shares_follow_speed():
@@ -70,7 +73,8 @@ def test_repair_moves_to_the_cheapest_allowed_device():
   graph = graphs.make_graph([(0, 1, 1000), (1, 2, 10)])
   problem = problems.make(graph, clusters.make_cluster(2, latency_s=0.), 1.)
   problem.allowed[1] = [True, True, False]
-  built = group_graph.build(problem, np.array([1, 2]))
+  built = group_graph.build(problem.graph, problem.busy_seconds,
+                            np.array([1, 2]))
   # 1000 bytes from op 0 on GPU:0 outweigh 10 to op 2 on the CPU.
   assert partitioning.repair(problem, built,
                              np.array([1, 2, 0])).tolist() == [1, 1, 0]
@@ -93,7 +97,7 @@ def test_the_best_fits_into_memory_although_another_is_faster():
   target = _target(problem)
   seen = []
 
-  def propose(_, memory, see):
+  def propose(memory, see):
     seen.append(memory)
     winner = see(_proposals(target, [1, 1], [1, 2]))
     assert winner.devices.tolist() == [1, 2]
@@ -108,7 +112,7 @@ def test_where_the_fastest_fits_only_work_is_shared_out():
   problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.)
   seen = []
 
-  def propose(_, memory, see):
+  def propose(memory, see):
     seen.append(memory)
     see(_proposals(_target(problem), [1, 1], [1, 2]))
 
@@ -122,7 +126,7 @@ def test_memory_is_shared_out_where_nothing_fits():
   problem = problems.make(graph, cluster, 1.)
   target = _target(problem)
 
-  def propose(_, memory, see):
+  def propose(memory, see):
     see(_proposals(target, [1, 1] if memory < 1 else [2, 1]))
 
   assert partitioning.best(problem, propose).devices.tolist() == [2, 1]

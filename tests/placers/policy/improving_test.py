@@ -8,6 +8,7 @@ from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
 from helpers import problems
@@ -52,11 +53,12 @@ def _by_chance(problem):
 
 
 def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
-  found = priced_placements.PricedPlacements(problem)
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.see(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(problem, found, move_filter.MoveDescriber(problem),
-                     chooser, policy_config.PolicyConfig(**config),
-                     np.random.default_rng(0)).run(deadline)
+  improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
+                     policy_config.PolicyConfig(**config),
+                     np.random.default_rng(0),
+                     moves_lib.Moves(problem)).run(deadline)
   return found
 
 

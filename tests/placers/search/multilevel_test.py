@@ -9,7 +9,7 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.policy import asking
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
@@ -25,7 +25,7 @@ from helpers import unrolled
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
   """What is asked of others, where the policy of moves has nothing to say."""
-  monkeypatch.setattr(asking, 'asked', lambda *_: None)
+  monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ def _found(**fields):
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   cluster = clusters.make_cluster(2, memory_bytes=100)
   problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]], **fields)
-  return priced_placements.PricedPlacements(problem), problem
+  return priced_placements.PricedPlacements(problem.graph,
+                                            problem.evaluator), problem
 
 
 def test_what_fits_is_best_and_what_is_faster_lacks_memory():
@@ -54,23 +55,6 @@ def test_nothing_is_priced_twice():
   assert len(seen.see([])) == 0
 
 
-def test_settled_is_no_worse_than_one_device_and_fits():
-  seen, problem = _found()
-  # The host alone, 18 s, is the only device that holds both ops.
-  seen.see([np.array([1, 1])])
-  placement = seen.settled()
-  assert sorted(placement.devices.tolist()) == [1, 2]
-  assert problem.evaluator.evaluate(problem.graph, placement).valid
-
-
-def test_settled_where_memory_is_no_matter():
-  problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
-                                                                 [9, 1, 2]])
-  seen = priced_placements.PricedPlacements(problem)
-  seen.see([np.array([0, 0])])
-  assert seen.settled().devices.tolist() == [1, 1]
-
-
 def test_what_was_seen_is_known_and_ranked():
   seen, _ = _found()
   rows = np.array([[1, 1], [1, 2], [0, 2]])
@@ -94,7 +78,7 @@ def test_each_placement_has_the_source_that_found_it_first():
 def test_what_others_have_priced_is_taken_without_a_price():
   asked = []
   seen, problem = _found()
-  others = priced_placements.PricedPlacements(problem)
+  others = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   seen.see(np.array([[1, 2]]), 'own')
   others.see(np.array([[1, 2], [2, 2]]))
   problem.evaluator.price_groups = lambda *_: asked.append(1)

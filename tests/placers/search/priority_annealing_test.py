@@ -123,16 +123,14 @@ def _one_gpu():
 @pytest.mark.parametrize('make', [_cpus, _one_gpu])
 def test_where_nothing_runs_ahead_orders_do_not_pay(make):
   graph = graphs.chain(3)
-  assert priority_annealing.pays(_problem(graph))
-  assert not priority_annealing.pays(_problem(graph, make()))
+  assert _problem(graph).orders_pay
+  assert not _problem(graph, make()).orders_pay
 
 
 def test_orders_that_nobody_wants_are_not_looked_for():
   problem = _problem(graphs.chain(3))
-  assert not priority_annealing.pays(
-      dataclasses.replace(problem, simulator=None))
-  assert not priority_annealing.pays(
-      _problem(graphs.chain(3), wrap=stopwatches.Stopwatch))
+  assert not dataclasses.replace(problem, simulator=None).orders_pay
+  assert not _problem(graphs.chain(3), wrap=stopwatches.Stopwatch).orders_pay
 
 
 class _Listener:

@@ -3,14 +3,9 @@ import pytest
 
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.placers.search import search_worth
-from helpers import clusters
-from helpers import graphs
-from helpers import problems
 
-# Two chains of 3 s each: two GPUs need 3 s at least.
-_PROBLEM = problems.make(
-    graphs.make_graph([(0, 1, 0), (1, 2, 0), (3, 4, 0), (4, 5, 0)]),
-    clusters.make_cluster(2), [[9, 1, 1]] * 6)
+# Lower bound of the step, and the most that a search may take, in seconds.
+_BOUND_S, _BUDGET_S = 3., 60.
 
 
 def _prices(seconds, overflow=0):
@@ -20,14 +15,14 @@ def _prices(seconds, overflow=0):
 
 @pytest.mark.parametrize('gain_s', [0., 1e-5, 1e-4])
 def test_what_the_steps_of_a_program_could_gain(gain_s):
-  found = search_worth.Worth(_PROBLEM, 60.).seconds(_prices(3. + gain_s))
+  found = search_worth.Worth(_BOUND_S, _BUDGET_S).seconds(_prices(3. + gain_s))
   assert found == pytest.approx(search_worth.STEPS * gain_s, abs=1e-6)
 
 
 def test_no_more_than_there_is_time_for():
-  assert search_worth.Worth(_PROBLEM, 60.).seconds(_prices(6.)) == 60.
+  assert search_worth.Worth(_BOUND_S, _BUDGET_S).seconds(_prices(6.)) == 60.
 
 
 def test_what_does_not_fit_is_worth_all():
-  assert search_worth.Worth(_PROBLEM, 60.).seconds(_prices(3.,
-                                                           overflow=1)) == 60.
+  assert search_worth.Worth(_BOUND_S,
+                            _BUDGET_S).seconds(_prices(3., overflow=1)) == 60.

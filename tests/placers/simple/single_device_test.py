@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import presets
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.simple import single_device
@@ -32,7 +33,8 @@ def test_what_may_not_be_there_goes_to_the_host_or_where_it_may():
   cluster = clusters.make_cluster(2)
   graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
                                                                  [1, 0]])
-  rows = single_device.on_each(problems.make(graph, cluster))
+  problem = problems.make(graph, cluster)
+  rows = one_device.on_each(cluster, problem.allowed)
   assert rows[2].tolist() == [2, 1, 0]
 
 
@@ -93,13 +95,15 @@ def test_no_gpu_is_infeasible():
 @pytest.mark.parametrize('name, kinds', [('8xV100', 2), ('2x4xP100-eth10', 4)])
 def test_devices_of_a_kind_are_priced_once(name, kinds):
   problem = problems.make(graphs.chain(9), presets.preset(name))
-  rows = single_device.of_each_kind(problem)
+  rows = one_device.of_each_kind(problem.cluster, problem.allowed,
+                                 problem.op_seconds)
   assert len(rows) == kinds
 
   def seconds(rows):
     return set(problem.evaluator.price_groups(problem.graph, rows).seconds)
 
-  assert seconds(rows) == seconds(single_device.on_each(problem))
+  assert seconds(rows) == seconds(
+      one_device.on_each(problem.cluster, problem.allowed))
 
 
 def test_devices_that_differ_are_priced_each():
@@ -107,10 +111,14 @@ def test_devices_that_differ_are_priced_each():
   graph = graphs.chain(9)
   seconds = np.tile([4., 1., 1., 2.], (graph.num_ops, 1))
   problem = problems.make(graph, cluster, seconds)
-  assert len(single_device.of_each_kind(problem)) == 3
+  assert len(
+      one_device.of_each_kind(problem.cluster, problem.allowed,
+                              problem.op_seconds)) == 3
   links = [
       dataclasses.replace(l, latency_s=1.) if l.target.endswith('GPU:1') else l
       for l in cluster.links
   ]
   problem = problems.make(graph, dataclasses.replace(cluster, links=links))
-  assert len(single_device.of_each_kind(problem)) == 3
+  assert len(
+      one_device.of_each_kind(problem.cluster, problem.allowed,
+                              problem.op_seconds)) == 3

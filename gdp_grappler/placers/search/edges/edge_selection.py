@@ -42,20 +42,6 @@ class SelectedPlacement:
     return control_edges.keep(self.placement, self.order)
 
 
-def proposals(
-    placer: placer_lib.Placer,
-    problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-  """All placements that a placer proposes; one if it is no `Proposer`.
-
-  Args:
-    placer: Any placer.
-    problem: The problem to place.
-  """
-  if isinstance(placer, placer_lib.Proposer):
-    return placer.proposals(problem)
-  return (placer.place(problem),)
-
-
 def best(problem: placer_lib.Problem,
          candidates: Sequence[placement_lib.Placement],
          simulator: simulator_lib.Simulator,

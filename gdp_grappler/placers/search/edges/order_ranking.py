@@ -28,7 +28,7 @@ class OrderRanking:
 
     Args:
       problem: The problem that is placed. The methods may be called only if
-        orders pay for the problem (`priority_annealing.pays`).
+        orders pay for the problem (`Problem.orders_pay`).
       edge_ops: Ops that the computation of the edges of one placement may
         simulate.
     """

@@ -74,7 +74,8 @@ class MemoryRepair:
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
     graph, cluster = problem.graph, problem.cluster
-    self._graph = group_graph.build(problem, np.array(cluster.accelerators))
+    self._graph = group_graph.build(graph, problem.busy_seconds,
+                                    np.array(cluster.accelerators))
     self._size = memory_estimate.group_bytes(graph,
                                              memory_estimate.alive_share(graph))
     self._seconds = problem.group_seconds

@@ -154,7 +154,8 @@ class Moves:
   def _layout(self) -> native_drawer.Layout:
     problem, graph = self._problem, self._problem.graph
     starts, neighbours, size = group_graph.build(
-        problem, np.arange(problem.cluster.num_devices)).adjacency
+        graph, problem.busy_seconds,
+        np.arange(problem.cluster.num_devices)).adjacency
     seconds = problem.group_seconds
     accelerators = np.zeros(problem.cluster.num_devices, bool)
     accelerators[list(problem.cluster.accelerators)] = True

@@ -25,24 +25,6 @@ def _placement(devices):
   return placement_lib.Placement(np.array(devices), _CLUSTER)
 
 
-class _One:
-
-  def place(self, problem):
-    return _placement([1] * problem.graph.num_ops)
-
-
-class _Several(_One):
-
-  def proposals(self, problem):
-    return self.place(problem), _placement([2] * problem.graph.num_ops)
-
-
-def test_all_that_a_placer_says():
-  problem = problems.make(graphs.chain(2), _CLUSTER)
-  assert len(edge_selection.proposals(_One(), problem)) == 1
-  assert len(edge_selection.proposals(_Several(), problem)) == 2
-
-
 def test_the_cheapest_and_of_equals_the_first():
   problem = problems.make(graphs.make_graph(num_ops=2), _CLUSTER, 1.)
   same, apart = _placement([1, 1]), _placement([1, 2])

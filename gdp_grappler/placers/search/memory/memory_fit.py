@@ -1,0 +1,51 @@
+"""More placements where those of a placer overflow a memory."""
+
+from __future__ import annotations
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import one_device
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search.memory import memory_repair
+
+
+def mend(problem: placer_lib.Problem,
+         priced: priced_placements.PricedPlacements,
+         deadline: deadlines.Deadline) -> None:
+  """Repairs placements that overflow but are faster (`memory_repair`).
+
+  Args:
+    problem: G groups.
+    priced: Placements of the groups; gets the repaired ones.
+    deadline: Afterwards, no repair begins but the first one.
+  """
+  priced.see(
+      memory_repair.MemoryRepair(problem).fitted(
+          priced.overfull(search_config.DEFAULT.fit.repaired), deadline))
+
+
+def settled(problem: placer_lib.Problem,
+            priced: priced_placements.PricedPlacements,
+            deadline: deadlines.Deadline) -> placement_lib.Placement:
+  """The best placement, after three more sources of placements.
+
+  The function prices all ops on one device, for each kind of device. It repairs
+  placements that overflow a memory but are faster. If no placement fits even
+  so, and if prices are simulated, a local search starts with the best one.
+
+  Args:
+    problem: G groups.
+    priced: Placements of the groups; gets further ones.
+    deadline: Afterwards, repair and search end.
+  """
+  priced.see(
+      one_device.of_each_kind(problem.cluster, problem.allowed,
+                              problem.op_seconds))
+  if not priced.enough:
+    mend(problem, priced, deadline)
+  if not priced.fits and problem.evaluator.simulated:
+    priced.see([annealing.relieved(problem, priced.best, deadline=deadline)])
+  return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)

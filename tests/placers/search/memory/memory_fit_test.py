@@ -1,0 +1,33 @@
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search.memory import memory_fit
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+def _seen(problem):
+  return priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+
+
+def test_settled_is_no_worse_than_one_device_and_fits():
+  graph = graphs.make_graph(num_ops=2, param_bytes=80)
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]])
+  seen = _seen(problem)
+  # The host alone, 18 s, is the only device that holds both ops.
+  seen.see([np.array([1, 1])])
+  placement = memory_fit.settled(problem, seen, deadlines.NEVER)
+  assert sorted(placement.devices.tolist()) == [1, 2]
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+
+
+def test_settled_where_memory_is_no_matter():
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
+                                                                 [9, 1, 2]])
+  seen = _seen(problem)
+  seen.see([np.array([0, 0])])
+  assert memory_fit.settled(problem, seen,
+                            deadlines.NEVER).devices.tolist() == [1, 1]
