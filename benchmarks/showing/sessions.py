@@ -53,7 +53,7 @@ def words():
 # Layer -> device.
 MAP = '{"deep_*": "GPU:0", "middle_*": "GPU:1", "head": "GPU:1"}\n'
 _GRAPH, _PINNED = 'models:branches', 'models:words'
-_SMALL = '--cluster=2xP100 --max_memory=GPU=330MB,CPU=330MB'
+_SMALL = '--max_memory=GPU=330MB,CPU=330MB'
 # Title in the page -> what is typed. Later ones use what earlier ones left.
 SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 1': (f'gdp place {_GRAPH} --cluster=2xP100 --output=plan.json',),
@@ -73,11 +73,11 @@ SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 8': (f'gdp place {_PINNED} --cluster=2xP100 --output=kept.json',
                   f'gdp explain {_PINNED} --plan=kept.json words'),
     'Session 9':
-        (f'gdp place {_PINNED} {_SMALL} --split_tables=off --output=none.json'
-         f'{_SHOWS_CODE}',),
+        (f'gdp place {_PINNED} --cluster=2xP100 {_SMALL} --split_tables=off '
+         f'--output=none.json{_SHOWS_CODE}',),
     'Session 10':
-        (f'gdp place {_PINNED} {_SMALL} --pins=ignore --output=parts.json',
-         f'gdp show {_PINNED} --plan=parts.json'),
+        (f'gdp place {_PINNED} --cluster=4xP100 {_SMALL} --pins=ignore '
+         '--output=parts.json', f'gdp show {_PINNED} --plan=parts.json'),
 }
 
 

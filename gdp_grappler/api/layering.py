@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Callable, Iterable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Sequence, TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph import source_graph
 from gdp_grappler.placers.plans import layer_order
 from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.reports import units
+
+if TYPE_CHECKING:
+  # The module needs TensorFlow; a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
 
 # What is in no layer, such as the counter of steps.
 NO_LAYER = '*'

@@ -9,15 +9,18 @@ them, so the numbers of these arguments decide.
 from __future__ import annotations
 
 import heapq
-from typing import Sequence
+from typing import Sequence, TYPE_CHECKING
 
 import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph import source_graph
 from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import updates
+
+if TYPE_CHECKING:
+  # The module needs TensorFlow; a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
 
 # In place of the number of an argument or of a layer.
 _NONE = -1
