@@ -26,7 +26,7 @@ def _program(monkeypatch) -> types.ModuleType:
 
 def test_each_lever_is_switched_off(program, capsys):
   assert program.main([
-      '--json', '--seconds=0.3', '--seeds=2', '--quiet',
+      '--json', '--seconds=0.1', '--seeds=2', '--quiet',
       'wavenet-2x18@tiny@2xP100'
   ]) == 0
   rows = json.loads(capsys.readouterr().out)

@@ -230,8 +230,9 @@ def test_fine_tuning_goes_on_from_the_policy_for_so_many_steps(
   trainers = placer._trainers
   monkeypatch.setattr(placer, '_trainers',
                       lambda problem: kept.extend(trainers(problem)) or kept)
-  problem = dataclasses.replace(_problem(), time_budget_s=budget_s)
-  placer.place(problem)
+  # The clock stands: on a slow machine a minute is over after one step.
+  placer.place(
+      dataclasses.replace(_problem(), time_budget_s=budget_s, clock=lambda: 0.))
   trainer, = kept
   assert loaded == [pathlib.Path('somewhere').resolve()]
   assert trainer.placer is learned
