@@ -3,8 +3,9 @@
 The correction is a logistic regression: the logit that a move gains is the
 network's logit plus a linear function of the move's features. The network is
 the prior: the coefficients have a normal prior around zero, and Newton's method
-finds their most probable values (the mode that Laplace's approximation begins
-with; Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5).
+approaches their most probable values (the mode of Laplace's approximation;
+Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5). As each
+look adds few moves, one step per look is enough.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ import numpy as np
 _PRECISION = 30.
 # The input of the intercept: its prior is wider than those of the features.
 _INTERCEPT = 3.
-# Steps of Newton's method each time. It begins with the latest coefficients.
-_STEPS = 2
 # Bound of the second derivative of one observation, from below: for safe steps.
 _LEAST_CURVATURE = .02
 # Bound of logits.
@@ -63,21 +62,21 @@ class GainLearning:
     self._fitted = False
 
   def _fit(self) -> None:
+    """One step of Newton's method, from the latest coefficients."""
     inputs, logits, gained = (np.concatenate(parts)
                               for parts in (self._inputs, self._logits,
                                             self._gained))
     found = self._coefficients
     if found is None:
       found = np.zeros(inputs.shape[1])
-    for _ in range(_STEPS):
-      bounded = np.clip(logits + inputs @ found, -_MOST, _MOST)
-      odds = 1 / (1 + np.exp(-bounded))
-      slope = inputs.T @ (odds - gained) + _PRECISION * found
-      curvature = np.maximum(odds * (1 - odds), _LEAST_CURVATURE)
-      second = (inputs.T * curvature) @ inputs
-      second[np.diag_indices_from(second)] += _PRECISION
-      found = found - np.linalg.solve(second, slope)
-    self._coefficients, self._fitted = found, True
+    bounded = np.clip(logits + inputs @ found, -_MOST, _MOST)
+    chance = 1 / (1 + np.exp(-bounded))
+    slope = inputs.T @ (chance - gained) + _PRECISION * found
+    curvature = np.maximum(chance * (1 - chance), _LEAST_CURVATURE)
+    second = (inputs.T * curvature) @ inputs
+    second[np.diag_indices_from(second)] += _PRECISION
+    self._coefficients = found - np.linalg.solve(second, slope)
+    self._fitted = True
 
 
 def _with_intercept(inputs: np.ndarray) -> np.ndarray:
