@@ -11,6 +11,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
@@ -63,4 +64,4 @@ def asked(
     return None
   return move_policy.MovePolicyPlacer(config=_BESIDE, network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,
-      [*starts[:_STARTS]])
+      [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts)

@@ -27,6 +27,8 @@ _DRAFTS_SHARE = .5
 # How many placements it tells of, the best by price: which is the best with
 # control edges no price tells.
 _TOLD = 4
+# Drafts that are priced together.
+_BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
 
 
@@ -91,17 +93,20 @@ class MovePolicyPlacer:
               for row in found.ranked(_TOLD)[1:])
     return (best, *others)
 
-  def found(
-      self, problem: placer_lib.Problem, moves: moves_lib.Moves | None = None,
-      starts: Sequence[np.ndarray] = ()
-  ) -> priced_placements.PricedPlacements:
+  def found(self, problem: placer_lib.Problem,
+            moves: moves_lib.Moves | None = None,
+            starts: Sequence[np.ndarray] = (),
+            exact: int = _TOLD) -> priced_placements.PricedPlacements:
     """All that it has priced.
+
+    Of others it is known that they are none of these (`PricedPlacements.see`).
 
     Args:
       problem: What is to be placed; its time budget is kept, but some drafts
         are there in any case.
       moves: Of the problem, which searches may share; by default of all kinds.
       starts: int [G] each, more drafts.
+      exact: How many of the best placements have exact prices.
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
     rng = np.random.default_rng(problem.seed)
@@ -110,14 +115,17 @@ class MovePolicyPlacer:
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
     found = priced_placements.PricedPlacements(problem)
-    found.see([*starts, *rows][:self._config.prices])
+    drafted = [*starts, *rows][:self._config.prices]
+    # The first few set a ceiling for all others, which then cost less.
+    for begin in range(0, len(drafted), _BATCH):
+      found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
     describer = move_filter.MoveDescriber(problem)
     improving.Improver(problem, found, describer,
                        self._chooser(describer, problem.seed), self._config,
-                       rng, moves).run(deadline)
+                       rng, moves, exact).run(deadline)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,
