@@ -11,6 +11,9 @@ that it draws, once those that the shipped network chooses. Beside it stands
 "seed", "best_of_s", "plain_s", "chosen_s"}: simulated steps. Without --json, a
 table with the geometric means over seeds, and best_of / chosen: the geometric
 mean, the least and the most.
+
+With --cost it searches nothing: it prints the processor seconds of the placer
+gdp_policy with its usual number of prices, by part, of the quickest seed.
 """
 
 from __future__ import annotations
@@ -18,29 +21,58 @@ from __future__ import annotations
 import functools
 import statistics
 import sys
+import time
 from typing import Any, Sequence
 
 import numpy as np
 
+from benchmarks import clocks
 from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import native_simulator
+from gdp_grappler.features.moves import featurizer
+from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.coordinates import structured
+from gdp_grappler.placers.list_scheduling import native_scheduler
+from gdp_grappler.placers.list_scheduling import proposals
+from gdp_grappler.placers.partitioning import metis
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import moves as moves_lib
+from gdp_grappler.placers.search.moves import native_drawer
 from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
 _TITLE = 'Few prices'
+_COST_TITLE = 'What gdp_policy costs'
 _HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
          'most')
 _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
+# What takes the time of the policy of moves; the rest is `other`.
+_PARTS = {
+    'coordinates': [(coordinates, 'of')],
+    'maps': [(structured, 'candidates')],
+    'cuts': [(metis, 'few')],
+    'schedules': [(proposals.Proposals, 'tasks'),
+                  (proposals.Proposals, 'schedule'),
+                  (native_scheduler, 'favourites')],
+    'prices': [(native_simulator.PreparedGraph, 'run')],
+    'sets': [(moves_lib.Moves, '_layout')],
+    'draws': [(native_drawer.NativeDrawer, 'draw')],
+    'features': [(featurizer.MoveFeaturizer, 'observe'),
+                 (featurizer.MoveFeaturizer, 'describe'),
+                 (featurizer.MoveFeaturizer, 'replace')],
+    'network': [(move_network.MoveNetwork, 'predict')],
+}
 
 
 def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
@@ -77,6 +109,39 @@ def _model(network: move_network.MoveNetwork | None,
   return move_filter.MoveFilter(problem, network)
 
 
+def _cost(task: str, seeds: int) -> list[_Row]:
+  """One of the best seed: seconds of the processor."""
+  step = reading.read_task(task, progress.doing)
+  shipped_moves.network()
+  rows = []
+  for seed in range(seeds):
+    # A copy has nothing that was computed before.
+    fresh = step.graph.replace()
+    problem = placer_lib.Problem(fresh, step.cluster,
+                                 step.problem().evaluator, seed)
+    with clocks.clocked(_PARTS) as seconds:
+      begin = time.process_time()
+      move_policy.MovePolicyPlacer().proposals(problem)
+      all_s = time.process_time() - begin
+    rows.append({
+        'task': task, 'ops': fresh.num_ops, 'all_s': all_s, **{
+            f'{part}_s': s for part, s in seconds.items()
+        }, 'other_s': all_s - sum(seconds.values())
+    })
+  return [min(rows, key=lambda row: row['all_s'])]
+
+
+def _cost_table(rows: Sequence[_Row]) -> tables.Table:
+  columns = ['all_s', *(f'{part}_s' for part in _PARTS), 'other_s']
+  cells = [[
+      row['task'], f'{row["ops"]:,}', *(f'{row[c]:.2f}' for c in columns)
+  ] for row in rows]
+  return tables.Table(
+      'processor seconds of gdp_policy, measured',
+      ('task', 'ops', *(column.removesuffix('_s') for column in columns)),
+      cells, rows)
+
+
 def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
   cells, means = [], []
   for rows in found:
@@ -97,10 +162,16 @@ def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
 
 
 main = tables.program_of_tasks(
-    'few_prices', __doc__, _TITLE, 'searching',
-    lambda task, given: _rows(task, given.priced, given.seeds),
-    lambda found, given: _table(found, given.priced),
-    tables.option('--priced', type=int, default=300))
+    'few_prices', __doc__, lambda given: _COST_TITLE
+    if given.cost else _TITLE, 'searching', lambda task, given:
+    (_cost(task, given.seeds)
+     if given.cost else _rows(task, given.priced, given.seeds)),
+    lambda found, given: (_cost_table([row for rows in found for row in rows])
+                          if given.cost else _table(found, given.priced)),
+    tables.option('--priced', type=int, default=300),
+    tables.option(
+        '--cost', action='store_true',
+        help='processor seconds of gdp_policy by part, and no search'))
 
 if __name__ == '__main__':
   sys.exit(main())

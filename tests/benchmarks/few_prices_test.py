@@ -25,3 +25,28 @@ def test_searches_stand_beside_the_best_that_does_not_search(program, capsys):
   assert len({row['best_of_s'] for row in rows}) == 1
   for row in rows:
     assert 0 < row['chosen_s'] < 1 and 0 < row['plain_s'] < 1
+
+
+def test_what_the_policy_costs_is_told_by_part(program, capsys):
+  tasks = ['wavenet-2x18@tiny@2xP100', 'rnnlm-2@tiny@2xP100']
+  assert program.main(['--json', '--cost', '--seeds=1', '--quiet', *tasks]) == 0
+  rows = json.loads(capsys.readouterr().out)
+  assert [row['task'] for row in rows] == tasks
+  for row in rows:
+    parts = [row[name] for name in row if name[-2:] == '_s' and name != 'all_s']
+    assert row['prices_s'] > 0 and row['features_s'] > 0
+    assert sum(parts) == pytest.approx(row['all_s'])
+
+
+def test_clocks_count_a_function_within_another_once():
+  owner = types.SimpleNamespace(outer=lambda: owner.inner(), inner=_busy)
+  clocks = importlib.import_module('benchmarks.clocks')
+  before = owner.inner
+  with clocks.clocked({'a': [(owner, 'outer')], 'b': [(owner, 'inner')]}) as s:
+    assert owner.outer() == 499500
+  assert s['b'] > 0 and s['a'] >= 0
+  assert owner.inner is before
+
+
+def _busy() -> int:
+  return sum(range(1000))

@@ -1,6 +1,6 @@
 // Scopes in the names of a large graph's ops, in C++. The rules are those of
-// scopes.py and native_scopes.py; tests/helpers/naive_scopes.py has them written
-// for the reader.
+// scopes.py and native_scopes.py; tests/helpers/naive_scopes.py has them
+// written for the reader.
 
 #include <algorithm>
 #include <cstdint>

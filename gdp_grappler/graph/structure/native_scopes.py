@@ -64,8 +64,10 @@ def read(names: Sequence[str]) -> NativeScopes:
           for array in (of_names, of_scopes, parents, entries)))
   finally:
     lib.gdp_scopes_destroy(handle)
-  return NativeScopes(of_names, of_scopes[0] > 0, *of_scopes[1:], parents,
-                      *entries)
+  backward, forward_ops, places = of_scopes
+  families, numbers, siblings = entries
+  return NativeScopes(of_names, backward > 0, forward_ops, places, parents,
+                      families, numbers, siblings)
 
 
 def levels(names: Sequence[str], depths: Sequence[int],
@@ -81,13 +83,13 @@ def levels(names: Sequence[str], depths: Sequence[int],
     MemoryError: there is not enough.
   """
   result = np.empty((len(depths), len(names)), np.int32)
-  sizes = np.array(depths, np.int32)
+  parts = np.array(depths, np.int32)
   texts, ends = _laid_out(names)
   wrapper_texts, wrapper_ends = _laid_out(wrappers)
   if _library().gdp_scope_levels(len(names), texts, ends.ctypes.data,
                                  len(wrappers),
                                  wrapper_texts, wrapper_ends.ctypes.data,
-                                 len(depths), sizes.ctypes.data,
+                                 len(parts), parts.ctypes.data,
                                  result.ctypes.data):
     raise MemoryError('No memory for the names of a graph of this size.')
   return result

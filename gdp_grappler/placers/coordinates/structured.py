@@ -167,16 +167,7 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:
       break
-    priced.see(fresh[begin:end], ceiling_s=_ceiling_s(priced))
-
-
-def _ceiling_s(priced: priced_placements.PricedPlacements) -> float:
-  """Step time above which a placement would not be proposed, in seconds."""
-  proposed = priced.prices.ranking()[:_PROPOSED]
-  last = priced.prices[np.array(proposed)]
-  if len(proposed) < _PROPOSED or not last.valid[-1]:
-    return np.inf
-  return float(last.seconds[-1])
+    priced.see(fresh[begin:end], ceiling_s=priced.ceiling_s(_PROPOSED))
 
 
 def _affordable(problem: placer_lib.Problem) -> int:

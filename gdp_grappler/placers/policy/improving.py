@@ -9,6 +9,8 @@ placement move by move is the way of Placeto (Addanki et al., NeurIPS 2019).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gdp_grappler import deadlines
@@ -33,7 +35,7 @@ class Improver:
   def __init__(self, found: priced_placements.PricedPlacements,
                describer: move_filter.MoveDescriber, chooser: choosers.Chooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
-               moves: moves_lib.Moves) -> None:
+               moves: moves_lib.Moves, exact: int | None = None) -> None:
     """Looks at nothing yet.
 
     Args:
@@ -44,7 +46,10 @@ class Improver:
       config: How many are drawn and priced.
       rng: Of the moves.
       moves: Of the same groups.
+      exact: How many of the best placements need their exact prices; by default
+        all.
     """
+    self._exact = exact
     self._found, self._describer, self._chooser = found, describer, chooser
     self._config, self._rng = config, rng
     self._moves = moves
@@ -64,6 +69,13 @@ class Improver:
     """How many more are to be priced."""
     return max(self._config.prices - len(self._found.prices), 0)
 
+  @property
+  def _ceiling_s(self) -> float:
+    """Step above which nobody asks for the exact price, in seconds."""
+    if self._exact is None:
+      return math.inf
+    return self._found.ceiling_s(self._exact)
+
   def _look(self) -> None:
     """Prices the first moves from the best placement, and some together."""
     here, key = self._found.best, min(self._found.prices.keys())
@@ -74,13 +86,14 @@ class Improver:
     first = np.argsort(-scores,
                        kind='stable')[:min(self._config.at_once, self._left)]
     chosen = rows[first]
-    prices = self._found.see(chosen)
-    gained = np.array([price < key for price in prices.keys()])
+    prices = self._found.see(chosen, ceiling_s=self._ceiling_s)
+    keys = prices.keys()
+    gained = np.array([price < key for price in keys])
     self._chooser.learn(first, gained)
     gaining = [chosen[k] for k in prices.ranking() if gained[k]]
     together = neighbourhood.unions(here, gaining[:_TOGETHER])[:self._left]
     if together:
-      self._found.see(together)
+      self._found.see(together, ceiling_s=self._ceiling_s)
 
   def _drawn(self, here: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Placements int32 [K, G], none known, none twice, and kinds [K] of moves.
@@ -94,7 +107,5 @@ class Improver:
     names = self._describer.repair(here, rows,
                                    [moves.kinds[kind] for kind in kinds],
                                    _REPAIR, rng)
-    # Equal rows are found by their bytes: numpy would sort all of them.
-    first = {row.tobytes(): k for k, row in reversed([*enumerate(rows)])}
-    fresh = [k for k in first.values() if not self._found.knows(rows[k])]
-    return rows[fresh[::-1]], [names[k] for k in fresh[::-1]]
+    fresh = self._found.fresh(rows)
+    return rows[fresh], [names[k] for k in fresh]

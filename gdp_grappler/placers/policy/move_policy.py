@@ -17,6 +17,7 @@ from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_fit
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
@@ -28,6 +29,8 @@ _DRAFTS_SHARE = .5
 # How many placements it tells of, the best by price: which is the best with
 # control edges no price tells.
 _TOLD = 4
+# Drafts that are priced together.
+_BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
 # Share of the search's time that the policy may take.
 _SEARCH_SHARE = .25
@@ -107,17 +110,21 @@ class MovePolicyPlacer:
               for row in found.ranked(_TOLD)[1:])
     return (best, *others)
 
-  def found(
-      self, problem: placer_lib.Problem, moves: moves_lib.Moves | None = None,
-      starts: Sequence[np.ndarray] = ()
-  ) -> priced_placements.PricedPlacements:
+  def found(self, problem: placer_lib.Problem,
+            moves: moves_lib.Moves | None = None,
+            starts: Sequence[np.ndarray] = (),
+            exact: int = _TOLD) -> priced_placements.PricedPlacements:
     """All that it has priced.
+
+    The best have exact prices; of the others it is known that they are none of
+    these (`PricedPlacements.see`).
 
     Args:
       problem: What is to be placed; its time budget is kept, but some drafts
         are there in any case.
       moves: Of the problem, which searches may share; by default of all kinds.
       starts: int [G] each, more drafts.
+      exact: How many of the best placements have exact prices.
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
     rng = np.random.default_rng(problem.seed)
@@ -126,14 +133,17 @@ class MovePolicyPlacer:
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see([*starts, *rows][:self._config.prices])
+    drafted = [*starts, *rows][:self._config.prices]
+    # The first few set a ceiling for all others, which then cost less.
+    for begin in range(0, len(drafted), _BATCH):
+      found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
     describer = move_filter.MoveDescriber(problem)
     improving.Improver(found, describer, self._chooser(describer, problem.seed),
-                       self._config, rng, moves or
-                       moves_lib.Moves(problem)).run(deadline)
+                       self._config, rng, moves or moves_lib.Moves(problem),
+                       exact).run(deadline)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,
@@ -180,4 +190,4 @@ def before_search(
     return None
   return MovePolicyPlacer(config=_BESIDE, network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,
-      [*starts[:_STARTS]])
+      [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts)

@@ -72,6 +72,28 @@ class PricedPlacements:
     """Whether a placement, int [G], was priced."""
     return np.asarray(row, np.int32).tobytes() in self._rows
 
+  def fresh(self, devices: np.ndarray) -> list[int]:
+    """Which of placements int32 [K, G] are not known, the first of equal ones.
+
+    In the order of the last of equal ones.
+    """
+    first: dict[bytes, int] = {}
+    for number, row in enumerate(devices):
+      # Equal rows are found by their bytes: numpy would sort all of them.
+      key = row.tobytes()
+      first[key] = first.pop(key, number)
+    return [number for key, number in first.items() if key not in self._rows]
+
+  def ceiling_s(self, most: int) -> float:
+    """Step above which a placement is none of the `most` best, in seconds.
+
+    Infinite before so many fit.
+    """
+    if len(self._devices) < most:
+      return math.inf
+    last = self.prices.ranking()[most - 1]
+    return float(self.prices.valid_seconds[last])
+
   def see(
       self, devices: Iterable[np.ndarray], source: str = '',
       ceiling_s: evaluator_lib.Ceiling | None = math.inf

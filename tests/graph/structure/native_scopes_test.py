@@ -24,6 +24,7 @@ _NAMES = st.lists(
     max_size=12)
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(_NAMES)
 def test_reads_scopes_as_the_naive_way(names):
   found, expected = native_scopes.read(names), naive_scopes.read(names)
@@ -32,6 +33,7 @@ def test_reads_scopes_as_the_naive_way(names):
                                   getattr(expected, field.name), field.name)
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(_NAMES)
 def test_finds_gradients_as_the_naive_way(names):
   names += [f'gradients/{name}_grad/x' for name in names]
@@ -41,6 +43,7 @@ def test_finds_gradients_as_the_naive_way(names):
       naive_scopes.read(names).forward_ops)
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(_NAMES)
 def test_ranks_levels_as_the_naive_way(names):
   depths, wrappers = (5, 4, 3, 2, 1), ('gradient', 'train')

@@ -1,9 +1,11 @@
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
@@ -44,6 +46,22 @@ def test_all_three_begin_with_the_same_drafts():
       for choice in move_policy.MoveChoice
   ]
   assert seconds[0] == seconds[1] == seconds[2]
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_the_best_have_the_prices_that_they_have_without_a_ceiling(seed):
+  problem = problems.make(graphs.random_graph(seed, 300), seed=seed)
+  problem = dataclasses.replace(
+      problem, evaluator=robust_evaluator.Robust(problem.evaluator))
+  placer = move_policy.MovePolicyPlacer()
+  some, all_of_them = (placer.found(problem, exact=n) for n in (4, 1000))
+  assert some.devices.tolist() == all_of_them.devices.tolist()
+  assert some.ranked(4).tolist() == all_of_them.ranked(4).tolist()
+  first = some.prices.ranking()[:4]
+  assert first == all_of_them.prices.ranking()[:4]
+  assert (some.prices.seconds[first] == all_of_them.prices.seconds[first]).all()
+  # Else nothing was saved.
+  assert (some.prices.seconds != all_of_them.prices.seconds).any()
 
 
 def test_two_equal_branches_are_on_two_devices():

@@ -66,6 +66,26 @@ def test_what_was_seen_is_known_and_ranked():
   assert seen.ranked(9).tolist() == [[1, 2], [0, 2], [1, 1]]
 
 
+def test_fresh_ones_are_not_known_and_none_is_there_twice():
+  seen, _ = _found()
+  seen.see(np.array([[1, 1]]))
+  rows = np.array([[1, 2], [1, 1], [2, 1], [2, 2], [1, 2]], np.int32)
+  # The first of equal ones, in the order of the last.
+  assert seen.fresh(rows) == [2, 3, 0]
+  assert seen.fresh(rows[:0]) == []
+
+
+def test_the_ceiling_is_the_worst_of_the_best_that_fit():
+  seen, _ = _found()
+  assert seen.ceiling_s(1) == np.inf
+  seen.see(np.array([[1, 1], [1, 2]]))
+  # The first does not fit.
+  assert seen.ceiling_s(1) == 2 and seen.ceiling_s(2) == np.inf
+  seen.see(np.array([[2, 2], [0, 2]]))
+  best = seen.prices[np.array(seen.prices.ranking())]
+  assert [seen.ceiling_s(n) for n in (1, 2)] == best.seconds[:2].tolist()
+
+
 def test_each_placement_has_the_source_that_found_it_first():
   seen, _ = _found()
   seen.see(np.array([[1, 1], [1, 2]]), 'first')
