@@ -66,15 +66,31 @@ def _values(node, name):
   return tuple(value.list.type) or (value.type,)
 
 
-def _matching(node):
-  """Kernels of a GPU for the types of a node."""
+@functools.cache
+def _constrained(op):
+  """Names of the attributes that its kernels of a GPU constrain."""
+  return sorted({
+      c.name for kernel in _KERNELS.get(op, ()) for c in kernel.constraint
+      if c.allowed_values.list.type
+  })
+
+
+@functools.cache
+def _serves(op, label, types):
+  """Whether a kernel of a GPU has all of these (attribute, types)."""
+  types = dict(types)
+  return any(kernel.label == label and all(
+      types[c.name] <= set(c.allowed_values.list.type)
+      for c in kernel.constraint if c.allowed_values.list.type)
+             for kernel in _KERNELS.get(op, ()))
+
+
+def _has_kernel(node):
+  """Whether a kernel of a GPU is for the types of a node."""
   label = node.attr['_kernel'].s.decode() if '_kernel' in node.attr else ''
-  return [
-      kernel for kernel in _KERNELS.get(node.op, ())
-      if kernel.label == label and all(
-          set(_values(node, c.name)) <= set(c.allowed_values.list.type)
-          for c in kernel.constraint if c.allowed_values.list.type)
-  ]
+  types = tuple(
+      (name, frozenset(_values(node, name))) for name in _constrained(node.op))
+  return _serves(node.op, label, types)
 
 
 def _touched(graph_def):
@@ -92,7 +108,7 @@ def _touched(graph_def):
 
 def _check(placed):
   on_gpu = [n for n in placed.node if n.device.endswith('GPU:0')]
-  lacking = [(n.name, n.op) for n in on_gpu if not _matching(n)]
+  lacking = [(n.name, n.op) for n in on_gpu if not _has_kernel(n)]
   assert not lacking
   spread = {k: d for k, d in _touched(placed).items() if len(d - {''}) > 1}
   assert not spread
