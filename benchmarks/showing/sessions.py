@@ -70,9 +70,6 @@ SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 8':
         (f'gdp place {_TABLE} --cluster=2xP100 {_SMALL} --split_tables=off '
          f'--output=none.json{_SHOWS_CODE}',),
-    'Session 9':
-        (f'gdp place {_TABLE} --cluster=4xP100 {_SMALL} '
-         '--output=parts.json', f'gdp show {_TABLE} --plan=parts.json'),
 }
 
 
