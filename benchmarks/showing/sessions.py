@@ -22,7 +22,6 @@ _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
 _SHOWS_CODE = '; echo $?'
 # What the sessions are about, in a folder of their own.
 MODEL = '''import keras
-import tensorflow as tf
 
 layers = keras.layers
 
@@ -42,9 +41,7 @@ def branches():
 
 def words():
   ids = keras.Input((16,), dtype='int32', batch_size=32)
-  with tf.device('/CPU:0'):
-    table = layers.Embedding(400_000, 64, name='words')
-    table.build()
+  table = layers.Embedding(400_000, 64, name='words')
   hidden = layers.GlobalAveragePooling1D()(table(ids))
   model = keras.Model(ids, layers.Dense(50_000, name='next')(hidden))
   model.compile('adam', 'mse')
@@ -52,7 +49,7 @@ def words():
 '''
 # Layer -> device.
 MAP = '{"deep_*": "GPU:0", "middle_*": "GPU:1", "head": "GPU:1"}\n'
-_GRAPH, _PINNED = 'models:branches', 'models:words'
+_GRAPH, _TABLE = 'models:branches', 'models:words'
 _SMALL = '--max_memory=GPU=330MB,CPU=330MB'
 # Title in the page -> what is typed. Later ones use what earlier ones left.
 SESSIONS: Mapping[str, Sequence[str]] = {
@@ -70,14 +67,9 @@ SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 7':
         (f'gdp place {_GRAPH} --cluster=2xP100 --plan=map.json '
          '--output=mapped.json', f'gdp show {_GRAPH} --plan=mapped.json'),
-    'Session 8': (f'gdp place {_PINNED} --cluster=2xP100 --output=kept.json',
-                  f'gdp explain {_PINNED} --plan=kept.json words'),
-    'Session 9':
-        (f'gdp place {_PINNED} --cluster=2xP100 {_SMALL} --split_tables=off '
+    'Session 8':
+        (f'gdp place {_TABLE} --cluster=2xP100 {_SMALL} --split_tables=off '
          f'--output=none.json{_SHOWS_CODE}',),
-    'Session 10':
-        (f'gdp place {_PINNED} --cluster=4xP100 {_SMALL} --pins=ignore '
-         '--output=parts.json', f'gdp show {_PINNED} --plan=parts.json'),
 }
 
 
