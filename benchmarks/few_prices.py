@@ -58,7 +58,7 @@ _HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
 _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
 # What takes the time of the policy of moves; the rest is `other`.
-_PARTS: dict[str, list[tuple[Any, str]]] = {
+_PARTS: dict[str, Sequence[clocks.Function]] = {
     'coordinates': [(coordinates, 'of')],
     'maps': [(structured, 'candidates')],
     'cuts': [(metis, 'few')],

@@ -132,6 +132,22 @@ def coarsen(work: np.ndarray, kinds: np.ndarray, sources: np.ndarray,
   return result
 
 
+def components(count: int, edges: np.ndarray) -> np.ndarray:
+  """int32 [n], the smallest item that edges join each item to.
+
+  Args:
+    count: n.
+    edges: int [E, 2], pairs of items.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  every = np.arange(len(edges), dtype=np.int64)
+  sources, targets = np.ascontiguousarray(edges.T, np.int32)
+  return coarsen(np.zeros(count), np.zeros(count, np.int32), sources, targets,
+                 every, every, np.inf, 0.)
+
+
 def _check(status: int) -> None:
   if status < 0:
     raise MemoryError('No memory for a graph of this size.')

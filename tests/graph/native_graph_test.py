@@ -11,6 +11,7 @@ from gdp_grappler import errors
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import native_graph
+from gdp_grappler.graph import union_find
 from helpers import graphs
 from helpers import naive_graphs
 
@@ -75,3 +76,15 @@ def test_a_cycle_is_named():
   graph = graphs.make_graph([(0, 1, 8), (1, 2, 8), (2, 1, 8)])
   with pytest.raises(errors.InvalidGraphError, match='a cycle near "op1"'):
     _ = graph.topological_order
+
+
+@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.given(seed=_SEEDS, count=st.integers(1, 40),
+                  edges=st.integers(0, 40))
+def test_the_same_components(seed, count, edges):
+  pairs = np.random.default_rng(seed).integers(count, size=(edges, 2))
+  sets = union_find.UnionFind(count)
+  for a, b in pairs.tolist():
+    sets.join(a, b)
+  found = native_graph.components(count, pairs)
+  assert found.tolist() == [sets.find(item) for item in range(count)]

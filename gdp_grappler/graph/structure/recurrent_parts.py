@@ -13,7 +13,6 @@ import numpy as np
 
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import union_find
 from gdp_grappler.graph import unique_rows
 
 # A chain uses a variable again and again: some use of it has more than this
@@ -131,10 +130,8 @@ class _Layers:
     before, after = self._changes(self._across)
     on = (before > 0) & (after > 0)
     edges = np.concatenate([self._within, self._across])
-    sets = union_find.UnionFind(len(on))
-    for a, b in edges[on[edges].all(axis=1)].tolist():
-      sets.join(a, b)
-    labels = self._numbered(np.where(on, sets.numbers(), -1)) + 1.
+    sets = native_graph.components(len(on), edges[on[edges].all(axis=1)])
+    labels = self._numbered(np.where(on, sets, -1)) + 1.
     for spread in (self._on, self._back):
       labels = np.where(labels > 0, labels, spread(self._within, labels))
     return labels.astype(int) - 1
