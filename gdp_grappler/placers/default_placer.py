@@ -50,29 +50,9 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'heft',
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # They come after the policy of moves, which takes less time.
 _LIST_SCHEDULERS = 'heft', 'm_topo', 'm_etf', 'm_sct'
-# Groups times devices above which list schedulers would use up any time.
-_LARGE = 200_000
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
 _MAY_BE_SILENT = {registry.EXPERT, 'hierarchical', 'structured'}
-# Seconds, if the problem has no time budget.
-DEFAULT_BUDGET_S = 10.
-# Share of the time in which the clock does not end a search that has to be
-# repeatable. The result then depends on the clock on slow machines only.
-_GRACE = .5
-# Share of the affordable placements that is priced if a program waits.
-_WAITED_FOR = .5
-# Share of the time for anchors, without list schedulers.
-_ANCHORS_SHARE = .35
-# Share of the time for list schedulers, which come afterwards.
-_LISTS_SHARE = .15
-# The same for large graphs: list schedulers would use up any time.
-_OF_LARGE = .1
-# Seconds that a search must be worth for the policy of one forward pass, if the
-# user named the policy or it is loaded. Loading and the first run take as long.
-_POLICY_S = 3.
-# The same if no policy was named: loading may take a small part of a search.
-_UNASKED_S = 60.
 
 
 class DefaultPlacer:
@@ -186,16 +166,17 @@ class DefaultPlacer:
     lists = [name for name in first if name in _LIST_SCHEDULERS]
     others = [name for name in first if name not in _LIST_SCHEDULERS]
     rest = [name for name in self._anchors if name not in first]
+    config = search_config.DEFAULT.time
     budget_s, clock = deadline.remaining_s, deadline.clock
     heard = self._ask_anchors(
         problem, found, others,
-        deadlines.within(_ANCHORS_SHARE * budget_s, clock))
+        deadlines.within(config.anchors * budget_s, clock))
     if self._asks_moves:
       self._ask_moves(problem, found, worth.seconds(found.prices),
                       deadline.remaining_s, repeats, moves)
     if found.enough:
       rest = []
-    share = _OF_LARGE if _is_large(problem) else _LISTS_SHARE
+    share = config.lists_of_large if _is_large(problem) else config.lists
     left_s = min(share * budget_s, deadline.remaining_s)
     self._ask_anchors(problem, found, [*lists, *rest],
                       deadlines.within(left_s, clock), heard)
@@ -220,7 +201,8 @@ class DefaultPlacer:
     # What else the process has done must not count where no clock does.
     wanted = learned.is_named(self._policy) or (not problem.by_count and
                                                 learned.is_loaded(self._policy))
-    return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
+    config = search_config.DEFAULT.time
+    return worth_s >= (config.named_policy_s if wanted else config.policy_s)
 
   def _models(self) -> staged_search.Models:
     if not self._asks_network:
@@ -293,12 +275,13 @@ def _ahead_s(problem: placer_lib.Problem, worth_s: float,
 
 
 def _is_large(problem: placer_lib.Problem) -> bool:
-  return problem.graph.num_groups * problem.cluster.num_devices > _LARGE
+  size = problem.graph.num_groups * problem.cluster.num_devices
+  return size > search_config.DEFAULT.time.large
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:
   if problem.time_budget_s is None:
-    return DEFAULT_BUDGET_S
+    return search_config.DEFAULT.time.budget_s
   return problem.time_budget_s
 
 
@@ -325,8 +308,9 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   seconds = min(left_s, worth_s)
   if not _is_by_count(problem) or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=clock)
-  share = _WAITED_FOR if problem.repeatable else 1.
+  config = search_config.DEFAULT
+  share = config.time.waited_for if problem.repeatable else 1.
   affordable = annealing_placer.affordable(problem, share * worth_s)
-  batch = search_config.DEFAULT.annealing.batch
+  batch = config.annealing.batch
   count = min(affordable, count) // batch * batch
-  return search_budget.SearchBudget(count, seconds, _GRACE, clock)
+  return search_budget.SearchBudget(count, seconds, config.time.grace, clock)

@@ -10,7 +10,7 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 
 
-class Chooser(Protocol):
+class MoveChooser(Protocol):
   """Scores moves of one problem; the highest are priced first."""
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
@@ -41,7 +41,7 @@ class ByNetwork:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     logits, gains = self._network.predict(
         self._describer.describe(incumbent, candidates, kinds))
     return move_filter.gain_scores(logits, gains, self._gain_weight)
@@ -55,7 +55,7 @@ class ByChance:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     return self._rng.random(len(candidates))
 
 
