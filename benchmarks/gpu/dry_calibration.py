@@ -17,7 +17,7 @@ from gdp_grappler.evaluation.calibrating import calibrator
 
 def main(output: str, seconds: str) -> None:
   """Writes what was measured in the time."""
-  options = calibrator.Options(float(seconds), device_type='CPU')
+  options = calibrator.CalibrationOptions(float(seconds), device_type='CPU')
   calibrator.calibrate(options, print).save(output)
 
 

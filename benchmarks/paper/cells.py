@@ -80,9 +80,9 @@ def _run(tasks: tuple[str, ...], placers: tuple[str, ...],
          options: Options) -> list[Task]:
   """Cells of gdp_bench, those that are kept included."""
   results = runner.run(
-      runner.Options(tasks=','.join(tasks), placers=','.join(placers),
-                     out_dir=options.work_dir, settings=options.settings,
-                     command=options.command), options.console)
+      runner.BenchOptions(tasks=','.join(tasks), placers=','.join(placers),
+                          out_dir=options.work_dir, settings=options.settings,
+                          command=options.command), options.console)
   return results['tasks']
 
 

@@ -81,18 +81,18 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
                            'cluster; these are of several. Report them apart.')
 
 
-def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
+def _on_one_device(plan: placed_step.PlacedStep) -> page_data.PageRun:
   return _run(plan.graph, plan.where_alone,
               price_lib.price(plan.graph, plan.one_device, plan.simulator))
 
 
 def _run(graph: op_graph.OpGraph, name: str,
-         price: price_lib.Price) -> page_data.Run:
+         price: price_lib.Price) -> page_data.PageRun:
   layers = layering.Layering(graph, price.placement, price.schedule)
-  return page_data.Run(name, price, layering.table(layers.folded())[1:])
+  return page_data.PageRun(name, price, layering.table(layers.folded())[1:])
 
 
-def _verdict(runs: Sequence[page_data.Run]) -> str:
+def _verdict(runs: Sequence[page_data.PageRun]) -> str:
   """One sentence on the last against the first."""
   before, after = runs[0], runs[-1]
   before_s = before.price.schedule.step_time_s

@@ -92,7 +92,7 @@ class NoCards:
     return ''
 
 
-class Library:
+class NvmlLibrary:
   """The real library, asked afresh each time."""
 
   def __init__(self, path: str = _LIBRARY) -> None:
@@ -237,7 +237,7 @@ class _PciInfo(ctypes.Structure):
 def installed() -> Source:
   """The library of this machine, or what stands for its absence."""
   try:
-    return Library()
+    return NvmlLibrary()
   except OSError:
     return NoCards()
 

@@ -26,7 +26,7 @@ _CLOSE = 1e-9  # Of the step: what is as near happens at one moment.
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class ChainPart:
   """An op or a transfer of the chain.
 
   Attributes:
@@ -48,7 +48,7 @@ class Part:
 
 
 def critical_chain(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-                   schedule: schedule_lib.Schedule) -> tuple[Part, ...]:
+                   schedule: schedule_lib.Schedule) -> tuple[ChainPart, ...]:
   """The parts of the chain, the first first; empty for a graph without ops.
 
   Args:
@@ -96,7 +96,7 @@ class _Search:
     self._coming = self._by_end(schedule.transfer_targets,
                                 schedule.transfer_end_s)
 
-  def backwards(self) -> Iterator[Part]:
+  def backwards(self) -> Iterator[ChainPart]:
     """The last part first."""
     event: _Event | None = False, int(self._schedule.end_s.argmax())
     while event is not None:
@@ -107,10 +107,10 @@ class _Search:
                 if is_transfer else self._of_op(index, start_s))
       cause = self._chosen(causes, start_s)
       if cause is None:
-        yield Part(is_transfer, index, start_s, end_s, NOTHING, start_s)
+        yield ChainPart(is_transfer, index, start_s, end_s, NOTHING, start_s)
         return
-      yield Part(is_transfer, index, start_s, end_s, cause[1],
-                 max(start_s - cause[0], 0.))
+      yield ChainPart(is_transfer, index, start_s, end_s, cause[1],
+                      max(start_s - cause[0], 0.))
       event = cause[2]
 
   def _times(self, event: _Event) -> tuple[float, float]:

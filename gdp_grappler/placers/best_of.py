@@ -95,16 +95,16 @@ class BestOfPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster, or
         none of the placers could place it.
     """
-    placements, self.skipped = place_each(problem, self._names,
+    proposed, self.skipped = propose_each(problem, quickest_first(self._names),
                                           problem.deadline())
-    if not placements:
+    if not proposed:
       raise errors.InfeasiblePlacementError(
           f'None of the placers could place graph "{problem.graph.name}": '
           + ' '.join(f'{name}: {why}' for name, why in self.skipped.items()))
     choices = [
-        Candidate(name, placement,
-                  problem.evaluator.evaluate(problem.graph, placement))
-        for name, placement in placements.items()
+        Candidate(name, best := proposed[name][0],
+                  problem.evaluator.evaluate(problem.graph, best))
+        for name in self._names if name in proposed
     ]
     prices = evaluator_lib.Prices.from_evaluations(
         [choice.evaluation for choice in choices], problem.cluster.pool_bytes)
@@ -129,23 +129,6 @@ def proposals_of(
   if isinstance(placer, placer_lib.Proposer):
     return placer.proposals(problem)
   return (placer.place(problem),)
-
-
-def place_each(
-    problem: placer_lib.Problem, names: Sequence[str],
-    deadline: deadlines.Deadline = deadlines.NEVER
-) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
-  """Calls several placers; see `propose_each` for the arguments.
-
-  Returns:
-    The placement of each placer by name, and why other placers have none.
-
-  Raises:
-    InfeasiblePlacementError: the graph cannot be placed on the cluster.
-  """
-  proposed, skipped = propose_each(problem, quickest_first(names), deadline)
-  first = {name: own[0] for name, own in proposed.items()}
-  return {name: first[name] for name in names if name in first}, skipped
 
 
 def propose_each(

@@ -51,34 +51,9 @@ _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # They come after the policy of moves, which takes less time. On large graphs
 # the quickest comes first, else the one that is best on most graphs.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
-# Groups times devices above which list schedulers would use up any time.
-_LARGE = 200_000
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
 _MAY_BE_SILENT = {registry.EXPERT, 'hierarchical', 'structured'}
-# Seconds, if the problem has no time budget.
-DEFAULT_BUDGET_S = 10.
-# Share of the time in which the clock does not end a search that has to be
-# repeatable. The result then depends on the clock on slow machines only.
-_GRACE = .5
-# Share of the affordable placements that is priced if a program waits.
-_WAITED_FOR = .5
-# Share of the time for anchors, without list schedulers.
-_ANCHORS_SHARE = .35
-# Share of the time for list schedulers, which come afterwards.
-_LISTS_SHARE = .15
-# The same for large graphs: list schedulers would use up any time.
-_OF_LARGE = .1
-# Seconds for list schedulers if their share is less: in so short a time they
-# find more than a search does.
-_LISTS_S = .5
-# Share of the time that is left which list schedulers have at most.
-_LISTS_MOST = .5
-# Seconds that a search must be worth for the policy of one forward pass, if the
-# user named the policy or it is loaded. Loading and the first run take as long.
-_POLICY_S = 3.
-# The same if no policy was named: loading may take a small part of a search.
-_UNASKED_S = 60.
 
 
 class DefaultPlacer:
@@ -192,10 +167,11 @@ class DefaultPlacer:
     lists = [name for name in _LIST_SCHEDULERS if name in first]
     others = [name for name in first if name not in _LIST_SCHEDULERS]
     rest = [name for name in self._anchors if name not in first]
+    config = search_config.DEFAULT.time
     budget_s, clock = deadline.remaining_s, deadline.clock
     heard = self._ask_anchors(
         problem, found, best_of.quickest_first(others),
-        deadlines.within(_ANCHORS_SHARE * budget_s, clock))
+        deadlines.within(config.anchors * budget_s, clock))
     if self._asks_moves:
       self._ask_moves(problem, found, worth.seconds(found.prices),
                       deadline.remaining_s, repeats, moves)
@@ -203,10 +179,11 @@ class DefaultPlacer:
       rest = []
     last = [*lists, *rest]
     if _is_large(problem):
-      last, wanted_s = best_of.quickest_first(last), _OF_LARGE * budget_s
+      last = best_of.quickest_first(last)
+      wanted_s = config.lists_of_large * budget_s
     else:
-      wanted_s = max(_LISTS_SHARE * budget_s, _LISTS_S)
-    left_s = min(wanted_s, _LISTS_MOST * deadline.remaining_s)
+      wanted_s = max(config.lists * budget_s, config.lists_least_s)
+    left_s = min(wanted_s, config.lists_most * deadline.remaining_s)
     self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
                       heard)
 
@@ -230,7 +207,8 @@ class DefaultPlacer:
     # What else the process has done must not count where no clock does.
     wanted = learned.is_named(self._policy) or (not problem.by_count and
                                                 learned.is_loaded(self._policy))
-    return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
+    config = search_config.DEFAULT.time
+    return worth_s >= (config.named_policy_s if wanted else config.policy_s)
 
   def _models(self) -> staged_search.Models:
     if not self._asks_network:
@@ -303,12 +281,13 @@ def _ahead_s(problem: placer_lib.Problem, worth_s: float,
 
 
 def _is_large(problem: placer_lib.Problem) -> bool:
-  return problem.graph.num_groups * problem.cluster.num_devices > _LARGE
+  size = problem.graph.num_groups * problem.cluster.num_devices
+  return size > search_config.DEFAULT.time.large
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:
   if problem.time_budget_s is None:
-    return DEFAULT_BUDGET_S
+    return search_config.DEFAULT.time.budget_s
   return problem.time_budget_s
 
 
@@ -335,8 +314,9 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   seconds = min(left_s, worth_s)
   if not _is_by_count(problem) or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=clock)
-  share = _WAITED_FOR if problem.repeatable else 1.
+  config = search_config.DEFAULT
+  share = config.time.waited_for if problem.repeatable else 1.
   affordable = annealing_placer.affordable(problem, share * worth_s)
-  batch = search_config.DEFAULT.annealing.batch
+  batch = config.annealing.batch
   count = min(affordable, count) // batch * batch
-  return search_budget.SearchBudget(count, seconds, _GRACE, clock)
+  return search_budget.SearchBudget(count, seconds, config.time.grace, clock)

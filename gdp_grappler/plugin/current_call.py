@@ -20,7 +20,7 @@ if TYPE_CHECKING:
                       outcome_lib.Outcome]
 
 
-class Call(Protocol):
+class RunningCall(Protocol):
   """A call of a Keras function.
 
   Attributes:
@@ -59,18 +59,18 @@ _STEPS = re.compile(
 
 
 class _Local(threading.local):
-  call: Call | None = None
+  call: RunningCall | None = None
 
 
 _local = _Local()
 
 
-def current() -> Call | None:
+def current() -> RunningCall | None:
   """The innermost call that this thread is in."""
   return _local.call
 
 
-def run(call: Call, function: Callable[..., Any], *args: Any,
+def run(call: RunningCall, function: Callable[..., Any], *args: Any,
         **kwargs: Any) -> Any:
   """The result of a function, run as part of a call."""
   outer, _local.call = _local.call, call
@@ -80,7 +80,7 @@ def run(call: Call, function: Callable[..., Any], *args: Any,
     _local.call = outer
 
 
-def named(line: str, call: Call | None) -> str:
+def named(line: str, call: RunningCall | None) -> str:
   """A line about a graph that says what a user called, where Keras named it."""
   step = _STEPS.match(line)
   if call is None or step is None:

@@ -34,10 +34,10 @@ Game = Callable[[str, str, int, int], Callable[[], None]]
 _Wires = dict[frozenset[str], task_links.Wire]
 
 
-class Timing:
+class LinkTiming:
   """Times once for the same tasks."""
 
-  def __init__(self, known: task_links.Network, game: Game,
+  def __init__(self, known: task_links.TaskLinks, game: Game,
                budget_s: float = _BUDGET_S) -> None:
     """Nothing has been timed yet.
 

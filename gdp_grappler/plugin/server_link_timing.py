@@ -61,4 +61,4 @@ def _game(source: str, target: str, size: int,
   return once
 
 
-_TIMING = link_timing_cache.Timing(task_links.KNOWN, _game)
+_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _game)

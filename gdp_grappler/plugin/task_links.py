@@ -31,7 +31,7 @@ class Wire:
   bytes_per_s: float
 
 
-class Network:
+class TaskLinks:
   """Wires between tasks, in both directions alike."""
 
   def __init__(self) -> None:
@@ -82,4 +82,4 @@ def is_own(name: str | None) -> bool:
 
 
 # Of this process.
-KNOWN = Network()
+KNOWN = TaskLinks()

@@ -30,7 +30,7 @@ _MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Run:
+class PageRun:
   """A plan, and the step that it is simulated to take.
 
   Attributes:
@@ -44,7 +44,7 @@ class Run:
   layers: Sequence[Sequence[str]] = ()
 
 
-def page_data(graph: op_graph.OpGraph, runs: Sequence[Run],
+def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
               reasons: reasons_lib.Reasons, verdict: str) -> dict[str, Any]:
   """Everything that a page shows.
 
@@ -102,7 +102,7 @@ def _ops(graph: op_graph.OpGraph,
   }
 
 
-def _run(graph: op_graph.OpGraph, run: Run) -> dict[str, Any]:
+def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
   price = run.price
   schedule, placement = price.schedule, price.placement
   chain = critical_chain.critical_chain(graph, placement, schedule)
@@ -188,9 +188,10 @@ def _work(placement: placement_lib.Placement,
   }
 
 
-def _stretches(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-               schedule: schedule_lib.Schedule,
-               chain: Sequence[critical_chain.Part]) -> list[dict[str, Any]]:
+def _stretches(
+    graph: op_graph.OpGraph, placement: placement_lib.Placement,
+    schedule: schedule_lib.Schedule,
+    chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
   """The chain with all ops that follow one another on a device as one."""
   rows: list[dict[str, Any]] = []
   for part in chain:

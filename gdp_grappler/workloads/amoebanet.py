@@ -53,7 +53,7 @@ _NARROWING = 4
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class AmoebaNetConfig:
   """Sizes of an AmoebaNet.
 
   Attributes:
@@ -76,7 +76,7 @@ class Config:
   classes: int = 1000
 
 
-def build(config: Config) -> tf.Tensor:
+def build(config: AmoebaNetConfig) -> tf.Tensor:
   """The loss; the first convolution and every cell are stages."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
@@ -96,7 +96,7 @@ def build(config: Config) -> tf.Tensor:
                                 labels)
 
 
-def _plan(config: Config) -> list[tuple[Cell, int, int]]:
+def _plan(config: AmoebaNetConfig) -> list[tuple[Cell, int, int]]:
   """(cell, filters, stride) of each cell."""
   plan = [(REDUCTION, config.filters >> (config.stem_cells - cell), 2)
           for cell in range(config.stem_cells)]
@@ -186,7 +186,7 @@ _FULL = workload.Workload(
     setting=('AmoebaNet-D (18, 208), batch 64, images of 224, fused batch '
              'norm, momentum'),
     source='GDP (Zhou et al., arXiv 1910.01578), appendix', paper_ops=9430,
-    num_devices=4, build=functools.partial(build, Config()),
+    num_devices=4, build=functools.partial(build, AmoebaNetConfig()),
     optimizer=functools.partial(_optimizer, .1), expert=experts.equal_blocks)
 
 WORKLOADS: tuple[workload.Workload, ...] = (
@@ -194,6 +194,6 @@ WORKLOADS: tuple[workload.Workload, ...] = (
     dataclasses.replace(
         _FULL, name='amoebanet@tiny',
         setting='one cell of each kind, 16 filters, batch 4, images of 32',
-        paper_ops=0, build=functools.partial(build,
-                                             Config(1, 1, 1, 16, 4, 32, 10)),
+        paper_ops=0,
+        build=functools.partial(build, AmoebaNetConfig(1, 1, 1, 16, 4, 32, 10)),
         optimizer=functools.partial(_optimizer, .02)))

@@ -29,7 +29,7 @@ _FIRST_RESIDUAL = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Sizes:
+class GnmtSizes:
   """The sizes of a model.
 
   Attributes:
@@ -55,12 +55,12 @@ class Sizes:
   rate: float = 2e-4
 
 
-def build(sizes: Sizes) -> tf.Tensor:
+def build(sizes: GnmtSizes) -> tf.Tensor:
   """The loss of a batch of translations; stages as in `translation_loss`."""
   return translation_loss(sizes, _encode, _decode)
 
 
-def translation_loss(sizes: Sizes, encode: Callable[..., Any],
+def translation_loss(sizes: GnmtSizes, encode: Callable[..., Any],
                      decode: Callable[..., Any]) -> tf.Tensor:
   """The loss of a batch of sentence pairs.
 
@@ -82,7 +82,7 @@ def translation_loss(sizes: Sizes, encode: Callable[..., Any],
                                 sizes.words, sizes.block)
 
 
-def _encode(sizes: Sizes,
+def _encode(sizes: GnmtSizes,
             ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
@@ -98,7 +98,7 @@ def _encode(sizes: Sizes,
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
-def _decode(sizes: Sizes, memory: Sequence[tf.Tensor],
+def _decode(sizes: GnmtSizes, memory: Sequence[tf.Tensor],
             states: Sequence[recurrent.State],
             ids: tf.Tensor) -> list[tf.Tensor]:
   """Outputs [T] of the top layer for the words int [T, B] before."""
@@ -122,7 +122,8 @@ def _decode(sizes: Sizes, memory: Sequence[tf.Tensor],
   return outputs
 
 
-def _lstm(sizes: Sizes, stage: int, name: str, width: int) -> recurrent.Lstm:
+def _lstm(sizes: GnmtSizes, stage: int, name: str,
+          width: int) -> recurrent.Lstm:
   return recurrent.Lstm(stage, name, width, sizes.units, sizes.batch)
 
 
@@ -150,7 +151,8 @@ def joined_stages(num_layers: int) -> tuple[tuple[int, ...], ...]:
                                                    num_layers - 1))
 
 
-def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
+def _workload(name: str, sizes: GnmtSizes,
+              paper_ops: int) -> workload_lib.Workload:
   return workload_lib.Workload(
       name=name,
       setting=(f'{sizes.layers} + {sizes.layers} layers, batch {sizes.batch}, '
@@ -165,8 +167,8 @@ def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
 
 
 WORKLOADS = (
-    *(_workload(f'gnmt-{n}', Sizes(n), ops)
+    *(_workload(f'gnmt-{n}', GnmtSizes(n), ops)
       for n, ops in ((2, 28_044), (4, 46_600), (8, 83_712))),
-    *(_workload(f'gnmt-{n}@tiny', Sizes(n, 4, 16, 20, 2, 2, 2, .1, .02), 0)
+    *(_workload(f'gnmt-{n}@tiny', GnmtSizes(n, 4, 16, 20, 2, 2, 2, .1, .02), 0)
       for n in (2, 4, 8)),
 )

@@ -35,7 +35,7 @@ _MODULES = 'AAAaBBBBbCC'
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class InceptionConfig:
   """Sizes of an Inception network.
 
   Attributes:
@@ -55,7 +55,7 @@ class Config:
   auxiliary: bool = True
 
 
-def build(config: Config) -> tf.Tensor:
+def build(config: InceptionConfig) -> tf.Tensor:
   """The loss; each convolution of the stem and each module is a stage."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
@@ -82,7 +82,7 @@ def build(config: Config) -> tf.Tensor:
 class _Network:
   """Numbers the stages and scales the widths."""
 
-  def __init__(self, config: Config) -> None:
+  def __init__(self, config: InceptionConfig) -> None:
     self._config = config
     self._stage = 0
 
@@ -210,7 +210,8 @@ def _workload(batch: int) -> workload.Workload:
       setting=(f'batch {batch}, images of 299, auxiliary head, unfused batch '
                'norm and RMSProp, weight decay, moving averages, clipping'),
       source='GDP (Zhou et al., arXiv 1910.01578), appendix', paper_ops=24_713,
-      num_devices=2, build=functools.partial(build, Config(batch=batch)),
+      num_devices=2, build=functools.partial(build,
+                                             InceptionConfig(batch=batch)),
       optimizer=_optimizer, expert=experts.equal_blocks)
 
 
@@ -220,8 +221,8 @@ def _tiny(batch: int) -> workload.Workload:
       setting=(f'stem and one module, batch {batch // 8}, images of 75, '
                'momentum'), paper_ops=0, build=functools.partial(
                    build,
-                   Config('A', batch // 8, 75, 1 / 16, 10,
-                          auxiliary=False)), optimizer=_tiny_optimizer)
+                   InceptionConfig('A', batch // 8, 75, 1 / 16, 10,
+                                   auxiliary=False)), optimizer=_tiny_optimizer)
 
 
 WORKLOADS: tuple[workload.Workload, ...] = tuple(

@@ -29,12 +29,12 @@ from gdp_grappler.workloads import workload as workload_lib
 tf1 = tf.compat.v1
 
 
-def build(sizes: gnmt.Sizes) -> tf.Tensor:
+def build(sizes: gnmt.GnmtSizes) -> tf.Tensor:
   """The loss of a batch of translations; stages as for `gnmt`."""
   return gnmt.translation_loss(sizes, _encode, _decode)
 
 
-def _encode(sizes: gnmt.Sizes,
+def _encode(sizes: gnmt.GnmtSizes,
             ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
@@ -47,7 +47,7 @@ def _encode(sizes: gnmt.Sizes,
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
-def _decode(sizes: gnmt.Sizes, memory: Sequence[tf.Tensor],
+def _decode(sizes: gnmt.GnmtSizes, memory: Sequence[tf.Tensor],
             states: Sequence[recurrent.State],
             ids: tf.Tensor) -> list[tf.Tensor]:
   """Attentional states [T] for the words int [T, B] before."""
@@ -74,18 +74,18 @@ def _decode(sizes: gnmt.Sizes, memory: Sequence[tf.Tensor],
 
 
 def _upwards(lstms: Sequence[recurrent.Lstm], x: tf.Tensor,
-             sizes: gnmt.Sizes) -> tf.Tensor:
+             sizes: gnmt.GnmtSizes) -> tf.Tensor:
   """One step of all layers."""
   for lstm in lstms:
     x = lstm.step(x, sizes.dropout)
   return x
 
 
-def _lstm(sizes: gnmt.Sizes, stage: int, width: int) -> recurrent.Lstm:
+def _lstm(sizes: gnmt.GnmtSizes, stage: int, width: int) -> recurrent.Lstm:
   return recurrent.Lstm(stage, 'lstm', width, sizes.units, sizes.batch)
 
 
-def _workload(name: str, sizes: gnmt.Sizes) -> workload_lib.Workload:
+def _workload(name: str, sizes: gnmt.GnmtSizes) -> workload_lib.Workload:
   return workload_lib.Workload(
       name=name,
       setting=(f'{sizes.layers} + {sizes.layers} layers, batch {sizes.batch}, '
@@ -100,8 +100,8 @@ def _workload(name: str, sizes: gnmt.Sizes) -> workload_lib.Workload:
 
 
 WORKLOADS = (
-    *(_workload(f'nmt-{n}', gnmt.Sizes(n, source=70, target=70, block=14))
+    *(_workload(f'nmt-{n}', gnmt.GnmtSizes(n, source=70, target=70, block=14))
       for n in (2, 4, 8)),
-    *(_workload(f'nmt-{n}@tiny', gnmt.Sizes(n, 4, 16, 20, 2, 2, 2, .1))
+    *(_workload(f'nmt-{n}@tiny', gnmt.GnmtSizes(n, 4, 16, 20, 2, 2, 2, .1))
       for n in (2, 4, 8)),
 )

@@ -25,7 +25,7 @@ _DECAY = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class ResNetConfig:
   """Sizes of a ResNet with bottleneck blocks."""
 
   blocks: Sequence[int] = (3, 4, 6, 3)
@@ -35,7 +35,7 @@ class Config:
   classes: int = 1000
 
 
-def build(config: Config) -> tf.Tensor:
+def build(config: ResNetConfig) -> tf.Tensor:
   """The loss; the stem, every block and the classifier are stages."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
@@ -78,7 +78,7 @@ _FULL = workload.Workload(
     name='resnet-50',
     setting=('batch 64, images of 224, unfused batch norm, momentum, weight '
              'decay'), source='HDP (Mirhoseini et al., ICLR 2018), table 1',
-    paper_ops=0, num_devices=2, build=functools.partial(build, Config()),
+    paper_ops=0, num_devices=2, build=functools.partial(build, ResNetConfig()),
     optimizer=functools.partial(_optimizer, .1), expert=experts.single_device)
 
 WORKLOADS: tuple[workload.Workload, ...] = (
@@ -86,5 +86,6 @@ WORKLOADS: tuple[workload.Workload, ...] = (
     dataclasses.replace(
         _FULL, name='resnet-50@tiny',
         setting='4 blocks, batch 4, images of 32, 8 channels',
-        build=functools.partial(build, Config((1, 1, 1, 1), 4, 32, 8, 10)),
-        optimizer=functools.partial(_optimizer, .02)))
+        build=functools.partial(build, ResNetConfig(
+            (1, 1, 1, 1), 4, 32, 8,
+            10)), optimizer=functools.partial(_optimizer, .02)))

@@ -24,7 +24,7 @@ tf1 = tf.compat.v1
 
 
 @dataclasses.dataclass(frozen=True)
-class Sizes:
+class RnnlmSizes:
   """The sizes of a model.
 
   Attributes:
@@ -46,7 +46,7 @@ class Sizes:
   dropout: float = .5
 
 
-def build(sizes: Sizes) -> tf.Tensor:
+def build(sizes: RnnlmSizes) -> tf.Tensor:
   """The loss of predicting each next word.
 
   Layer k, the embedding with the lowest, is stage k; the softmax is the last.
@@ -65,7 +65,8 @@ def build(sizes: Sizes) -> tf.Tensor:
                                 sizes.block)
 
 
-def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
+def _workload(name: str, sizes: RnnlmSizes,
+              paper_ops: int) -> workload_lib.Workload:
   softmax_with_top = (*range(sizes.layers), sizes.layers - 1)
   return workload_lib.Workload(
       name=name,
@@ -80,8 +81,8 @@ def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
 
 
 WORKLOADS = (
-    *(_workload(f'rnnlm-{n}', Sizes(n), ops)
+    *(_workload(f'rnnlm-{n}', RnnlmSizes(n), ops)
       for n, ops in ((2, 9_021), (4, 18_000), (8, 36_000))),
-    *(_workload(f'rnnlm-{n}@tiny', Sizes(n, 4, 16, 20, 2, 2, .1), 0)
+    *(_workload(f'rnnlm-{n}@tiny', RnnlmSizes(n, 4, 16, 20, 2, 2, .1), 0)
       for n in (2, 4, 8)),
 )

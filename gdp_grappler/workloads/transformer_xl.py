@@ -31,7 +31,7 @@ _MASKED = -1e9
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class TransformerXlConfig:
   """Sizes of a Transformer-XL."""
 
   layers: int
@@ -46,7 +46,7 @@ class Config:
   dropout: float = .1
 
 
-def build(config: Config) -> tf.Tensor:
+def build(config: TransformerXlConfig) -> tf.Tensor:
   """The loss of predicting each next word."""
   last = config.layers + 1
   with tf.name_scope('stage0'):
@@ -68,14 +68,15 @@ def build(config: Config) -> tf.Tensor:
     return tf.add_n(losses) / len(losses)
 
 
-def _first_memory(config: Config, layer: int) -> tf.Tensor:
+def _first_memory(config: TransformerXlConfig, layer: int) -> tf.Tensor:
   with tf.name_scope(f'stage{layer + 1}/'):
     return tf1.placeholder(tf.float32,
                            [config.batch, config.segment, config.width],
                            'memory')
 
 
-def _embedded(ids: tf.Tensor, start: int, config: Config) -> tf.Tensor:
+def _embedded(ids: tf.Tensor, start: int,
+              config: TransformerXlConfig) -> tf.Tensor:
   """Vectors of a segment's words, [B, S, width]."""
   with layers.stage(0):
     ids = ids[:, start:start + config.segment]
@@ -85,7 +86,8 @@ def _embedded(ids: tf.Tensor, start: int, config: Config) -> tf.Tensor:
     return layers.dropout(x, config.dropout)
 
 
-def _layer(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
+def _layer(x: tf.Tensor, memory: tf.Tensor,
+           config: TransformerXlConfig) -> tf.Tensor:
   """Attention and a feed-forward part, each added to its input."""
   mixed = layers.dropout(_attention(x, memory, config), config.dropout)
   x = layers.layer_norm(x + mixed, 'attention_norm')
@@ -95,7 +97,8 @@ def _layer(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
   return layers.layer_norm(x + y, 'feed_forward_norm')
 
 
-def _attention(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
+def _attention(x: tf.Tensor, memory: tf.Tensor,
+               config: TransformerXlConfig) -> tf.Tensor:
   """Relative attention of [B, S, width] to memory and itself (section 3.3)."""
   context = tf.concat([memory, x], 1)
   query = _heads(layers.dense(x, 'query', _joint(config), False), config)
@@ -119,11 +122,11 @@ def _attention(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
   return layers.dense(mixed, 'join', config.width, bias=False)
 
 
-def _joint(config: Config) -> int:
+def _joint(config: TransformerXlConfig) -> int:
   return config.heads * config.head_width
 
 
-def _heads(x: tf.Tensor, config: Config) -> tf.Tensor:
+def _heads(x: tf.Tensor, config: TransformerXlConfig) -> tf.Tensor:
   """[B, S, heads * d] -> [B, heads, S, d]."""
   x = tf.reshape(x, [config.batch, -1, config.heads, config.head_width])
   return tf.transpose(x, [0, 2, 1, 3])
@@ -166,8 +169,8 @@ def _workload(depth: int) -> workload.Workload:
                'd_inner 1000, 10 heads of 50, 10,000 words, unfused Adam'),
       source='GDP (Zhou et al., arXiv 1910.01578), appendix',
       paper_ops={2: 2618, 4: 5200, 8: 10_400}[depth], num_devices=depth,
-      build=functools.partial(build, Config(depth)), optimizer=_optimizer,
-      expert=experts.equal_blocks)
+      build=functools.partial(build, TransformerXlConfig(depth)),
+      optimizer=_optimizer, expert=experts.equal_blocks)
 
 
 def _tiny(depth: int) -> workload.Workload:
@@ -177,9 +180,9 @@ def _tiny(depth: int) -> workload.Workload:
       setting=(f'{depth} layers, batch 4, {segments} x 8 words, d_model 16, '
                'gradient descent'), paper_ops=0, build=functools.partial(
                    build,
-                   Config(depth, batch=4, length=8 * segments, segment=8,
-                          width=16, inner=32, heads=2, head_width=8, words=50,
-                          dropout=0.)),
+                   TransformerXlConfig(depth, batch=4, length=8 * segments,
+                                       segment=8, width=16, inner=32, heads=2,
+                                       head_width=8, words=50, dropout=0.)),
       optimizer=functools.partial(tf1.train.GradientDescentOptimizer, .3))
 
 

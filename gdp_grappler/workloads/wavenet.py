@@ -34,7 +34,7 @@ _FILTER = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class WaveNetConfig:
   """Sizes of a WaveNet.
 
   Attributes:
@@ -56,7 +56,7 @@ class Config:
   levels: int = 256
 
 
-def build(config: Config) -> tf.Tensor:
+def build(config: WaveNetConfig) -> tf.Tensor:
   """The loss of predicting each next sample; each layer is a stage."""
   with tf.name_scope('stage0'):
     audio = tf1.placeholder(tf.int32, [config.batch, config.samples + 1],
@@ -80,7 +80,7 @@ def build(config: Config) -> tf.Tensor:
     return layers.cross_entropy(logits, audio[:, 1:])
 
 
-def _layer(x: tf.Tensor, dilation: int, config: Config,
+def _layer(x: tf.Tensor, dilation: int, config: WaveNetConfig,
            last: bool) -> tuple[tf.Tensor, tf.Tensor]:
   """What the next layer gets and what the output gets (figure 4).
 
@@ -152,7 +152,7 @@ def _workload(name: str, stacks: int, num_devices: int,
                '128 residual and 128 skip channels, Adam'),
       source='GDP (Zhou et al., arXiv 1910.01578), appendix',
       paper_ops=paper_ops, num_devices=num_devices,
-      build=functools.partial(build, Config(stacks)),
+      build=functools.partial(build, WaveNetConfig(stacks)),
       optimizer=functools.partial(_Adam, 1e-3), expert=experts.equal_blocks)
 
 
@@ -162,8 +162,9 @@ def _tiny(name: str, stacks: int, num_devices: int,
   return dataclasses.replace(
       full, name=f'{full.name}@tiny',
       setting=f'{stacks} stacks of 1 layer, batch 4, 32 samples, 8 channels',
-      paper_ops=0, build=functools.partial(build,
-                                           Config(stacks, 1, 4, 32, 8, 16, 16)),
+      paper_ops=0,
+      build=functools.partial(build, WaveNetConfig(stacks, 1, 4, 32, 8, 16,
+                                                   16)),
       optimizer=functools.partial(_Adam, 1e-2))
 
 

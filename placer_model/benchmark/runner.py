@@ -41,7 +41,7 @@ class Interrupted(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class BenchOptions:
   """What the command line says.
 
   Attributes:
@@ -61,7 +61,7 @@ class Options:
   ray: str | None = None
 
 
-def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
+def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
   """Computes what is missing, writes all tables; returns all results.
 
   Args:
@@ -118,13 +118,13 @@ def failures(results: dict[str, Any]) -> list[str]:
   return [line for task in results['tasks'] for line in figures.failures(task)]
 
 
-def _workers(options: Options) -> int | None:
+def _workers(options: BenchOptions) -> int | None:
   """Cells side by side; a cluster knows better than the default of --jobs."""
   jobs = options.settings.jobs
   return None if options.ray and jobs == 1 else jobs
 
 
-def _tasks(options: Options,
+def _tasks(options: BenchOptions,
            loader: loader_lib.Loader) -> tuple[tasks_lib.Task, ...]:
   workloads = loader.workloads()
   if isinstance(workloads, loading_worker.Failure):
@@ -154,7 +154,7 @@ def _cluster(task: tasks_lib.Task,
 class _Bench:
   """A run; counts what is finished."""
 
-  def __init__(self, options: Options, folder: records.Folder,
+  def __init__(self, options: BenchOptions, folder: records.Folder,
                loader: loader_lib.Loader, machines: jobs_lib.Machines,
                console: rich.console.Console) -> None:
     self._settings, self._folder = options.settings, folder

@@ -145,9 +145,9 @@ def _check() -> None:
 
 
 def _options(runner: types.ModuleType) -> Any:
-  """Flags as `runner.Options`."""
+  """Flags as `runner.BenchOptions`."""
   from placer_model.benchmark import settings
-  return runner.Options(
+  return runner.BenchOptions(
       tasks=_TASKS.value, placers=_PLACERS.value or
       ('heuristics' if _QUICK.value else 'all'),
       out_dir=pathlib.Path(_OUT_DIR.value), settings=settings.Settings(

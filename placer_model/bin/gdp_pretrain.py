@@ -95,10 +95,10 @@ def _moves() -> tuple[types.ModuleType, Any]:
   """The run that learns which moves pay, and its options."""
   from placer_model.pretraining import pretrain_config
   from placer_model.pretraining import run as run_lib
-  return run_lib, run_lib.Options(pathlib.Path(_MODEL_DIR.value),
-                                  pretrain_config.named(_CONFIG.value),
-                                  command_line.SEED.value, _ROUNDS.value,
-                                  _TIME_BUDGET_S.value)
+  return run_lib, run_lib.PretrainOptions(pathlib.Path(_MODEL_DIR.value),
+                                          pretrain_config.named(_CONFIG.value),
+                                          command_line.SEED.value,
+                                          _ROUNDS.value, _TIME_BUDGET_S.value)
 
 
 def _placer() -> tuple[types.ModuleType, Any]:
@@ -114,8 +114,9 @@ def _placer() -> tuple[types.ModuleType, Any]:
   config = config_lib.named(_CONFIG.value)
   if _ROUNDS.value is not None:
     config = dataclasses.replace(config, rounds=_ROUNDS.value)
-  return run_lib, run_lib.Options(pathlib.Path(_MODEL_DIR.value), config,
-                                  command_line.SEED.value, _TIME_BUDGET_S.value)
+  return run_lib, run_lib.PlacementOptions(pathlib.Path(_MODEL_DIR.value),
+                                           config, command_line.SEED.value,
+                                           _TIME_BUDGET_S.value)
 
 
 def _print(line: str) -> None:

@@ -196,7 +196,7 @@ def _init_policy(task_lib: types.ModuleType, network: str) -> Any:
 
 
 def _every(task_lib: types.ModuleType, network: str) -> list[Any]:
-  """`task.Options` of each graph.
+  """`task.TrainOptions` of each graph.
 
   Raises:
     GdpError: flags that contradict each other, or name no graph.
@@ -243,10 +243,10 @@ def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
 
 
 def _options(task_lib: types.ModuleType, network: str) -> Any:
-  """Flags as `task.Options`."""
+  """Flags as `task.TrainOptions`."""
   # Imports NumPy, which takes longer than the first line may.
   from gdp_grappler.cluster import max_memory
-  return task_lib.Options(
+  return task_lib.TrainOptions(
       graph=_GRAPH.value or '', cluster=_CLUSTER.value or '',
       reward=_REWARD.value, target=_TARGET.value or '',
       local_workers=command_line.LOCAL_WORKERS.value, model_dir=pathlib.Path(

@@ -49,7 +49,7 @@ Curve = list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class PretrainOptions:
   """What a run is to do.
 
   Attributes:
@@ -67,7 +67,7 @@ class Options:
   time_budget_s: float | None = None
 
 
-def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+def pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
              tell: Callable[[str],
                             None], clock: Callable[[], float] = time.monotonic,
              machines: jobs_lib.Machines | None = None) -> Curve:
@@ -95,7 +95,7 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
     return _pretrain(options, held_out, tell, clock, team)
 
 
-def _pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
               tell: Callable[[str], None], clock: Callable[[], float],
               team: jobs_lib.Team[jobs_lib.Call]) -> Curve:
   """`pretrain` with a team that searches."""
@@ -132,7 +132,7 @@ class _Run:
     curve: A line per round that is done.
   """
 
-  def __init__(self, options: Options,
+  def __init__(self, options: PretrainOptions,
                team: jobs_lib.Team[jobs_lib.Call]) -> None:
     """Reads the folder.
 

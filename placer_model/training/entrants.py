@@ -83,7 +83,7 @@ def check_that_steps_run(task: task_lib.Task,
         '--reward=simulated.')
 
 
-def identity(options: task_lib.Options,
+def identity(options: task_lib.TrainOptions,
              tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """What has to be equal for a run to go on, whichever network learns.
 
@@ -111,7 +111,7 @@ def identity(options: task_lib.Options,
 
 @contextlib.contextmanager
 def opened(
-    options: task_lib.Options, identity: Mapping[str, Any],
+    options: task_lib.TrainOptions, identity: Mapping[str, Any],
     tasks: Sequence[task_lib.Task]) -> Iterator[job_pricing.Pricing | None]:
   """Holds the model directory and the processes of the graphs.
 

@@ -18,8 +18,8 @@ from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import policy_decoding
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.memory import memory_fit
 from gdp_grappler.problems import reading
 from placer_model import config as config_lib
 from placer_model import export

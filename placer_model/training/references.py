@@ -18,7 +18,7 @@ from placer_model.training import task as task_lib
 _BASELINES_SHARE = .4
 
 
-def pricing(options: task_lib.Options, tasks: Sequence[task_lib.Task],
+def pricing(options: task_lib.TrainOptions, tasks: Sequence[task_lib.Task],
             stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
   """What prices on a cluster, until the stack ends; None without one.
 
@@ -37,7 +37,7 @@ def pricing(options: task_lib.Options, tasks: Sequence[task_lib.Task],
 
 
 def place_all(
-    options: task_lib.Options, tasks: Sequence[task_lib.Task],
+    options: task_lib.TrainOptions, tasks: Sequence[task_lib.Task],
     deadline: deadlines.Deadline, pricing: job_pricing.Pricing | None
 ) -> list[tuple[baselines_lib.Result, ...]]:
   """Of each task those that do not search, and the best of the searches.

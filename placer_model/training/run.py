@@ -47,7 +47,7 @@ _DISTILL_SHARE = .1
 _Entrant = entrants_lib.Entrant[trainer_lib.Trainer]
 
 
-def train(every: Sequence[task_lib.Options], console: rich.console.Console,
+def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
           deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
@@ -86,7 +86,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     return _conclude(options, entrants, batch, console, start, exporting)
 
 
-def _identity(options: task_lib.Options, config: train_config.TrainConfig,
+def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
@@ -108,7 +108,7 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
   return result
 
 
-def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
+def _entrants(options: task_lib.TrainOptions, config: train_config.TrainConfig,
               network: network_lib.PlacerNetwork,
               tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
               pricing: job_pricing.Pricing | None) -> list[_Entrant]:
@@ -128,7 +128,8 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   ]
 
 
-def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
+def _make_trainer(options: task_lib.TrainOptions,
+                  config: train_config.TrainConfig,
                   network: network_lib.PlacerNetwork,
                   optimizers: optimizers_lib.Optimizers, task: task_lib.Task,
                   baselines: tuple[baselines_lib.Result, ...],
@@ -143,7 +144,7 @@ def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
                                 task.op_seconds), optimizers)
 
 
-def _learn(options: task_lib.Options, config: train_config.TrainConfig,
+def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
            entrants: Sequence[_Entrant], batch: batch_lib.Batch,
            store: checkpoints.Checkpoints, interrupt: interrupts.Interrupt,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
@@ -193,7 +194,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
         'written. Run the same command again to go on from there.')
 
 
-def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
+def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
               batch: batch_lib.Batch, console: rich.console.Console,
               start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plans and results, prints the table."""
@@ -254,7 +255,7 @@ def _violations(entrant: _Entrant,
   ]
 
 
-def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
+def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
             deadline: deadlines.Deadline) -> dict[str, Any]:
   """A graph's part of results.json; `said`, int [M], is the policy's own."""
   task, trainer, state = entrant.task, entrant.trainer, entrant.trainer.state

@@ -45,7 +45,7 @@ _LEAST_TIMEOUT_S = 30.
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class TrainOptions:
   """What the command line says.
 
   Attributes:
@@ -164,7 +164,7 @@ class Task:
                                 self.op_seconds)
 
 
-def load(options: Options, tell: reading.Tell,
+def load(options: TrainOptions, tell: reading.Tell,
          deadline: deadlines.Deadline = deadlines.NEVER) -> Task:
   """Reads the graph and finds out where it is to run.
 
@@ -192,7 +192,7 @@ def load(options: Options, tell: reading.Tell,
 
 
 def _cluster(
-    options: Options, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
+    options: TrainOptions, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
   """Where the graph is to run."""
   there = _measured_cluster(options)
   if there is None:
@@ -209,7 +209,7 @@ def _cluster(
   return given
 
 
-def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
+def _measured_cluster(options: TrainOptions) -> cluster_lib.Cluster | None:
   """The devices of a target or of local workers; None without these."""
   if options.local_workers and options.target:
     raise errors.GdpError('Both --target and --local_workers are given. Give '
@@ -228,7 +228,7 @@ def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
 
 
 def _runner(
-    options: Options, request: request_lib.Request, step: step_lib.Step,
+    options: TrainOptions, request: request_lib.Request, step: step_lib.Step,
     deadline: deadlines.Deadline) -> emulator.Emulator | measurer.Measurer:
   """What runs steps."""
   left_s = max(deadline.left_s,

@@ -62,7 +62,7 @@ def _cards(tmp_path_factory):
       str(library),
       str(folder / 'nvml.c')
   ], check=True)
-  return nvml.Library(str(library)).cards()
+  return nvml.NvmlLibrary(str(library)).cards()
 
 
 def test_figures_of_a_card(cards):
@@ -100,5 +100,5 @@ def test_visible_cards(cards, setting, expected, monkeypatch):
 def test_no_library(monkeypatch):
   monkeypatch.setattr(nvml, '_LIBRARY', 'no-such-library.so')
   with pytest.raises(OSError):
-    nvml.Library('no-such-library.so')
+    nvml.NvmlLibrary('no-such-library.so')
   assert nvml.NoCards().cards() == []

@@ -14,7 +14,7 @@ from gdp_grappler.placers.search.moves import neighbourhood
 class NaiveMoves:
   """Draws moves of the G groups of a layout."""
 
-  def __init__(self, layout: native_drawer.Layout,
+  def __init__(self, layout: native_drawer.MoveLayout,
                rng: np.random.Generator) -> None:
     self._layout, self._rng = layout, rng
     self._edges = neighbourhood.plain(rng)

@@ -52,7 +52,7 @@ def patch(monkeypatch: pytest.MonkeyPatch) -> None:
 
   numbers = move_run.config_of
 
-  def few_moves(options: task_lib.Options) -> move_config.MoveConfig:
+  def few_moves(options: task_lib.TrainOptions) -> move_config.MoveConfig:
     config = numbers(options)
     return dataclasses.replace(
         config, drafts=_DRAFTS, **{

@@ -78,11 +78,11 @@ def _starts_and_targets(seconds, devices, like, count=2000):
   groups, num_devices = seconds.shape
   none = np.zeros((0, groups))
   drawer = native_drawer.NativeDrawer(
-      native_drawer.Layout(np.zeros(groups + 1), np.zeros(0), np.zeros(0),
-                           np.arange(groups), none, none,
-                           np.arange(groups)[None], seconds,
-                           np.ones((num_devices, groups)),
-                           np.arange(num_devices) > 0), len(_KINDS))
+      native_drawer.MoveLayout(np.zeros(groups + 1), np.zeros(0), np.zeros(0),
+                               np.arange(groups), none, none,
+                               np.arange(groups)[None], seconds,
+                               np.ones((num_devices, groups)),
+                               np.arange(num_devices) > 0), len(_KINDS))
   rows = drawer.draw(np.full(count, _KINDS.index('coordinate_whole')), devices,
                      like, 0, 0.,
                      np.ones(len(_KINDS)).cumsum())

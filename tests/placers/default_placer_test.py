@@ -21,6 +21,7 @@ from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import shipped_moves
@@ -197,7 +198,11 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
 
 @pytest.mark.parametrize('large, list_s', [(10**6, 6.), (1, 4.)])
 def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
-  monkeypatch.setattr(default_placer, '_LARGE', large)
+  stock = search_config.DEFAULT
+  monkeypatch.setattr(
+      search_config, 'DEFAULT',
+      dataclasses.replace(stock,
+                          time=dataclasses.replace(stock.time, large=large)))
   budgets = []
   stock = registry.create
 

@@ -26,10 +26,11 @@ def _drawn(seed, tight):
 @pytest.mark.parametrize('seed', range(4))
 def test_it_is_no_worse_than_any_placer_that_it_asks(seed, tight):
   problem = _drawn(seed, tight)
-  theirs, _ = best_of.place_each(problem, default_placer.ANCHORS)
+  theirs, _ = best_of.propose_each(problem, default_placer.ANCHORS)
   assert len(theirs) > 3
   own = default_placer.DefaultPlacer(asks_policy=False).place(problem)
   prices = problem.evaluator.price(
-      problem.graph, np.stack([p.devices for p in (own, *theirs.values())]))
+      problem.graph,
+      np.stack([own.devices, *(best.devices for best, *_ in theirs.values())]))
   keys = prices.keys()
   assert keys[0] <= min(keys[1:])

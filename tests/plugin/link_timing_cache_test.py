@@ -33,15 +33,15 @@ def _timed(monkeypatch, tmp_path):
 
 def test_what_was_timed_is_kept(timed):
   for _ in range(2):
-    timing = link_timing_cache.Timing(task_links.Network(), None)
+    timing = link_timing_cache.LinkTiming(task_links.TaskLinks(), None)
     timing.once(_NAMES, {})
     timing.once(_NAMES, {})
   assert len(timed) == 3
 
 
 def test_when_the_time_is_over_the_others_are_as_those_that_were_timed(timed):
-  known = task_links.Network()
-  link_timing_cache.Timing(known, None, budget_s=-1.).once(_NAMES, {})
+  known = task_links.TaskLinks()
+  link_timing_cache.LinkTiming(known, None, budget_s=-1.).once(_NAMES, {})
   assert len(timed) == 1
   cluster = known.cluster(None, _NAMES)
   assert len({link.bandwidth_bytes_per_s for link in cluster.links}) == 1
@@ -70,7 +70,7 @@ def test_a_slow_network_is_not_asked_for_more(bytes_per_s, played):
 
 @pytest.mark.parametrize('change', ['digest', 'text', 'rows'])
 def test_what_is_damaged_is_timed_anew(timed, tmp_path, capfd, change):
-  link_timing_cache.Timing(task_links.Network(), None).once(_NAMES, {})
+  link_timing_cache.LinkTiming(task_links.TaskLinks(), None).once(_NAMES, {})
   kept, = pathlib.Path(tmp_path).glob('networks/*.json')
   fields = json.loads(kept.read_text())
   if change == 'digest':
@@ -78,14 +78,15 @@ def test_what_is_damaged_is_timed_anew(timed, tmp_path, capfd, change):
   elif change == 'rows':
     fields = digests.sealed({'wires': [1, 2]})
   kept.write_text('{' if change == 'text' else json.dumps(fields))
-  link_timing_cache.Timing(task_links.Network(), None).once(_NAMES, {})
+  link_timing_cache.LinkTiming(task_links.TaskLinks(), None).once(_NAMES, {})
   assert len(timed) == 6
   assert 'damaged' in capfd.readouterr().err
 
 
 def test_who_is_alone_has_no_network(timed):
-  link_timing_cache.Timing(task_links.Network(),
-                           None).once(['/device:CPU:0', '/device:GPU:0'], {})
+  link_timing_cache.LinkTiming(task_links.TaskLinks(),
+                               None).once(['/device:CPU:0', '/device:GPU:0'],
+                                          {})
   assert not timed
 
 
@@ -96,8 +97,8 @@ def test_a_server_that_is_gone_leaves_what_was_assumed(timed, monkeypatch,
     raise RuntimeError('gone')
 
   monkeypatch.setattr(link_timing_cache, '_wire', gone)
-  known = task_links.Network()
-  link_timing_cache.Timing(known, None).once(_NAMES, {})
+  known = task_links.TaskLinks()
+  link_timing_cache.LinkTiming(known, None).once(_NAMES, {})
   cluster = known.cluster(None, _NAMES)
   assert 'measured' not in ' '.join(cluster.notes)
   assert 'cannot be timed' in capfd.readouterr().err

@@ -11,7 +11,7 @@ _NAMES = [f'{task}/device:CPU:0' for task in _TASKS]
 
 @pytest.fixture(name='known')
 def _known():
-  result = task_links.Network()
+  result = task_links.TaskLinks()
   result.know({frozenset(_TASKS): task_links.Wire(.5, 1e6)})
   return result
 

@@ -23,7 +23,7 @@ def _data(graph, devices, seconds=1.):
   placement = placement_lib.Placement(np.array(devices), cluster)
   reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
                                 cluster.device_labels)
-  run = page_data.Run('made', price_lib.price(graph, placement, simulator))
+  run = page_data.PageRun('made', price_lib.price(graph, placement, simulator))
   return page_data.page_data(graph, [run], reasons, 'Good.')
 
 

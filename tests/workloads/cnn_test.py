@@ -68,7 +68,8 @@ def test_inception_halves_to_eight():
 
 def test_amoebanet_halves_to_seven():
   with tf.Graph().as_default() as graph:
-    amoebanet.build(amoebanet.Config(normal_cells=1, filters=16, batch=2))
+    amoebanet.build(
+        amoebanet.AmoebaNetConfig(normal_cells=1, filters=16, batch=2))
     cells = [
         tuple(op.outputs[0].shape) for op in graph.get_operations()
         if op.type == 'ConcatV2' and op.name.count('/') == 1

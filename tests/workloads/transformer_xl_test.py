@@ -10,9 +10,9 @@ from helpers import training_steps
 
 tf1 = tf.compat.v1
 _BY_NAME = {w.name: w for w in transformer_xl.WORKLOADS}
-_CONFIG = transformer_xl.Config(1, batch=2, length=6, segment=3, width=8,
-                                inner=16, heads=2, head_width=4, words=11,
-                                dropout=0.)
+_CONFIG = transformer_xl.TransformerXlConfig(1, batch=2, length=6, segment=3,
+                                             width=8, inner=16, heads=2,
+                                             head_width=4, words=11, dropout=0.)
 
 
 def test_attention_is_written_out():
@@ -64,9 +64,10 @@ def _position(distance, width):
 
 def _gradients(segments):
   """Gradients of a loss by the memory the step is given, at each layer."""
-  config = transformer_xl.Config(2, batch=2, length=3 * segments, segment=3,
-                                 width=8, inner=16, heads=2, head_width=4,
-                                 words=11, dropout=0.)
+  config = transformer_xl.TransformerXlConfig(2, batch=2, length=3 * segments,
+                                              segment=3, width=8, inner=16,
+                                              heads=2, head_width=4, words=11,
+                                              dropout=0.)
   with tf.Graph().as_default() as graph:
     loss = transformer_xl.build(config)
     memories = [

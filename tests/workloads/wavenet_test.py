@@ -36,7 +36,7 @@ def _layer(x, config, last):
 
 
 def test_layer_is_gated_and_residual():
-  config = wavenet.Config(1, channels=2, skip_channels=3)
+  config = wavenet.WaveNetConfig(1, channels=2, skip_channels=3)
   x = np.random.default_rng(0).normal(size=[1, 4, 2])
   with tf.Graph().as_default():
     outputs, last = (_layer(x, config, is_last) for is_last in (False, True))

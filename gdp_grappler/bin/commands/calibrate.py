@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
   progress.doing('calibrating')
   from gdp_grappler.evaluation.calibrating import calibrator
   result = calibrator.calibrate(
-      calibrator.Options(arguments.time_budget_s, arguments.refresh,
-                         number=arguments.device,
-                         cache_dir=arguments.cache_dir), common.tell)
+      calibrator.CalibrationOptions(arguments.time_budget_s, arguments.refresh,
+                                    number=arguments.device,
+                                    cache_dir=arguments.cache_dir), common.tell)
   if arguments.output:
     result.save(arguments.output)
   from gdp_grappler.reports import calibration_table

@@ -66,7 +66,7 @@ class Measurer:
     self._tf, self._bench = tf, bench
     self._ahead: int | None = None
 
-  def measure(self, step: steps_lib.Step,
+  def measure(self, step: steps_lib.CalibrationStep,
               budget_s: float | None) -> exchange.Answer | messages.Failure:
     """One step, or why it cannot be measured."""
     bench = dataclasses.replace(self._bench, until=deadlines.within(budget_s))

@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class CalibrationOptions:
   """How to calibrate.
 
   Attributes:
@@ -49,11 +49,11 @@ class Options:
   device_type: str = 'GPU'
   number: int = 0
   cache_dir: str | os.PathLike[str] | None = None
-  steps: tuple[steps_lib.Step,
+  steps: tuple[steps_lib.CalibrationStep,
                ...] = dataclasses.field(default_factory=steps_lib.all_steps)
 
 
-def calibrate(options: Options = Options(),
+def calibrate(options: CalibrationOptions = CalibrationOptions(),
               tell: Tell = lambda line: None) -> calibration_lib.Calibration:
   """Measures a card of this machine, and keeps what was measured.
 
@@ -85,8 +85,8 @@ def calibrate(options: Options = Options(),
 
 
 def _answers(
-    process: worker_process.WorkerProcess, missing: Iterable[steps_lib.Step],
-    until: deadlines.Deadline
+    process: worker_process.WorkerProcess,
+    missing: Iterable[steps_lib.CalibrationStep], until: deadlines.Deadline
 ) -> Iterator[tuple[str, exchange.Answer | messages.Failure]]:
   """What each step gave, until time is out."""
   for step in missing:
@@ -99,7 +99,8 @@ def _answers(
 
 
 @contextlib.contextmanager
-def _process(options: Options) -> Iterator[worker_process.WorkerProcess]:
+def _process(
+    options: CalibrationOptions) -> Iterator[worker_process.WorkerProcess]:
   """The worker, which sees the card in question first."""
   process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
                                          keras=False)
@@ -107,7 +108,7 @@ def _process(options: Options) -> Iterator[worker_process.WorkerProcess]:
     yield process
 
 
-def _visible(options: Options) -> dict[str, str]:
+def _visible(options: CalibrationOptions) -> dict[str, str]:
   """What makes the card in question the first one, and keeps another one."""
   if options.device_type != 'GPU' or not options.number:
     return {}
@@ -124,7 +125,7 @@ def _visible(options: Options) -> dict[str, str]:
 
 
 def _card(process: worker_process.WorkerProcess,
-          options: Options) -> exchange.Card:
+          options: CalibrationOptions) -> exchange.Card:
   try:
     process.send(exchange.Setup(options.device_type, options.number))
     answer = process.receive(_START_S)
@@ -141,7 +142,7 @@ def _card(process: worker_process.WorkerProcess,
   return answer
 
 
-def _begun(card: exchange.Card, options: Options,
+def _begun(card: exchange.Card, options: CalibrationOptions,
            tell: Tell) -> calibration_lib.Calibration:
   """What is known of the card; nothing if everything is to be measured."""
   fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
@@ -163,8 +164,9 @@ def _begun(card: exchange.Card, options: Options,
   return known
 
 
-def _missing(known: calibration_lib.Calibration,
-             options: Options) -> tuple[steps_lib.Step, ...]:
+def _missing(
+    known: calibration_lib.Calibration,
+    options: CalibrationOptions) -> tuple[steps_lib.CalibrationStep, ...]:
   done = set(known.done)
   return tuple(step for step in options.steps if step.name not in done)
 
@@ -186,7 +188,7 @@ def _with(
 
 
 def _with_rest(known: calibration_lib.Calibration,
-               options: Options) -> calibration_lib.Calibration:
+               options: CalibrationOptions) -> calibration_lib.Calibration:
   """Says which steps there was no time for."""
   rest = tuple(f'{step.name}: {calibration_lib.NO_TIME}'
                for step in _missing(known, options))

@@ -14,7 +14,7 @@ OPS, HOPS, LINKS, TOGETHER = 'ops', 'hops', 'links', 'side by side'
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class CalibrationStep:
   """What is measured at one go.
 
   Attributes:
@@ -35,10 +35,13 @@ class Step:
     return self.kind.finer if self.finer else self.kind.coarse
 
 
-def all_steps(kinds: tuple[suite.Kind, ...] = suite.KINDS) -> tuple[Step, ...]:
+def all_steps(
+    kinds: tuple[suite.Kind, ...] = suite.KINDS) -> tuple[CalibrationStep, ...]:
   """In the order in which they are measured."""
-  coarse = [Step(kind.op_type, kind) for kind in kinds]
+  coarse = [CalibrationStep(kind.op_type, kind) for kind in kinds]
   finer = [
-      Step(f'{kind.op_type}, finer', kind, True) for kind in kinds if kind.finer
+      CalibrationStep(f'{kind.op_type}, finer', kind, True) for kind in kinds
+      if kind.finer
   ]
-  return (Step(OPS), Step(HOPS), *coarse, Step(LINKS), Step(TOGETHER), *finer)
+  return (CalibrationStep(OPS), CalibrationStep(HOPS), *coarse,
+          CalibrationStep(LINKS), CalibrationStep(TOGETHER), *finer)

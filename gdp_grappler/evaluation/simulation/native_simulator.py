@@ -18,7 +18,7 @@ from gdp_grappler.graph import op_graph
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Layout:
+class SimulatorLayout:
   """A graph of N ops and T tensors on a cluster of D devices, with its costs.
 
   Attributes:
@@ -74,7 +74,7 @@ class PreparedGraph:
   Holds no reference to the graph. May be used from several threads at once.
   """
 
-  def __init__(self, layout: Layout) -> None:
+  def __init__(self, layout: SimulatorLayout) -> None:
     """Lays the graph out.
 
     Raises:

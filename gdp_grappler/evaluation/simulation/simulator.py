@@ -326,7 +326,7 @@ class Simulator(evaluator.Evaluator):
             self.layout(graph))
       return prepared
 
-  def layout(self, graph: op_graph.OpGraph) -> native_simulator.Layout:
+  def layout(self, graph: op_graph.OpGraph) -> native_simulator.SimulatorLayout:
     """The graph on the cluster with its costs, without further edges.
 
     Raises:
@@ -336,7 +336,7 @@ class Simulator(evaluator.Evaluator):
       figures = self._figures.get(graph)
       if figures is None:
         figures = self._figures[graph] = self._figures_of(graph)
-    return native_simulator.Layout(
+    return native_simulator.SimulatorLayout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
         card_shares=arguments.card_shares(self.cost_model, graph, self.cluster,

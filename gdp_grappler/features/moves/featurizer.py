@@ -112,7 +112,7 @@ class MoveFeaturizer:
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
 
-  def _layout(self, busy_seconds: np.ndarray) -> native_features.Layout:
+  def _layout(self, busy_seconds: np.ndarray) -> native_features.FeatureLayout:
     graph, cluster = self._graph, self._cluster
     alive = graph.executions > 0
     own = graph.output_bytes * (alive & ~simulator_lib.aliases(graph))
@@ -120,7 +120,7 @@ class MoveFeaturizer:
     units = cluster.compute_units
     slots = np.ones(units.max() + 1, int)
     np.maximum.at(slots, units, [device.slots for device in cluster.devices])
-    return native_features.Layout(
+    return native_features.FeatureLayout(
         edges=graph.edges, edge_tensors=graph.edge_tensors,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
         groups=graph.groups, order=graph.topological_order,

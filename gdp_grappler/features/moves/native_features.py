@@ -15,7 +15,7 @@ from gdp_grappler.features.moves import schema
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Layout:
+class FeatureLayout:
   """A graph of N ops, T tensors and G groups on D devices.
 
   Attributes:
@@ -82,7 +82,7 @@ class NativeFeatures:
   For one thread at a time.
   """
 
-  def __init__(self, layout: Layout) -> None:
+  def __init__(self, layout: FeatureLayout) -> None:
     """Lays the graph out.
 
     Raises:

@@ -15,8 +15,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.search import annealing
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.memory import memory_fit
 
 # Calls of a proposer, at the most. Each call gets less capacity of the memories
 # that the proposal before overflowed.

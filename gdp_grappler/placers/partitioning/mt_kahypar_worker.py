@@ -24,10 +24,10 @@ _SEED_RANGE = 1 << 31
 def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   """The part of each vertex, int [V], for each job (the fields of `Job`)."""
   library = mtkahypar.initialize(cores.own(), False)
-  return [_map(library, partition_process.Job(**job)) for job in jobs]
+  return [_map(library, partition_process.PartitionJob(**job)) for job in jobs]
 
 
-def _map(library: Any, job: partition_process.Job) -> np.ndarray:
+def _map(library: Any, job: partition_process.PartitionJob) -> np.ndarray:
   mtkahypar.set_seed(job.seed % _SEED_RANGE)
   context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
   context.logging = False
@@ -55,7 +55,7 @@ def _map(library: Any, job: partition_process.Job) -> np.ndarray:
   return np.array(parts.get_partition(), int)
 
 
-def _hypergraph(library: Any, context: Any, job: partition_process.Job,
+def _hypergraph(library: Any, context: Any, job: partition_process.PartitionJob,
                 weights: np.ndarray, longest: int) -> Any:
   graph = job.graph
   pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
@@ -69,7 +69,8 @@ def _hypergraph(library: Any, context: Any, job: partition_process.Job,
   return result
 
 
-def _limits(job: partition_process.Job, weights: np.ndarray) -> np.ndarray:
+def _limits(job: partition_process.PartitionJob,
+            weights: np.ndarray) -> np.ndarray:
   """int64 [k], largest weight of each part, so that there is a solution.
 
   A part with a fair share has room for the heaviest vertex. Every part has room

@@ -22,7 +22,7 @@ _FARTHEST = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Job:
+class PartitionJob:
   """One mapping of a graph to parts.
 
   Attributes:

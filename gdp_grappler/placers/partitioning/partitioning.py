@@ -18,8 +18,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.memory import memory_fit
 
 # Part of a vertex that may be in any part.
 FREE = -1

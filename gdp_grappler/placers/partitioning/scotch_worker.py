@@ -32,7 +32,7 @@ _DISTANCE_STEPS = 4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Job(partition_process.Job):
+class ScotchJob(partition_process.PartitionJob):
   """One mapping.
 
   Scotch ignores its own seed if it is built to be reproducible. So the seed 0
@@ -47,11 +47,11 @@ class Job(partition_process.Job):
 
 
 def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
-  """The part of each vertex, int [V], for each job (the fields of `Job`)."""
-  return [_map(Job(**job)) for job in jobs]
+  """The part of each vertex, int [V], for each job: fields of `ScotchJob`."""
+  return [_map(ScotchJob(**job)) for job in jobs]
 
 
-def _map(job: Job) -> np.ndarray:
+def _map(job: ScotchJob) -> np.ndarray:
   count = job.graph.num_vertices
   order = np.arange(count)
   if job.seed:
@@ -88,7 +88,7 @@ def _graph(graph: group_graph.GroupGraph, order: np.ndarray) -> scotchpy.Graph:
   return result
 
 
-def _architecture(job: Job) -> scotchpy.Arch:
+def _architecture(job: ScotchJob) -> scotchpy.Arch:
   speeds = np.maximum(np.round(job.shares / job.shares.max() * _MOST_SPEED),
                       1).astype(int)
   result = scotchpy.Arch()

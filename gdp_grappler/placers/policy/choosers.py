@@ -16,7 +16,7 @@ _CHANCE = -1.5
 _TIE = 1e-3
 
 
-class Chooser(Protocol):
+class MoveChooser(Protocol):
   """Scores moves of one problem; the highest are priced first."""
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
@@ -56,7 +56,7 @@ class ByNetwork:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     features = self._describer.describe(incumbent, candidates, kinds)
     logits, gains = self._network.predict(features)
     corrected = self._learned.logits(self._network.standardized(features),
@@ -64,7 +64,7 @@ class ByNetwork:
     return move_filter.gain_scores(corrected, gains, self._gain_weight)
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     self._learned.learn(chosen, gained)
 
 
@@ -90,14 +90,14 @@ class ByChance:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     inputs = self._network.standardized(
         self._describer.describe(incumbent, candidates, kinds))
     logits = self._learned.logits(inputs, np.full(len(inputs), _CHANCE))
     return logits + _TIE * self._rng.random(len(inputs))
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     self._learned.learn(chosen, gained)
 
 
@@ -114,7 +114,7 @@ class _Learned:
     return self._learning.corrected(inputs, logits)
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `Chooser`."""
+    """See `MoveChooser`."""
     if self._latest is None:
       raise ValueError('Score moves before you tell which of them gained.')
     inputs, logits = self._latest

@@ -33,7 +33,8 @@ class Improver:
   """Moves from the best placement so far, of which a few are priced."""
 
   def __init__(self, found: priced_placements.PricedPlacements,
-               describer: move_filter.MoveDescriber, chooser: choosers.Chooser,
+               describer: move_filter.MoveDescriber,
+               chooser: choosers.MoveChooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
                moves: moves_lib.Moves, exact: int | None = None) -> None:
     """Looks at nothing yet.

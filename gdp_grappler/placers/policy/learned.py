@@ -25,8 +25,8 @@ from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.policy import policy_ops
 from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.memory import memory_fit
 
 
 class LearnedPlacer:

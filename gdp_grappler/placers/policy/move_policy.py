@@ -16,9 +16,9 @@ from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search.memory import memory_fit
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
@@ -32,16 +32,6 @@ _TOLD = 4
 # Drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
-# Share of the search's time that the policy may take.
-_SEARCH_SHARE = .25
-# The same share if a coarse graph is searched as well.
-_OF_REPEATED = .1
-# The same share if the number of prices ends the search, and not the clock.
-_BY_COUNT = .5
-# Seconds that a search must be worth, beside `_OP_S` per op: a shorter search
-# ends before the policy does.
-_LEAST_S = .1
-_OP_S = 1e-4
 # Other placers have proposed maps and cuts: the policy begins with the best.
 _BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6)
 # Placements of other placers among the drafts.
@@ -147,7 +137,7 @@ class MovePolicyPlacer:
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,
-               seed: int) -> choosers.Chooser:
+               seed: int) -> choosers.MoveChooser:
     rng = np.random.default_rng((seed, 1))
     network = self._network or shipped_moves.network()
     if self._choice == MoveChoice.RANDOM:
@@ -164,7 +154,10 @@ def time_share(by_count: bool, repeats: bool) -> float:
     by_count: Whether what is priced, and not the clock, is to end the search.
     repeats: Whether a smaller graph is searched as well.
   """
-  return _BY_COUNT if by_count else _OF_REPEATED if repeats else _SEARCH_SHARE
+  config = search_config.DEFAULT.time
+  if by_count:
+    return config.moves_by_count
+  return config.moves_with_coarse if repeats else config.moves
 
 
 def before_search(
@@ -186,7 +179,8 @@ def before_search(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  if worth_s < _LEAST_S + _OP_S * problem.graph.num_ops:
+  config = search_config.DEFAULT.time
+  if worth_s < config.moves_least_s + config.moves_op_s * problem.graph.num_ops:
     return None
   return MovePolicyPlacer(config=_BESIDE, network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,

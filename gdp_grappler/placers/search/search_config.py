@@ -164,6 +164,57 @@ class CoarseConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class TimeConfig:
+  """How the default placer divides its time.
+
+  Attributes:
+    budget_s: Seconds of a problem without a time budget.
+    grace: Share of the time in which the clock does not end a search that has
+      to be repeatable. The result then depends on the clock on slow machines
+      only.
+    waited_for: Share of the affordable placements that is priced if a program
+      waits.
+    anchors: Share of the time for anchors, without list schedulers.
+    lists: Share of the time for list schedulers, which come afterwards.
+    lists_of_large: The same for large graphs: list schedulers would use up any
+      time.
+    lists_least_s: Seconds for list schedulers if their share is less: in so
+      short a time they find more than a search does.
+    lists_most: Share of the time that is left which they have at most.
+    large: Groups times devices above which a graph is large.
+    moves: Share of the search's time that the policy of moves may take.
+    moves_with_coarse: The same if a coarse graph is searched as well.
+    moves_by_count: The same if the number of prices ends the search, and not
+      the clock.
+    moves_least_s: Seconds that a search must be worth for the policy of moves,
+      beside those per op: a shorter search ends before the policy does.
+    moves_op_s: These seconds per op.
+    named_policy_s: Seconds that a search must be worth for the policy of one
+      forward pass, if the user named the policy or it is loaded. Loading and
+      the first run take as long.
+    policy_s: The same if no policy was named: loading may take a small part of
+      a search.
+  """
+
+  budget_s: float = 10.
+  grace: float = .5
+  waited_for: float = .5
+  anchors: float = .35
+  lists: float = .15
+  lists_of_large: float = .1
+  lists_least_s: float = .5
+  lists_most: float = .5
+  large: int = 200_000
+  moves: float = .25
+  moves_with_coarse: float = .1
+  moves_by_count: float = .5
+  moves_least_s: float = .1
+  moves_op_s: float = 1e-4
+  named_policy_s: float = 3.
+  policy_s: float = 60.
+
+
+@dataclasses.dataclass(frozen=True)
 class EdgeConfig:
   """The choice among placements by their control edges (`edge_selection`).
 
@@ -172,10 +223,16 @@ class EdgeConfig:
       is predicted.
     ordered: Number of these, those with the largest gain, for which control
       edges are computed.
+    cost: Cost of simulating a step for control edges, in prices of one
+      placement: a price simulates several steps.
+    most_steps: Steps that one computation of control edges simulates, at the
+      most, even if the graph is small.
   """
 
   promised: int = 4
   ordered: int = 2
+  cost: float = 1 / 3
+  most_steps: int = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,6 +245,7 @@ class SearchConfig:
     priorities: Annealing under priorities.
     coarse: The search of a smaller problem before the large one.
     edges: The choice among placements by their control edges.
+    time: How the default placer divides its time.
     start_prices: Cost of a start that is priced in all orders, in prices of one
       placement.
     starting_share: Share of the time that is left which these starts may take.
@@ -204,6 +262,7 @@ class SearchConfig:
   priorities: PriorityConfig = PriorityConfig()
   coarse: CoarseConfig = CoarseConfig()
   edges: EdgeConfig = EdgeConfig()
+  time: TimeConfig = TimeConfig()
   start_prices: int = 8
   starting_share: float = .25
   edge_ops: int = 1_000_000

@@ -26,13 +26,6 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 
-# Cost of simulating a step for control edges, in prices of one placement: a
-# price simulates several steps.
-_EDGES_COST = 1 / 3
-# Steps that one computation of control edges simulates, at the most, even if
-# the graph is small.
-_EDGES_STEPS = 200
-
 
 def no_model(problem: placer_lib.Problem) -> None:
   """No model: the annealing prices every move that it draws."""
@@ -118,8 +111,9 @@ class _StagedSearch:
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
     # Seconds of one computation of control edges, about.
-    steps = min(config.edge_ops / max(problem.graph.num_ops, 1), _EDGES_STEPS)
-    self._edges_s = _EDGES_COST * self._each_s * steps
+    steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
+                config.edges.most_steps)
+    self._edges_s = config.edges.cost * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
     # The placement that was likely the fastest with control edges when the last
@@ -129,9 +123,9 @@ class _StagedSearch:
 
   def run(self, stage: stages.Stage) -> None:
     """Runs a stage to its end."""
-    if stage.order is stages.Order.FIFO:
+    if stage.order is stages.StageOrder.FIFO:
       self._anneal([self._plain], stage, 0.)
-    elif stage.order is stages.Order.PRIORITIES:
+    elif stage.order is stages.StageOrder.PRIORITIES:
       if not self._budget.has_left(0.):
         return  # Little time is left, and the first prices in order take long.
       self._ordered = priority_annealing.PriorityAnnealing(

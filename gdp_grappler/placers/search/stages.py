@@ -6,7 +6,7 @@ import dataclasses
 import enum
 
 
-class Order(enum.Enum):
+class StageOrder(enum.Enum):
   """The order in which ops run while a stage prices placements."""
 
   FIFO = 'fifo'  # First in, first out, as TensorFlow starts them.
@@ -25,19 +25,19 @@ class Stage:
       The progress of an annealing determines its temperature.
   """
 
-  order: Order
+  order: StageOrder
   until: float
   cooled: float
 
 
 # Stages of a problem without control edges: one annealing has all of the time.
-FIFO_ONLY = (Stage(Order.FIFO, until=1., cooled=1.),)
+FIFO_ONLY = (Stage(StageOrder.FIFO, until=1., cooled=1.),)
 # Stages of a problem with control edges. Each order has the first, hot part of
 # an annealing. The order with the faster placement has the rest of the time.
 BOTH_ORDERS = (
-    Stage(Order.FIFO, until=.25, cooled=.5),
-    Stage(Order.PRIORITIES, until=.5, cooled=.5),
-    Stage(Order.FASTER, until=1., cooled=1.),
+    Stage(StageOrder.FIFO, until=.25, cooled=.5),
+    Stage(StageOrder.PRIORITIES, until=.5, cooled=.5),
+    Stage(StageOrder.FASTER, until=1., cooled=1.),
 )
 
 

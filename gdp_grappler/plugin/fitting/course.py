@@ -14,7 +14,7 @@ _CPU_FLAG = 'tf_xla_cpu_global_jit'
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class FitReport:
   """What became of a train function so far.
 
   Attributes:
@@ -35,7 +35,7 @@ class Report:
   before_s: float | None = None
   placed_s: float | None = None
   predicted_before_s: float | None = None
-  way: str = ways.Way.AS_IT_WAS.value
+  way: str = ways.FitWay.AS_IT_WAS.value
 
 
 @dataclasses.dataclass
@@ -51,11 +51,11 @@ class Course:
     moving_s: Seconds that it took to move variables for the plan.
   """
 
-  plan: plan_lib.Plan | None = None
-  comparison: ways.Comparison | None = None
-  way: ways.Way = ways.Way.AS_IT_WAS
+  plan: plan_lib.FitPlan | None = None
+  comparison: ways.WayComparison | None = None
+  way: ways.FitWay = ways.FitWay.AS_IT_WAS
   is_decided: bool = False
-  timing: guard.Timing = dataclasses.field(default_factory=guard.Timing)
+  timing: guard.StepTiming = dataclasses.field(default_factory=guard.StepTiming)
   moving_s: float = 0.
 
   @property
@@ -63,14 +63,14 @@ class Course:
     """Whether steps are not going to be placed."""
     return self.is_decided and not self.way.is_placed
 
-  def enter(self, way: ways.Way) -> None:
+  def enter(self, way: ways.FitWay) -> None:
     """From now on steps run this way, with times of their own."""
     self.way = way
-    is_clustered = way is ways.Way.CLUSTERS
-    self.timing = (guard.Timing(guard.WARM_UP_OF_CLUSTERS)
-                   if is_clustered else guard.Timing())
+    is_clustered = way is ways.FitWay.CLUSTERS
+    self.timing = (guard.StepTiming(guard.WARM_UP_OF_CLUSTERS)
+                   if is_clustered else guard.StepTiming())
 
-  def give_up(self, way: ways.Way) -> None:
+  def give_up(self, way: ways.FitWay) -> None:
     """Steps cannot be placed, and stay this way."""
     self.enter(way)
     self.is_decided = True
@@ -80,7 +80,7 @@ class Course:
     if self.plan is not None and self.plan.moves:
       self.moving_s = seconds
 
-  def note(self, steps_per_call: int) -> ways.Way:
+  def note(self, steps_per_call: int) -> ways.FitWay:
     """Takes down what was timed.
 
     Args:
@@ -98,7 +98,7 @@ class Course:
     self.is_decided = waiting is None
     return waiting or self.comparison.best
 
-  def report(self, moved_variables: int) -> Report:
+  def report(self, moved_variables: int) -> FitReport:
     """What became of it so far.
 
     Args:
@@ -106,22 +106,22 @@ class Course:
     """
     plan = self.plan
     if plan is None or not plan.changes:
-      return Report({}, way=self.way.value)
-    return Report(
+      return FitReport({}, way=self.way.value)
+    return FitReport(
         {} if self.stays else plan.counts, moved_variables,
         plan.outcome.after_s,
         self._measured_s(self.comparison.baseline) if self.comparison else None,
-        self._measured_s(ways.Way.PLACED, ways.Way.CLUSTERS),
+        self._measured_s(ways.FitWay.PLACED, ways.FitWay.CLUSTERS),
         plan.outcome.before_s, self.way.value)
 
-  def _measured_s(self, *several: ways.Way) -> float | None:
+  def _measured_s(self, *several: ways.FitWay) -> float | None:
     """Seconds of a step, the least of several ways; None if none was timed."""
     known = self.comparison.measured if self.comparison else {}
     return min((known[way].step_s for way in several if way in known),
                default=None)
 
-  def compare(self, plan: plan_lib.Plan, has_xla: bool,
-              settings: settings_lib.Settings) -> ways.Way:
+  def compare(self, plan: plan_lib.FitPlan, has_xla: bool,
+              settings: settings_lib.Settings) -> ways.FitWay:
     """What is to be timed first, or next if that has begun.
 
     Args:
@@ -137,7 +137,7 @@ class Course:
     """One line about what was timed, and what the user waited for it."""
     assert self.comparison is not None
     said = self.comparison.describe(steps_per_call)
-    placed = self.comparison.measured.get(ways.Way.PLACED)
+    placed = self.comparison.measured.get(ways.FitWay.PLACED)
     spent_s = self.moving_s + (placed.compile_s if placed else 0.)
     if not spent_s:
       return said
@@ -146,7 +146,7 @@ class Course:
             'placed step')
 
 
-def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:
+def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_asked_for: bool) -> str:
   """The line of a plan that is not compared with XLA; '' if it is followed.
 
   Args:
@@ -165,8 +165,8 @@ def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:
       'anew')
 
 
-def _comparison(plan: plan_lib.Plan, has_xla: bool,
-                settings: settings_lib.Settings) -> ways.Comparison:
+def _comparison(plan: plan_lib.FitPlan, has_xla: bool,
+                settings: settings_lib.Settings) -> ways.WayComparison:
   """What is to be timed for a plan.
 
   Args:
@@ -175,20 +175,20 @@ def _comparison(plan: plan_lib.Plan, has_xla: bool,
     settings: The user's option.
   """
   predicted = {
-      ways.Way.AS_IT_WAS: plan.outcome.before_s,
-      ways.Way.PLACED: plan.outcome.after_s
+      ways.FitWay.AS_IT_WAS: plan.outcome.before_s,
+      ways.FitWay.PLACED: plan.outcome.after_s
   }
   known_s = {} if settings.has_decided else {
       way: seconds for way, seconds in predicted.items() if seconds is not None
   }
-  result = ways.Comparison(ways.Way.XLA if has_xla else ways.Way.AS_IT_WAS,
-                           known_s, settings.xla_compile_s)
+  result = ways.WayComparison(ways.stock(has_xla), known_s,
+                              settings.xla_compile_s)
   if not _may_cluster(plan):
     result.without_clusters()
   return result
 
 
-def _may_cluster(plan: plan_lib.Plan) -> bool:
+def _may_cluster(plan: plan_lib.FitPlan) -> bool:
   """Whether XLA makes clusters on devices of a plan; of CPUs only if told."""
   return (any('GPU:' in device for device in plan.devices.values()) or
           _CPU_FLAG in os.environ.get('TF_XLA_FLAGS', ''))

@@ -73,12 +73,12 @@ class _AsItIs:
   what = 'timing of the network'
 
   def task(self, query: Any) -> current_call.Optimize | None:
-    """As of `current_call.Call`."""
+    """As of `current_call.RunningCall`."""
     del query
     return outcome_lib.leave_alone
 
   def decided(self) -> None:
-    """As of `current_call.Call`."""
+    """As of `current_call.RunningCall`."""
 
 
-_TIMING = link_timing_cache.Timing(task_links.KNOWN, _game)
+_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _game)

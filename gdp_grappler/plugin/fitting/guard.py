@@ -17,7 +17,7 @@ _FEWEST_STEPS = 3
 _ENOUGH_S = 10.
 
 
-class Timing:
+class StepTiming:
   """The time of a step, of the first few steps."""
 
   def __init__(self, warm_up: int = _WARM_UP) -> None:

@@ -85,12 +85,12 @@ class KerasFunction:
     return getattr(self._function, name)
 
   def task(self, query: Any) -> current_call.Optimize | None:
-    """As `current_call.Call` says: nothing special."""
+    """As `current_call.RunningCall` says: nothing special."""
     del query
     return None
 
   def decided(self) -> None:
-    """As `current_call.Call` says: nothing to do."""
+    """As `current_call.RunningCall` says: nothing to do."""
 
   @property
   def what(self) -> str:

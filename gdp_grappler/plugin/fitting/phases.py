@@ -21,8 +21,8 @@ class Phase(enum.Enum):
 AFTER_PLANNING = {Phase.STOCK, Phase.PREPARED, Phase.ONE_BY_ONE}
 
 
-def of_way(way: ways.Way) -> Phase:
+def of_way(way: ways.FitWay) -> Phase:
   """In which the step runs this way."""
   if way.is_placed:
     return Phase.ONE_BY_ONE
-  return Phase.STOCK if way is ways.Way.XLA else Phase.PREPARED
+  return Phase.STOCK if way is ways.FitWay.XLA else Phase.PREPARED

@@ -25,7 +25,7 @@ _LARGEST_UNKNOWN_SHARE = .1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Plan:
+class FitPlan:
   """The devices of a step and of its variables.
 
   Attributes:
@@ -75,7 +75,7 @@ class Plan:
 
 def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
          variables: Mapping[int, Any], function: str = '',
-         asked: Collection[int] = ()) -> Plan:
+         asked: Collection[int] = ()) -> FitPlan:
   """Plans a step whose variables may move.
 
   Args:
@@ -96,7 +96,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       _with_fixed(source, fixed, asked) if fixed else source, settings,
       relocatable=True, fixed=fixed)
   if outcome.devices is None:
-    return Plan({}, (), outcome)
+    return FitPlan({}, (), outcome)
   nodes = source.graph_def.node
   streams = any(map(pins.draws_from_a_stream, nodes))
   moves = tuple((variables[node.attr['index'].i], device)
@@ -104,7 +104,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
                 if pins.is_variable_argument(node) and device != node.device)
   devices = {node.name: d for node, d in zip(nodes, outcome.devices)}
   graph = source.graph_def.SerializeToString() if moves else b''
-  return Plan(devices, moves, outcome, streams, function, graph)
+  return FitPlan(devices, moves, outcome, streams, function, graph)
 
 
 def _with_fixed(source: source_graph.SourceGraph, fixed: Sequence[int],
@@ -121,7 +121,7 @@ def _with_fixed(source: source_graph.SourceGraph, fixed: Sequence[int],
 
 
 def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-           plan: Plan, function: str = '') -> outcome_lib.Outcome:
+           plan: FitPlan, function: str = '') -> outcome_lib.Outcome:
   """Devices for a step whose variables are where a plan wanted them.
 
   The graph is not the planned one to the last node: Grappler works with devices
@@ -165,7 +165,7 @@ def _is_resource(node: Any) -> bool:
   return node.op == '_Arg' and node.attr['T'].type == types_pb2.DT_RESOURCE
 
 
-def _same_nodes(nodes: Sequence[Any], plan: Plan) -> bool:
+def _same_nodes(nodes: Sequence[Any], plan: FitPlan) -> bool:
   """Whether numbers of nodes mean what they meant in the plan."""
   return [node.name for node in nodes] == list(plan.devices)
 

@@ -76,16 +76,16 @@ class TrainFunction(keras_function.KerasFunction):
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
     # What the placer thread made, before it is known whether it is in time.
-    self._pending: plan_lib.Plan | None = None
+    self._pending: plan_lib.FitPlan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._call: cancellation.CancellationManager | None = None
     self._phase = phases.Phase.PLANNING
 
-  def report(self) -> course_lib.Report:
+  def report(self) -> course_lib.FitReport:
     """What became of it so far."""
     if self._settings is None:
-      stock = ways.Way.XLA if self.is_compiled_by_keras else ways.Way.AS_IT_WAS
-      return course_lib.Report({}, way=stock.value)
+      stock = ways.stock(self.is_compiled_by_keras)
+      return course_lib.FitReport({}, way=stock.value)
     return self._course.report(len(self._origins))
 
   def take_over(self, other: TrainFunction) -> None:
@@ -144,7 +144,7 @@ class TrainFunction(keras_function.KerasFunction):
       self.was_told = True
       notices.say(f'{self._what}: {course.comparison.in_short()}')
       return
-    if course.way is ways.Way.XLA and not said:
+    if course.way is ways.FitWay.XLA and not said:
       super()._explain()
       return
     if (course.plan is None or not said or
@@ -171,7 +171,7 @@ class TrainFunction(keras_function.KerasFunction):
     changed = course is not self._course
     self._course = course
     if self._xla is xla.Handling.KEPT:
-      course.give_up(ways.Way.XLA)
+      course.give_up(ways.FitWay.XLA)
       self._phase = phases.Phase.STOCK
     elif course.plan is None:
       looks = self._has_loop and not self._is_compared
@@ -182,7 +182,7 @@ class TrainFunction(keras_function.KerasFunction):
     elif course.comparison is not None:
       self._compare(course.plan)
     elif course.plan.changes:
-      self._enter(ways.Way.PLACED)
+      self._enter(ways.FitWay.PLACED)
       self._phase = phases.of_way(course.way)
     elif changed:
       self._phase = phases.Phase.PREPARED
@@ -264,7 +264,7 @@ class TrainFunction(keras_function.KerasFunction):
       return outcome
     return dataclasses.replace(outcome, message=self._course.plan.describe())
 
-  def _would_guard(self, plan: plan_lib.Plan) -> bool:
+  def _would_guard(self, plan: plan_lib.FitPlan) -> bool:
     """Whether to time steps.
 
     Not if it changed numbers: streams of random numbers would restart. Nor if
@@ -325,10 +325,10 @@ class TrainFunction(keras_function.KerasFunction):
     if plan is not None and self._would_guard(plan):
       self._compare(plan)
     elif plan is not None and plan.changes and follows:
-      self._enter(ways.Way.PLACED)
+      self._enter(ways.FitWay.PLACED)
       self._phase = phases.of_way(self._course.way)
     elif self._is_compared:
-      self._course.give_up(ways.Way.XLA)
+      self._course.give_up(ways.FitWay.XLA)
       self._phase = phases.Phase.STOCK
     else:
       # Steps one by one that nobody asked about go on as they began.
@@ -359,16 +359,16 @@ class TrainFunction(keras_function.KerasFunction):
       self._phase = phases.of_way(course.way)
       notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
 
-  def _compare(self, plan: plan_lib.Plan) -> None:
+  def _compare(self, plan: plan_lib.FitPlan) -> None:
     """The next steps are timed, the first of them as Keras would run them."""
     assert self._settings is not None
     self._phase = phases.Phase.TIMING
     self._enter(self._course.compare(plan, self._is_compared, self._settings))
 
-  def _enter(self, way: ways.Way) -> None:
+  def _enter(self, way: ways.FitWay) -> None:
     """Steps run this way from now on, with their variables where it wants."""
     self._course.enter(way)
-    self.has_clusters = way is ways.Way.CLUSTERS
+    self.has_clusters = way is ways.FitWay.CLUSTERS
     if way.is_placed and not self.is_placed:
       self._place()
     elif not way.is_placed:
@@ -385,8 +385,7 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
-      self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
-                           None else ways.Way.XLA)
+      self._course.give_up(ways.stock(self._xla is not None))
       self._undo()
       self._phase = phases.of_way(self._course.way)
       notices.warn_once(f'{self._what}: left as it was: its variables cannot '

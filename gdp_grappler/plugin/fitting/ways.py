@@ -15,7 +15,7 @@ from typing import Mapping
 _LEAST_GAIN_OF_CLUSTERS = .05
 
 
-class Way(enum.Enum):
+class FitWay(enum.Enum):
   """How a step runs."""
 
   XLA = 'with XLA'
@@ -26,7 +26,7 @@ class Way(enum.Enum):
   @property
   def is_placed(self) -> bool:
     """Whether the step and its variables are where the plan wants them."""
-    return self in (Way.PLACED, Way.CLUSTERS)
+    return self in (FitWay.PLACED, FitWay.CLUSTERS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,16 @@ class Figures:
   compile_s: float = 0.
 
 
-class Comparison:
+def stock(has_xla: bool) -> FitWay:
+  """How Keras runs the step without us.
+
+  Args:
+    has_xla: Whether Keras compiles the step by XLA.
+  """
+  return FitWay.XLA if has_xla else FitWay.AS_IT_WAS
+
+
+class WayComparison:
   """Times the step as Keras would run it, and then what may be faster.
 
   A way is not tried if its prediction is slower than what was measured already.
@@ -53,7 +62,7 @@ class Comparison:
   of trying.
   """
 
-  def __init__(self, baseline: Way, predicted_s: Mapping[Way, float],
+  def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],
                compile_budget_s: float = 0.) -> None:
     """Nothing is measured yet.
 
@@ -65,17 +74,16 @@ class Comparison:
         whole step.
     """
     self.baseline = baseline
-    self.measured: dict[Way, Figures] = {}
+    self.measured: dict[FitWay, Figures] = {}
     self._predicted_s = predicted_s
     self._compile_budget_s = compile_budget_s
     # In this order: clusters are predicted from the two before.
-    self._candidates: tuple[Way,
-                            ...] = ((Way.PLACED, Way.AS_IT_WAS,
-                                     Way.CLUSTERS) if baseline is Way.XLA else
-                                    (Way.PLACED,))
+    self._candidates: tuple[FitWay, ...] = ((FitWay.PLACED, FitWay.AS_IT_WAS,
+                                             FitWay.CLUSTERS) if baseline
+                                            is FitWay.XLA else (FitWay.PLACED,))
 
   @property
-  def next(self) -> Way | None:
+  def next(self) -> FitWay | None:
     """What is to be timed now; None if all is known."""
     if self.baseline not in self.measured:
       return self.baseline
@@ -83,11 +91,11 @@ class Comparison:
                  if way not in self.measured and not self.why_not(way)), None)
 
   @property
-  def best(self) -> Way:
+  def best(self) -> FitWay:
     """The fastest that was timed; the baseline if nothing beats it."""
     return min(self.measured, key=lambda way: self.measured[way].step_s)
 
-  def note(self, way: Way, figures: Figures) -> None:
+  def note(self, way: FitWay, figures: Figures) -> None:
     """Takes down what was measured of a way; the baseline is the first."""
     self.measured[way] = figures
 
@@ -95,31 +103,31 @@ class Comparison:
     """Where XLA would make no clusters on the devices of the plan."""
     self._candidates = self._candidates[:2]
 
-  def predicted_s(self, way: Way) -> float | None:
+  def predicted_s(self, way: FitWay) -> float | None:
     """Of a step; None if nothing is known.
 
     XLA inside each device is expected to do for the placed step what it did for
     the whole.
     """
-    if way is not Way.CLUSTERS:
+    if way is not FitWay.CLUSTERS:
       return self._predicted_s.get(way)
-    placed_s, stock_s = map(self._known_s, (Way.PLACED, Way.AS_IT_WAS))
+    placed_s, stock_s = map(self._known_s, (FitWay.PLACED, FitWay.AS_IT_WAS))
     if placed_s is None or not stock_s:
       return None
-    return placed_s * self.measured[Way.XLA].step_s / stock_s
+    return placed_s * self.measured[FitWay.XLA].step_s / stock_s
 
-  def why_not(self, way: Way) -> str:
+  def why_not(self, way: FitWay) -> str:
     """Why a way that was not timed need not be; '' if it should be."""
-    if self.baseline is not Way.XLA:
+    if self.baseline is not FitWay.XLA:
       return ''  # The plan was predicted to be faster than just this.
-    if way is Way.CLUSTERS:
-      compile_s = self.measured[Way.XLA].compile_s
+    if way is FitWay.CLUSTERS:
+      compile_s = self.measured[FitWay.XLA].compile_s
       if compile_s > self._compile_budget_s:
         return (f'XLA took {compile_s:.3g} s to compile, and xla_compile_s is '
                 f'{self._compile_budget_s:g}')
     predicted_s = self.predicted_s(way)
     to_beat_s = self.measured[self.best].step_s
-    if way is Way.CLUSTERS:
+    if way is FitWay.CLUSTERS:
       to_beat_s *= 1 - _LEAST_GAIN_OF_CLUSTERS
     if predicted_s is None or predicted_s < to_beat_s:
       return ''
@@ -133,40 +141,40 @@ class Comparison:
     said = ', '.join(f'{_ms(figures.step_s * steps_per_call)} {self._name(way)}'
                      for way, figures in self.measured.items())
     said = f'{said} (measured, medians of {calls} calls{several})'
-    if self.baseline is not Way.XLA:
+    if self.baseline is not FitWay.XLA:
       return f'{said}: {self._verdict()}'
     left_out = [
         f'; {self._name(way)}: not tried, {self.why_not(way)}'
         for way in self._candidates if way not in self.measured
     ]
-    clusters = self.measured.get(Way.CLUSTERS)
+    clusters = self.measured.get(FitWay.CLUSTERS)
     more = f' and {clusters.compile_s:.3g} s for clusters' if clusters else ''
-    said = (f'{said}; XLA took {self.measured[Way.XLA].compile_s:.3g} s to '
+    said = (f'{said}; XLA took {self.measured[FitWay.XLA].compile_s:.3g} s to '
             f'compile{more}{"".join(left_out)}: {self._verdict()}')
     return (f'{said}. Steps ran in these ways in turn, and XLA rounds '
             "otherwise than TensorFlow's kernels")
 
   def in_short(self) -> str:
     """The way that stays, for a reader who knows the figures."""
-    if self.best is Way.AS_IT_WAS and self.baseline is self.best:
+    if self.best is FitWay.AS_IT_WAS and self.baseline is self.best:
       return 'left as it was, which was measured to be as fast as placed'
     return f'{self._verdict()}; it was measured before'
 
-  def _known_s(self, way: Way) -> float | None:
+  def _known_s(self, way: FitWay) -> float | None:
     if way in self.measured:
       return self.measured[way].step_s
     return self._predicted_s.get(way)
 
-  def _name(self, way: Way) -> str:
-    if way is Way.AS_IT_WAS and self.baseline is Way.XLA:
+  def _name(self, way: FitWay) -> str:
+    if way is FitWay.AS_IT_WAS and self.baseline is FitWay.XLA:
       return 'without XLA'
     return way.value
 
   def _verdict(self) -> str:
     best = self.best
-    if best is Way.AS_IT_WAS and self.baseline is best:
+    if best is FitWay.AS_IT_WAS and self.baseline is best:
       return 'goes back to what it was'
-    if best is Way.XLA:
+    if best is FitWay.XLA:
       return 'stays with XLA, as Keras chose'
     return f'stays {self._name(best)}'
 

@@ -12,7 +12,7 @@ from placer_model.pretraining.placements import teacher
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class PlacementConfig:
   """Sizes of a run.
 
   Attributes:
@@ -50,16 +50,16 @@ class Config:
 CONFIGS = {
     # Minutes on one core.
     'small':
-        Config(
+        PlacementConfig(
             rounds=8, problems=8, steps=30, teacher=teacher.TeacherConfig(
                 drawn=synthetic.Config(ops=(100, 1000), accelerators=(2, 4)))),
     # Half an hour on one core.
     'full':
-        Config(rounds=40, problems=32, steps=48),
+        PlacementConfig(rounds=40, problems=32, steps=48),
 }
 
 
-def named(name: str) -> Config:
+def named(name: str) -> PlacementConfig:
   """One of `CONFIGS`.
 
   Raises:

@@ -45,7 +45,7 @@ Curve = list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class PlacementOptions:
   """What a run is to do.
 
   Attributes:
@@ -56,12 +56,12 @@ class Options:
   """
 
   model_dir: pathlib.Path
-  config: config_lib.Config
+  config: config_lib.PlacementConfig
   seed: int = 0
   time_budget_s: float | None = None
 
 
-def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+def pretrain(options: PlacementOptions, held_out: Mapping[str, step_lib.Step],
              tell: Callable[[str],
                             None], clock: Callable[[], float] = time.monotonic,
              machines: jobs_lib.Machines | None = None) -> Curve:
@@ -103,7 +103,8 @@ class _Run:
     curve: A line per round that is done.
   """
 
-  def __init__(self, options: Options, team: jobs_lib.Team[jobs_lib.Call],
+  def __init__(self, options: PlacementOptions,
+               team: jobs_lib.Team[jobs_lib.Call],
                tell: Callable[[str], None]) -> None:
     """Reads the folder.
 

@@ -46,7 +46,7 @@ class Look:
 
 
 class _Sampler:
-  """A `choosers.Chooser` that draws from the policy and writes it down."""
+  """A `choosers.MoveChooser` that draws from the policy and writes it down."""
 
   def __init__(self, describer: move_filter.MoveDescriber,
                network: move_network.MoveNetwork,
@@ -61,7 +61,7 @@ class _Sampler:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `choosers.Chooser`."""
+    """See `choosers.MoveChooser`."""
     features = self._describer.describe(incumbent, candidates, kinds)
     logits, gains = self._network.predict(features)
     scores = move_filter.gain_scores(

@@ -92,7 +92,7 @@ def verdict(entrant: Entrant) -> str:
           'is searched.')
 
 
-def conclude(options: task_lib.Options, entrants: Sequence[Entrant],
+def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
              start: move_network.MoveNetwork, learned: Learned,
              verdicts: Sequence[str], console: rich.console.Console,
              start_s: float, deadline: deadlines.Deadline) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _of_weights(learned: Learned) -> str:
   return f'The policy keeps the weights of the start: {figures}.'
 
 
-def _about(options: task_lib.Options, entrants: Sequence[Entrant],
+def _about(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
            start: move_network.MoveNetwork, learned: Learned) -> dict[str, Any]:
   """What the policy says of itself."""
   graphs = [entrant.task.graph for entrant in entrants]
@@ -186,7 +186,8 @@ def _about(options: task_lib.Options, entrants: Sequence[Entrant],
   }
 
 
-def _plans(options: task_lib.Options, entrants: Sequence[Entrant]) -> list[Any]:
+def _plans(options: task_lib.TrainOptions,
+           entrants: Sequence[Entrant]) -> list[Any]:
   """Writes the best placements; their files."""
   folder, written = options.model_dir / 'plans', []
   folder.mkdir(exist_ok=True)
@@ -205,7 +206,7 @@ def _violations(entrant: Entrant) -> list[placement_lib.Violation]:
   return [v for b in entrant.baselines for v in b.evaluation.violations]
 
 
-def _record(options: task_lib.Options, entrant: Entrant, learning: str,
+def _record(options: task_lib.TrainOptions, entrant: Entrant, learning: str,
             deadline: deadlines.Deadline) -> dict[str, Any]:
   """A graph's part of results.json; `learning` is its verdict."""
   task, state = entrant.task, entrant.trainer.state

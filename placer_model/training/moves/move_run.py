@@ -49,7 +49,7 @@ _LEARN_SHARE = .4
 _AHEAD_SHARE = .5
 
 
-def train(every: Sequence[task_lib.Options], console: rich.console.Console,
+def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
           deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
   """Refines, exports and reports; returns the content of results.json.
 
@@ -81,7 +81,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
                                 said, console, start_s, deadline)
 
 
-def config_of(options: task_lib.Options) -> move_config.MoveConfig:
+def config_of(options: task_lib.TrainOptions) -> move_config.MoveConfig:
   """The numbers of a run, cut down for measuring, with what was given.
 
   Args:
@@ -119,7 +119,7 @@ def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
       '--network=one_shot for a policy of one forward pass.')
 
 
-def _identity(options: task_lib.Options, config: move_config.MoveConfig,
+def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,
               network: move_network.MoveNetwork,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
@@ -143,7 +143,8 @@ class _Run:
     entrants: The graphs.
   """
 
-  def __init__(self, options: task_lib.Options, config: move_config.MoveConfig,
+  def __init__(self, options: task_lib.TrainOptions,
+               config: move_config.MoveConfig,
                network: move_network.MoveNetwork,
                tasks: Sequence[task_lib.Task],
                pricing: job_pricing.Pricing | None,

@@ -47,7 +47,7 @@ def way(model):
 def let_win(name):
   """Has one way measured to be the fastest; what runs is real."""
   from gdp_grappler.plugin.fitting import ways
-  stock = ways.Comparison.note
+  stock = ways.WayComparison.note
 
   def note(self, measured, figures):
     seconds = {'with XLA': 2.5, 'placed': 2., 'as it was': 3., _CLUSTERS: 4.}
@@ -55,8 +55,8 @@ def let_win(name):
     stock(self, measured,
           ways.Figures(seconds[measured.value], 5, figures.compile_s))
 
-  ways.Comparison.note = note
-  return lambda: setattr(ways.Comparison, 'note', stock)
+  ways.WayComparison.note = note
+  return lambda: setattr(ways.WayComparison, 'note', stock)
 
 
 def ended(name, lines, **kwargs):

@@ -15,7 +15,7 @@ _STEPS = tuple(
 
 
 def _options(folder, **changes):
-  return calibrator.Options(
+  return calibrator.CalibrationOptions(
       **{
           'budget_s': 600., 'device_type': 'CPU', 'cache_dir': folder,
           'steps': _STEPS, **changes
@@ -80,11 +80,13 @@ def test_without_a_card_it_says_what_is_missing(tmp_path):
 def test_the_card_in_question_is_the_first_that_the_process_sees(monkeypatch):
   visible = calibrator._visible
   monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-  assert not visible(calibrator.Options())
-  assert visible(
-      calibrator.Options(number=2)) == {'CUDA_VISIBLE_DEVICES': '2,0'}
+  assert not visible(calibrator.CalibrationOptions())
+  assert visible(calibrator.CalibrationOptions(number=2)) == {
+      'CUDA_VISIBLE_DEVICES': '2,0'
+  }
   monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '4,5')
-  assert visible(
-      calibrator.Options(number=1)) == {'CUDA_VISIBLE_DEVICES': '5,4'}
+  assert visible(calibrator.CalibrationOptions(number=1)) == {
+      'CUDA_VISIBLE_DEVICES': '5,4'
+  }
   with pytest.raises(errors.MeasurementError, match='leaves 2'):
-    visible(calibrator.Options(number=2))
+    visible(calibrator.CalibrationOptions(number=2))

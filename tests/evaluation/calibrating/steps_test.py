@@ -11,6 +11,7 @@ def test_the_host_and_coarse_sizes_come_before_finer_ones():
 
 def test_sizes_of_a_step():
   kind = suite.by_name('Mul')
-  coarse, finer = steps.Step('Mul', kind), steps.Step('Mul, finer', kind, True)
+  coarse, finer = steps.CalibrationStep('Mul', kind), steps.CalibrationStep(
+      'Mul, finer', kind, True)
   assert coarse.sizes == kind.coarse and finer.sizes == kind.finer
-  assert not steps.Step('ops').sizes
+  assert not steps.CalibrationStep('ops').sizes

@@ -32,8 +32,8 @@ def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
           step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(2))
   }
   return run_lib.pretrain(
-      run_lib.Options(folder, _CONFIG, seed, rounds, **options), held_out,
-      (told if told is not None else []).append, machines=machines)
+      run_lib.PretrainOptions(folder, _CONFIG, seed, rounds, **options),
+      held_out, (told if told is not None else []).append, machines=machines)
 
 
 def _weights(folder: pathlib.Path) -> str:

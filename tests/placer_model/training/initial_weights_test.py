@@ -18,10 +18,10 @@ from placer_model.training import task as task_lib
 _SHIPPED = initial_weights.folder(initial_weights.SHIPPED)
 
 
-def _options(**changes) -> task_lib.Options:
+def _options(**changes) -> task_lib.TrainOptions:
   return dataclasses.replace(
-      task_lib.Options('net.pb', '2xP100', 'simulated', pathlib.Path('model')),
-      **changes)
+      task_lib.TrainOptions('net.pb', '2xP100', 'simulated',
+                            pathlib.Path('model')), **changes)
 
 
 def test_chance_makes_them_by_the_preset_and_the_seed():

@@ -21,8 +21,8 @@ def _tasks(request, tmp_path_factory):
   graph = request.config.rootpath / 'tests' / 'testdata' / _STEP
   return [
       task_lib.load(
-          task_lib.Options(str(graph), cluster, 'simulated',
-                           tmp_path_factory.mktemp('model'), seed=3),
+          task_lib.TrainOptions(str(graph), cluster, 'simulated',
+                                tmp_path_factory.mktemp('model'), seed=3),
           lambda line: None) for cluster in ('2xP100', '3xK40')
   ]
 

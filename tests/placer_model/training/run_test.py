@@ -61,7 +61,7 @@ def no_export(monkeypatch):
 def _options(graph_path, model_dir, **changes):
   options = dict(graph=graph_path, cluster='2xP100', reward='simulated',
                  model_dir=model_dir, iterations=2, rollouts=4, seed=_SEED)
-  return task_lib.Options(**{**options, **changes})
+  return task_lib.TrainOptions(**{**options, **changes})
 
 
 def _train(options):

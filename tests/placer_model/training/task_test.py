@@ -19,7 +19,7 @@ _DENSE = str(pathlib.Path(__file__).parents[2] / 'testdata/dense_train_step.pb')
 
 def _load(tmp_path, graph=_DENSE, tell=lambda line: None, **options):
   return task_lib.load(
-      task_lib.Options(
+      task_lib.TrainOptions(
           **{
               'graph': str(graph), 'cluster': '2xP100', 'reward': 'simulated',
               'model_dir': tmp_path / 'model', **options
@@ -75,8 +75,8 @@ def test_a_step_that_hangs_does_so_no_longer_than_the_budget(
       seen.append(self._config.timeout_s)
 
     monkeypatch.setattr(runner, '__init__', made)
-  options = task_lib.Options(graph=_DENSE, cluster=cluster, reward=reward,
-                             model_dir=tmp_path)
+  options = task_lib.TrainOptions(graph=_DENSE, cluster=cluster, reward=reward,
+                                  model_dir=tmp_path)
   deadline = deadlines.Deadline(
       left_s, lambda: 0.) if (left_s is not None) else deadlines.NEVER
   with task_lib.load(options, lambda line: None, deadline).processes:

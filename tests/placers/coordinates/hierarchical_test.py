@@ -90,7 +90,7 @@ def test_hosts_of_different_size():
 
 
 def test_on_one_host_others_say_as_much():
-  found, skipped = best_of.place_each(_problem(_chains(0), '2xP100'),
-                                      ['single_device', 'hierarchical'])
+  found, skipped = best_of.propose_each(_problem(_chains(0), '2xP100'),
+                                        ['single_device', 'hierarchical'])
   assert list(found) == ['single_device']
   assert skipped == {'hierarchical': 'The cluster has one host.'}

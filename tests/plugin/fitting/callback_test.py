@@ -37,7 +37,8 @@ def _model(report=None):
 
 def test_reports_predicted_and_measured_steps(lines):
   watched = callback.PlacementCallback()
-  watched.set_model(_model(course.Report({'GPU:0': 20, 'GPU:1': 10}, 3, .0125)))
+  watched.set_model(
+      _model(course.FitReport({'GPU:0': 20, 'GPU:1': 10}, 3, .0125)))
   _epoch(watched, [0, 1, 2])
   report, = watched.epochs
   assert report == callback.EpochReport(0, {'GPU:0': 20, 'GPU:1': 10}, 3, .0125,
@@ -66,7 +67,7 @@ def test_one_call_alone_is_not_measured(lines):
 
 def test_tensorboard_gets_what_is_known(lines, tmp_path):
   watched = callback.PlacementCallback(tmp_path)
-  watched.set_model(_model(course.Report({'GPU:0': 20}, 1, .01)))
+  watched.set_model(_model(course.FitReport({'GPU:0': 20}, 1, .01)))
   _epoch(watched, [0, 1])
   watched.on_train_end()
   data, = (file.read_bytes() for file in tmp_path.iterdir())

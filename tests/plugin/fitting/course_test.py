@@ -8,12 +8,12 @@ from gdp_grappler.plugin.fitting import course as course_lib
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import ways
 
-Way = ways.Way
+Way = ways.FitWay
 
 
 def _plan(device='GPU:1'):
   outcome = outcome_lib.Outcome((device,), 'step: 1 op placed', (), 4., 1.)
-  return plan_lib.Plan({'a': device}, (), outcome)
+  return plan_lib.FitPlan({'a': device}, (), outcome)
 
 
 def _note(course, seconds):
@@ -30,7 +30,7 @@ def test_steps_of_a_call_share_its_time():
   # 4 s are predicted without XLA, and hence 1 s times 3 / 4 with clusters.
   course.enter(_note(course, 2.))
   assert course.way is Way.CLUSTERS
-  assert course.timing._to_skip > course_lib.guard.Timing()._to_skip
+  assert course.timing._to_skip > course_lib.guard.StepTiming()._to_skip
   assert _note(course, 1.) is Way.CLUSTERS and course.is_decided
   report = course.report(3)
   assert (report.before_s, report.placed_s) == (3., .5)
@@ -71,7 +71,7 @@ def test_what_cannot_be_placed_stays():
     (True, False, 'it draws random numbers from streams'),
 ])
 def test_a_plan_that_is_not_compared_is_explained(changes, is_asked_for, said):
-  nothing = plan_lib.Plan({}, (), outcome_lib.Outcome(None, 'step: no gain'))
+  nothing = plan_lib.FitPlan({}, (), outcome_lib.Outcome(None, 'step: no gain'))
   line = course_lib.of_kept_xla(_plan() if changes else nothing, 'fit of "net"',
                                 is_asked_for)
   assert said in line and bool(line) == bool(said)

@@ -21,7 +21,7 @@ class _Clock:
 def _run(monkeypatch, seconds):
   clock = _Clock(seconds)
   monkeypatch.setattr(guard, 'time', clock)
-  timing = guard.Timing()
+  timing = guard.StepTiming()
   results = []
   while not timing.is_done:
     results.append(timing.run(clock.step))
@@ -51,12 +51,12 @@ def test_waits_for_every_result():
       asked.append(self)
 
   late = {'loss': Late(), 'more': [Late()]}
-  assert guard.Timing().run(lambda: late) is late
+  assert guard.StepTiming().run(lambda: late) is late
   assert len(asked) == 2
 
 
 def test_a_step_that_fails_is_not_counted():
-  timing = guard.Timing()
+  timing = guard.StepTiming()
   with pytest.raises(StopIteration):
     timing.run(lambda: next(iter(())))
   assert timing.steps == 0 and not timing.is_done

@@ -159,8 +159,8 @@ def test_groups_go_by_the_majority():
 
 @pytest.mark.parametrize('moves', [0, 2])
 def test_the_line_counts_variables(moves):
-  plan = plan_lib.Plan({}, ((tf.Variable([1., 2.]), 'd'),) * moves,
-                       outcome_lib.Outcome(None, 'placed'))
+  plan = plan_lib.FitPlan({}, ((tf.Variable([1., 2.]), 'd'),) * moves,
+                          outcome_lib.Outcome(None, 'placed'))
   assert plan.describe() == ('placed; 2 variables moved, 0.00 MB'
                              if moves else 'placed')
 

@@ -31,7 +31,7 @@ def _function():
 def _measured(function, before_s, placed_s):
   """The function at the end of its guard."""
   function._settings = settings_lib.Settings()
-  plan = function._course.plan = plan_lib.Plan({'a': 'CPU:1'}, (), _PLACED)
+  plan = function._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
   function._compare(plan)
   for seconds in (before_s, placed_s):
     function._course.timing._seconds = [seconds] * 5
@@ -63,7 +63,7 @@ def test_each_option_has_a_plan_of_its_own(function):
   """Once the first one was forgotten for the second, and never made again."""
   first, second = settings_lib.Settings(), settings_lib.Settings(seed=1)
   function._switch(first)
-  plan = plan_lib.Plan({}, (), outcome_lib.Outcome(None, 'no gain'))
+  plan = plan_lib.FitPlan({}, (), outcome_lib.Outcome(None, 'no gain'))
   function._course.plan = plan
   function._switch(second)
   assert function._course.plan is None
@@ -80,7 +80,7 @@ def _compiled():
                                           'fit of "model"', False, steps,
                                           lambda: lambda step: ('tf', step))
   function._switch(settings_lib.Settings())
-  function._course.plan = plan_lib.Plan({'a': 'CPU:1'}, (), _PLACED)
+  function._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
   return function
 
 
@@ -148,8 +148,8 @@ def test_variables_that_cannot_be_moved_leave_xla_there(compiled, said,
   monkeypatch.setattr(train_function.variable_moves, 'move', refuse)
   monkeypatch.setattr(train_function.notices, 'warn_once', said.append)
   variable = types.SimpleNamespace(device='CPU:0')
-  compiled._course.plan = plan_lib.Plan({'a': 'CPU:1'}, ((variable, 'CPU:1'),),
-                                        _PLACED)
+  compiled._course.plan = plan_lib.FitPlan({'a': 'CPU:1'},
+                                           ((variable, 'CPU:1'),), _PLACED)
   monkeypatch.setattr(compiled, '_undo',
                       lambda: setattr(compiled, 'is_placed', False))
   compiled._compare(compiled._course.plan)

@@ -4,7 +4,7 @@ import pytest
 
 from gdp_grappler.plugin.fitting import ways
 
-Way = ways.Way
+Way = ways.FitWay
 _ONCE = {Way.AS_IT_WAS: .0114, Way.PLACED: .0047}
 
 
@@ -19,7 +19,7 @@ def _compared(seconds, predicted=None, compile_s=1., budget_s=30.,
     budget_s: What it may take.
     baseline: What Keras would run.
   """
-  comparison = ways.Comparison(baseline, predicted or {}, budget_s)
+  comparison = ways.WayComparison(baseline, predicted or {}, budget_s)
   timed = []
   while comparison.next is not None:
     timed.append(comparison.next)
@@ -109,7 +109,7 @@ def test_clusters_are_not_tried_where_xla_compiles_for_too_long():
 
 
 def test_clusters_are_not_tried_where_there_would_be_none():
-  comparison = ways.Comparison(Way.XLA, {}, 30.)
+  comparison = ways.WayComparison(Way.XLA, {}, 30.)
   comparison.without_clusters()
   for seconds in (3., 2., 1.):
     comparison.note(comparison.next, ways.Figures(seconds, 5))

@@ -151,7 +151,7 @@ class Moves:
   def _drawer(self) -> native_drawer.NativeDrawer:
     return native_drawer.NativeDrawer(self._layout(), len(self.kinds))
 
-  def _layout(self) -> native_drawer.Layout:
+  def _layout(self) -> native_drawer.MoveLayout:
     problem, graph = self._problem, self._problem.graph
     starts, neighbours, size = group_graph.build(
         graph, problem.busy_seconds,
@@ -159,7 +159,7 @@ class Moves:
     seconds = problem.group_seconds
     accelerators = np.zeros(problem.cluster.num_devices, bool)
     accelerators[list(problem.cluster.accelerators)] = True
-    return native_drawer.Layout(
+    return native_drawer.MoveLayout(
         starts, neighbours, neighbourhood.eagerness(size),
         self._topological(graph),
         np.array(

@@ -13,7 +13,7 @@ from gdp_grappler import native
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Layout:
+class MoveLayout:
   """G groups with E directed edges on D devices.
 
   Attributes:
@@ -47,7 +47,7 @@ class NativeDrawer:
   One thread at a time may use an object.
   """
 
-  def __init__(self, layout: Layout, num_kinds: int) -> None:
+  def __init__(self, layout: MoveLayout, num_kinds: int) -> None:
     """Copies the layout.
 
     Args:

@@ -9,7 +9,7 @@ from placer_model.pretraining.placements import config as config_lib
 
 
 def test_the_rate_rises_and_falls():
-  config = config_lib.Config(rounds=10, problems=1, steps=10, warm=4)
+  config = config_lib.PlacementConfig(rounds=10, problems=1, steps=10, warm=4)
   rates = [config.rate(step) for step in range(100)]
   assert rates[0] == pytest.approx(.25, rel=.01)
   assert max(rates) == rates[3]

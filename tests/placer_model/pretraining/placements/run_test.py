@@ -22,7 +22,7 @@ from placer_model.pretraining.placements import config as config_lib
 from placer_model.pretraining.placements import run as run_lib
 from placer_model.pretraining.placements import teacher
 
-_CONFIG = config_lib.Config(
+_CONFIG = config_lib.PlacementConfig(
     rounds=2, problems=1, steps=3, batch=1, warm=2,
     network=placer_config.TRANSFER.replace(hidden_units=8, graph_layers=1,
                                            transformer_layers=1, heads=2,
@@ -39,8 +39,9 @@ def _pretrained(folder: pathlib.Path, seed: int = 0, config=_CONFIG, told=None,
       'a/b@c':
           step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(2))
   }
-  return run_lib.pretrain(run_lib.Options(folder, config, seed, **options),
-                          held_out, (told if told is not None else []).append)
+  return run_lib.pretrain(
+      run_lib.PlacementOptions(folder, config, seed, **options), held_out,
+      (told if told is not None else []).append)
 
 
 def _weights(folder: pathlib.Path):
@@ -71,8 +72,8 @@ def test_a_run_that_goes_on_is_the_one_that_did_not_stop(finished, tmp_path):
   assert 'held out' in told[1]
   told = []
   run_lib.pretrain(
-      run_lib.Options(tmp_path / 'parts', _CONFIG, time_budget_s=1.5), {},
-      told.append, _Clock())
+      run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG, time_budget_s=1.5),
+      {}, told.append, _Clock())
   assert told[-1] == 'The time is up after 1 of 2 rounds.'
   parts = _pretrained(tmp_path / 'parts')
   assert [line['loss'] for line in parts] == [line['loss'] for line in whole]

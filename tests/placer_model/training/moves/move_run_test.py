@@ -55,7 +55,7 @@ def _options(graph_path, model_dir, **changes):
   options = dict(graph=graph_path, cluster='2xP100', reward='simulated',
                  model_dir=model_dir, iterations=2, seed=3,
                  network=network_kinds.MOVES)
-  return task_lib.Options(**{**options, **changes})
+  return task_lib.TrainOptions(**{**options, **changes})
 
 
 def _train(*every):

@@ -38,7 +38,7 @@ def _layout(seed, groups=9, devices=4, structured=True, sets=True):
         for count in counts * there
     ])
 
-  return native_drawer.Layout(
+  return native_drawer.MoveLayout(
       np.searchsorted(ends[:, 0], np.arange(groups + 1)), ends[:, 1],
       .2 + .8 * rng.random(len(ends)), rng.permutation(movable),
       levels(2, 4, there=structured), levels(3, 2, there=structured),
@@ -178,11 +178,10 @@ def test_connected_sets_have_a_limit():
        np.concatenate([right, left])])
   ends = ends[:, np.argsort(ends[0], kind='stable')]
   none = np.zeros((0, count))
-  layout = native_drawer.Layout(np.searchsorted(ends[0],
-                                                np.arange(count + 1)), ends[1],
-                                np.ones(ends.shape[1]), np.arange(count), none,
-                                none, none, np.ones((count, 2)),
-                                np.ones((2, count)), np.ones(2))
+  layout = native_drawer.MoveLayout(
+      np.searchsorted(ends[0], np.arange(count + 1)), ends[1],
+      np.ones(ends.shape[1]), np.arange(count), none, none, none,
+      np.ones((count, 2)), np.ones((2, count)), np.ones(2))
   devices = np.zeros(count, int)
   moved = _drawn(layout, 'ball', devices, devices, 200).sum(axis=1)
   assert moved.max() == 1000 and moved.min() < 20

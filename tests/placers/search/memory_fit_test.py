@@ -1,8 +1,8 @@
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.memory import memory_fit
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
