@@ -203,24 +203,11 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
       search_config, 'DEFAULT',
       dataclasses.replace(stock,
                           time=dataclasses.replace(stock.time, large=large)))
-  budgets = []
-  stock = registry.create
-
-  def create(name):
-    placer = stock(name)
-    monkeypatch.setattr(
-        type(placer), 'place', lambda self, problem:
-        (budgets.append(problem.time_budget_s),
-         placement_lib.from_groups(problem.graph,
-                                   np.ones(problem.graph.num_groups, int),
-                                   problem.cluster))[1])
-    return placer
-
-  monkeypatch.setattr(registry, 'create', create)
+  budgets = watched_anchors.watch_seconds(monkeypatch)
   default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
                                clock=watched_anchors.Clock()).place(
                                    _problem(1., time_budget_s=40.))
-  assert budgets == [14., list_s]
+  assert budgets == {'round_robin': 14., 'm_etf': list_s}
 
 
 @pytest.mark.parametrize('budget_s, others_s, lists_s', [(40., 14., 6.),
