@@ -18,7 +18,6 @@ from gdp_grappler.graph.sources import wishes
 _TYPES, _SHAPES = '_handle_dtypes', '_handle_shapes'
 
 # What TensorFlow writes down of the variables that a function takes.
-_SHAPES, _TYPES = '_handle_shapes', '_handle_dtypes'
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tensorflow.python.eager import context
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
@@ -55,6 +56,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     `opened_files`; 'seconds' of the processor that it took.
   """
   watch, begin_s = opened_files.Watch(), time.process_time()
+  # Weights stay where the model's code makes them under `tf.device`.
+  variable_scopes.watch()
   if kind == 'function':
     # As Python does for a user's own program.
     sys.path.insert(0, os.getcwd())

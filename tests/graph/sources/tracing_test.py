@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing
 from helpers import fresh
@@ -30,6 +31,34 @@ def dense():
   pathlib.Path("package").write_text(package)
   return model
 '''
+
+_ON_HOST = '''
+import keras
+import tensorflow as tf
+
+def words():
+  inputs = keras.Input((8,), dtype='int32')
+  with tf.device('/CPU:0'):
+    table = keras.layers.Embedding(50, 4, name='words')
+    table.build()
+  return keras.Model(inputs, keras.layers.Dense(2)(table(inputs)))
+'''
+
+
+def test_weights_of_a_function_stay_where_its_tf_device_says(
+    tmp_path, monkeypatch):
+  """A table of words was placed on a GPU without a word."""
+  (tmp_path / 'words_of_mine.py').write_text(_ON_HOST)
+  monkeypatch.chdir(tmp_path)
+  with warm.cold():
+    source = sources.load('words_of_mine:words')
+  wishes = {
+      asked.device(node)[-5:] for node in source.graph_def.node
+      if asked.ATTRIBUTE in node.attr
+  }
+  assert wishes == {'CPU:0'}
+  # Others were made outside of the scope.
+  assert asked.count(source)[0] == 1
 
 
 def test_a_function_in_a_folder_that_holds_a_random_py(tmp_path, monkeypatch):
