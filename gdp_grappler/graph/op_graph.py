@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import re
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from gdp_grappler.graph import native_graph
 
 # Columns of `OpGraph.allowed_types`.
 DEVICE_TYPES = ('CPU', 'GPU')
+# What TensorFlow calls arguments of functions that have no name.
+_NAMELESS = re.compile(r'(^|/)unknown(_\d+)?$')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -259,7 +262,7 @@ class OpGraph:
     return digest.hexdigest()[:16]
 
   def label(self, op: int | np.integer) -> str:
-    """What readers call an op: 'dense/kernel [unknown_5]', or its name."""
+    """What readers call an op: 'dense/kernel [arg_5]', or its name."""
     return label(self.names[int(op)], self.variables[int(op)])
 
   def holder(self, ops: Sequence[int] | np.ndarray) -> int:
@@ -281,8 +284,17 @@ class OpGraph:
 
 
 def label(name: str, variable: str) -> str:
-  """A variable and, in brackets, the op that stands for it; or the op."""
-  return f'{variable} [{name}]' if variable else name
+  """A variable and, in brackets, the op that stands for it; or the op.
+
+  TensorFlow calls arguments without a name 'unknown', which tells nothing.
+
+  Args:
+    name: Of the op.
+    variable: Its name, '' for an op that stands for none.
+  """
+  if not variable:
+    return name
+  return variable if _NAMELESS.search(name) else f'{variable} [{name}]'
 
 
 def _invalid(name: str, reason: str) -> errors.InvalidGraphError:

@@ -174,6 +174,7 @@ class _Step:
     made = step.Step(graph, clusters.make_cluster(2))
     self.graph, self.cluster, self.simulator = (made.graph, made.cluster,
                                                 made.simulator)
+    self.source = None
 
 
 @pytest.mark.parametrize('arguments, said', [

@@ -97,3 +97,12 @@ def test_an_op_that_stands_for_a_variable_is_called_by_it():
   graph = graphs.make_graph([(0, 1, 8)]).replace(variables=('dense/kernel', ''))
   assert [graph.label(op) for op in (0, 1)
          ] == [f'dense/kernel [{graph.names[0]}]', graph.names[1]]
+
+
+@pytest.mark.parametrize('name, expected',
+                         [('unknown', 'dense/kernel'),
+                          ('step/unknown_5', 'dense/kernel'),
+                          ('unknown_kernel', 'dense/kernel [unknown_kernel]')])
+def test_an_argument_without_a_name_is_called_by_its_variable(name, expected):
+  # "words/embeddings [unknown] ... must be in one memory".
+  assert op_graph.label(name, 'dense/kernel') == expected
