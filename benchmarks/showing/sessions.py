@@ -22,6 +22,7 @@ _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
 _SHOWS_CODE = '; echo $?'
 # What the sessions are about, in a folder of their own.
 MODEL = '''import keras
+import tensorflow as tf
 
 layers = keras.layers
 
@@ -46,10 +47,22 @@ def words():
   model = keras.Model(ids, layers.Dense(50_000, name='next')(hidden))
   model.compile('adam', 'mse')
   return model
+
+
+def on_host():
+  ids = keras.Input((16,), dtype='int32', batch_size=32)
+  with tf.device('/CPU:0'):
+    table = layers.Embedding(400_000, 64, name='words')
+    table.build()
+  hidden = layers.GlobalAveragePooling1D()(table(ids))
+  model = keras.Model(ids, layers.Dense(50_000, name='next')(hidden))
+  model.compile('sgd', 'mse')
+  return model
 '''
 # Layer -> device.
 MAP = '{"deep_*": "GPU:0", "middle_*": "GPU:1", "head": "GPU:1"}\n'
 _GRAPH, _TABLE = 'models:branches', 'models:words'
+_ASKED = 'models:on_host'
 _SMALL = '--max_memory=GPU=330MB,CPU=330MB'
 # Title in the page -> what is typed. Later ones use what earlier ones left.
 SESSIONS: Mapping[str, Sequence[str]] = {
@@ -70,6 +83,8 @@ SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 8':
         (f'gdp place {_TABLE} --cluster=2xP100 {_SMALL} --split_tables=off '
          f'--output=none.json{_SHOWS_CODE}',),
+    'Session 9': (f'gdp place {_ASKED} --cluster=2xP100 --output=kept.json',
+                  f'gdp show {_ASKED} --plan=kept.json'),
 }
 
 
