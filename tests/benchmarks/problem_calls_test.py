@@ -5,9 +5,9 @@ import json
 import pathlib
 import types
 
+import numpy as np
 import pytest
 
-from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import annealing_placer
 from helpers import graphs
 from helpers import problems
@@ -24,8 +24,7 @@ def test_arguments_and_results_count_once_for_each_call(program):
   problem = problems.make(graphs.chain(3))
 
   def run():
-    one_device.of_each_kind(problem.cluster, problem.allowed,
-                            problem.op_seconds)
+    annealing_placer.blocks(problem, np.random.default_rng(0))
     annealing_placer.affordable(problem, 1.)
     annealing_placer.evaluations_for(problem=problem)
     problem.deadline()  # A method of the problem itself.
@@ -33,7 +32,7 @@ def test_arguments_and_results_count_once_for_each_call(program):
   found = {
       call.function: count for call, count in program.calls_of(run).items()
   }
-  assert found['of_each_kind'] == found['affordable'] == 1
+  assert found['blocks'] == found['affordable'] == 1
   assert found['evaluations_for'] == 1
   assert not {'Problem.deadline', 'deadline'} & {*found}
   assert program.calls_of(lambda: None) == {}
