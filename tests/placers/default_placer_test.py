@@ -222,7 +222,7 @@ def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
       anchors=('heft', 'single_device', 'round_robin', 'm_sct'),
       asks_policy=False,
       clock=watched_anchors.Clock()).place(_problem(1., time_budget_s=budget_s))
-  # Each takes half of what is left; who takes less leaves more to the next.
+  # A placer may take half of the time that is left; what it saves, others have.
   assert list(budgets.items()) == [('single_device',
                                     pytest.approx(others_s / 2)),
                                    ('round_robin', pytest.approx(others_s)),

@@ -121,7 +121,7 @@ Numbered NumberedOf(Text part) {
           end < part.size() ? Value(part.substr(last)) : -1};
 }
 
-// What a scope tells: whether of gradients, of which op, and what it is in.
+// A scope: whether it holds gradients, of which op, and the scopes around it.
 struct Parsed {
   bool backward = false;
   std::string forward;

@@ -13,7 +13,7 @@ from helpers import clusters
 from helpers import graphs
 from helpers import reference_simulator
 
-# Cases of a test. `make fuzz` compares the two on as many graphs as one likes.
+# Cases of a test. `make fuzz` compares the two on more graphs.
 _BLOCK = 25
 # Whole numbers make many things happen at one moment, which is where two
 # simulators could differ; the last set never does.
