@@ -26,7 +26,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from benchmarks import clocks
+from benchmarks import part_times
 from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
@@ -58,7 +58,7 @@ _HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
 _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
 # What takes the time of the policy of moves; the rest is `other`.
-_PARTS: dict[str, Sequence[clocks.Function]] = {
+_PARTS: dict[str, Sequence[part_times.Function]] = {
     'coordinates': [(coordinates, 'of')],
     'maps': [(structured, 'candidates')],
     'cuts': [(metis, 'few')],
@@ -119,7 +119,7 @@ def _cost(task: str, seeds: int) -> list[_Row]:
     fresh = step.graph.replace()
     problem = placer_lib.Problem(fresh, step.cluster,
                                  step.problem().evaluator, seed)
-    with clocks.clocked(_PARTS) as seconds:
+    with part_times.clocked(_PARTS) as seconds:
       begin = time.process_time()
       move_policy.MovePolicyPlacer().proposals(problem)
       all_s = time.process_time() - begin

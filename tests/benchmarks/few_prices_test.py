@@ -40,9 +40,10 @@ def test_what_the_policy_costs_is_told_by_part(program, capsys):
 
 def test_clocks_count_a_function_within_another_once():
   owner = types.SimpleNamespace(outer=lambda: owner.inner(), inner=_busy)
-  clocks = importlib.import_module('benchmarks.clocks')
+  part_times = importlib.import_module('benchmarks.part_times')
   before = owner.inner
-  with clocks.clocked({'a': [(owner, 'outer')], 'b': [(owner, 'inner')]}) as s:
+  with part_times.clocked({'a': [(owner, 'outer')],
+                           'b': [(owner, 'inner')]}) as s:
     assert owner.outer() == 499500
   assert s['b'] > 0 and s['a'] >= 0
   assert owner.inner is before

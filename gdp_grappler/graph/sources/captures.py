@@ -15,9 +15,9 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import wishes
 
+# Attributes of an argument: types and shapes of the variables that it stands
+# for.
 _TYPES, _SHAPES = '_handle_dtypes', '_handle_shapes'
-
-# What TensorFlow writes down of the variables that a function takes.
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:
