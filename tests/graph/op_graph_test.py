@@ -106,3 +106,10 @@ def test_an_op_that_stands_for_a_variable_is_called_by_it():
 def test_an_argument_without_a_name_is_called_by_its_variable(name, expected):
   # "words/embeddings [unknown] ... must be in one memory".
   assert op_graph.label(name, 'dense/kernel') == expected
+
+
+def test_full_labels_have_the_name_that_files_have():
+  graph = graphs.make_graph([(0, 1, 8)]).replace(variables=('dense/kernel', ''),
+                                                 names=('unknown_5', 'add'))
+  assert [graph.full_label(op) for op in (0, 1)
+         ] == ['dense/kernel [unknown_5]', 'add']
