@@ -4,10 +4,10 @@
 
 The graphs are those that the pass received there, the steps those that were
 measured (`tests/testdata/h100`): the train function called over and over. What
-`op_families` has of [H100] was fitted to three of the graphs; the other two
-were kept back, but for one choice: ResNet50's step is as long with slower
-elementwise kernels as with slower convolutions, and of the pairs that suit it
-one was taken that suits the MLP.
+`op_families` has of [H100] was fitted to three of the graphs. The transformer
+is held out. The MLP is not quite: slower elementwise kernels or slower
+convolutions explain ResNet50's step equally well, and of these pairs of rates
+the one that suits the MLP was taken.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 
-# All placers that neither learn nor search. Of equal placements, that of the
-# first placer wins.
+# The best single device, the expert and all portfolios. Of equal placements,
+# that of the first placer wins.
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
                  'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured',
                  'hierarchical')

@@ -27,7 +27,7 @@ class Kind(enum.StrEnum):
   CONSTRUCTS = 'constructs'  # Applies one rule.
   PORTFOLIO = 'portfolio'  # Makes many proposals, keeps the best by price.
   SEARCHES = 'searches'  # Improves placements until its time is over.
-  LEARNS = 'learns'  # Uses trained weights.
+  LEARNS = 'learns'  # Its weights ship, or it learns them.
 
 
 class Need(enum.StrEnum):

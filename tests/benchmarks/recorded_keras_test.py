@@ -1,7 +1,7 @@
 """Keras models that one H100 has run: predicted steps beside measured ones.
 
-Shares and host times were fitted to cnn, lstm and resnet50; mlp and transformer
-were kept back.
+Shares and host times were fitted to cnn, lstm and resnet50, with one choice by
+the mlp; the transformer is held out.
 """
 
 import pytest

@@ -50,9 +50,9 @@ Sources:
   fill and to drain. Products load their first tiles before they multiply, and
   store the last ones when multipliers idle.
 * [H100] Fitted to steps of a CNN, an LSTM and ResNet50 on one H100, TensorFlow
-  2.21 (docs/simulator.md, "Keras on one card"); a Transformer and an MLP were
-  kept back. ResNet50 alone does not tell the rates of elementwise kernels and
-  of convolutions apart: of pairs that suit it one was taken that suits the MLP.
+  2.21 (docs/simulator.md, "Keras on one card"); a Transformer is held out.
+  Slower elementwise kernels or slower convolutions explain the step of ResNet50
+  equally well. Of these pairs of rates the one that suits an MLP was taken.
 * [Fused multiply-add] Element by element there is none, which halves the peak;
   exponentials and divisions take about four times an addition.
 """
