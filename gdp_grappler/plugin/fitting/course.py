@@ -146,18 +146,18 @@ class Course:
             'placed step')
 
 
-def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_asked_for: bool) -> str:
+def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_certain: bool) -> str:
   """The line of a plan that is not compared with XLA; '' if it is followed.
 
   Args:
     plan: Of a step that Keras has compiled.
     what: For users, such as 'fit of "sequential"'.
-    is_asked_for: Whether the user wants it placed in any case.
+    is_certain: Whether the step is placed without a comparison.
   """
   if not plan.changes:
     said = plan.describe() or f'{what}: nothing to place'
     return f'{said}; stays with XLA, as Keras chose'
-  if is_asked_for:
+  if is_certain:
     return ''
   return (
       f'{plan.describe()}; it stays with XLA, as Keras chose, and is not '

@@ -238,7 +238,8 @@ class TrainFunction(keras_function.KerasFunction):
           None, f'{plan.describe()}; the first steps run {ran}, to compare')
     if self._is_compared:
       return outcome_lib.Outcome(
-          None, course_lib.of_kept_xla(plan, self._what, self._is_asked_for))
+          None, course_lib.of_kept_xla(plan, self._what,
+                                       self._is_certain(plan)))
     waits = plan.moves or self._has_loop and plan.changes
     return outcome_lib.Outcome(None, '') if waits else plan.outcome
 
@@ -278,10 +279,13 @@ class TrainFunction(keras_function.KerasFunction):
     """Whether the step as Keras would run it is the one with XLA."""
     return self._xla is xla.Handling.COMPARED
 
-  @property
-  def _is_asked_for(self) -> bool:
-    """Whether the user wants the step placed in any case."""
-    return self._settings is not None and self._settings.has_decided
+  def _is_certain(self, plan: plan_lib.FitPlan) -> bool:
+    """Whether to place the step without a comparison with XLA.
+
+    So it is if the user wants that, or if the step would not fit otherwise.
+    """
+    return not plan.outcome.fitted or (self._settings is not None and
+                                       self._settings.has_decided)
 
   # One step in each phase.
 
@@ -321,10 +325,10 @@ class TrainFunction(keras_function.KerasFunction):
     result, was_cancelled = self._cancellable(batches.first(),
                                               self._is_compared)
     plan = self._course.plan
-    follows = self._is_asked_for if self._is_compared else was_cancelled
     if plan is not None and self._would_guard(plan):
       self._compare(plan)
-    elif plan is not None and plan.changes and follows:
+    elif plan is not None and plan.changes and (
+        self._is_certain(plan) if self._is_compared else was_cancelled):
       self._enter(ways.FitWay.PLACED)
       self._phase = phases.of_way(self._course.way)
     elif self._is_compared:

@@ -65,15 +65,15 @@ def test_what_cannot_be_placed_stays():
   assert course.stays and course.report(0).placed_ops == {}
 
 
-@pytest.mark.parametrize('changes, is_asked_for, said', [
+@pytest.mark.parametrize('changes, is_certain, said', [
     (False, False, 'no gain; stays with XLA, as Keras chose'),
     (True, True, ''),
     (True, False, 'it draws random numbers from streams'),
 ])
-def test_a_plan_that_is_not_compared_is_explained(changes, is_asked_for, said):
+def test_a_plan_that_is_not_compared_is_explained(changes, is_certain, said):
   nothing = plan_lib.FitPlan({}, (), outcome_lib.Outcome(None, 'step: no gain'))
   line = course_lib.of_kept_xla(_plan() if changes else nothing, 'fit of "net"',
-                                is_asked_for)
+                                is_certain)
   assert said in line and bool(line) == bool(said)
 
 

@@ -1,5 +1,6 @@
 """What a train function says of itself; what it does is in `e2e`."""
 
+import dataclasses
 import types
 
 import pytest
@@ -109,6 +110,23 @@ def test_the_step_with_xla_is_what_others_have_to_beat(compiled, said, xla_s,
   line, = said
   assert f': {stays}. Steps ran in these ways in turn' in line
   assert compiled.report().before_s == xla_s
+
+
+@pytest.mark.parametrize('fitted, way', [(False, 'placed'), (True, 'with XLA')])
+@pytest.mark.parametrize('has_streams', [False, True])
+def test_a_step_that_would_not_fit_is_placed_at_once(compiled, said, fitted,
+                                                     has_streams, way):
+  """Once XLA stayed, and the line blamed streams of random numbers."""
+  outcome = dataclasses.replace(_PLACED, fitted=fitted)
+  plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), outcome, has_streams=has_streams)
+  compiled._course.plan = plan
+  line = train_function.course_lib.of_kept_xla(plan, 'fit',
+                                               compiled._is_certain(plan))
+  compiled._planning_step('batch')
+  assert compiled.report().way == way
+  assert ('draws random numbers' in line) == fitted
+  is_timed = compiled._course.comparison is not None
+  assert is_timed == (fitted and not has_streams)
 
 
 def test_a_kept_xla_runs_what_keras_made(compiled):
