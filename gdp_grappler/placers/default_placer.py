@@ -1,7 +1,8 @@
-"""The default placer: cheap placers and the policies propose, a search refines.
+"""The default placer: cheap placers and networks propose, a search refines.
 
-A network that learned from searches on synthetic graphs (`shipped_moves`)
-chooses the moves that the search prices.
+The move network, which learned from searches on synthetic graphs
+(`shipped_moves`), chooses the moves that the search prices. GDP's network, the
+policy, proposes placements in long searches.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cuts each GPU into logical ones, each with a compute stream of its own.
 
-TensorFlow gives a GPU one compute stream and one pool of dispatching threads.
-Each logical GPU has its own stream and pool. A step that is limited by
-dispatch, or by kernels that fill only a part of the card, can therefore become
-faster. A step whose kernels fill the card cannot.
+TensorFlow gives a GPU one compute stream. Each logical GPU has a stream of its
+own, and another thread dispatches its ops. A step that is limited by dispatch,
+or by kernels that fill only a part of the card, can therefore become faster. A
+step whose kernels fill the card cannot.
 
 The cut happens at the last moment, when the eager runtime starts. The
 configuration by the program itself is then known and stays unchanged. `arm`

@@ -200,7 +200,8 @@ class _Run:
   def learn(self) -> list[str]:
     """Iterations until number, time or Ctrl-C ends them.
 
-    Where learning is not ahead of `gdp` after as long a time, it ends.
+    If learning is not ahead of `gdp` after its first share of the time, it
+    ends.
 
     Returns:
       Whether learning was worth it, of each graph.
