@@ -3,8 +3,8 @@
   make pictures                       # all of it
   make PICTURES='sessions report' pictures
 
-What there is: notebooks, sessions, and pictures of what these left in
-build/shown: report and tensorboard.
+What there is: notebooks, sessions, pictures of their terminals, and pictures
+of what they left in build/shown: report and tensorboard.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gdp_grappler import errors
 
 _TOP = pathlib.Path(__file__).resolve().parents[2]
 _FOLDER, _PICTURES = _TOP / 'build/shown', _TOP / 'docs/pictures'
+_SESSIONS = _TOP / 'docs/sessions.md'
 
 
 def _notebooks() -> None:
@@ -28,7 +29,12 @@ def _notebooks() -> None:
 
 def _sessions() -> None:
   from benchmarks.showing import sessions
-  sessions.record(_FOLDER, _TOP / 'docs/sessions.md', 'make pictures')
+  sessions.record(_FOLDER, _SESSIONS, 'make pictures')
+
+
+def _terminals() -> None:
+  from benchmarks.showing import terminals
+  terminals.draw(_SESSIONS, _PICTURES)
 
 
 def _report() -> None:
@@ -42,8 +48,8 @@ def _tensorboard() -> None:
 
 
 _SHOWN: dict[str, Callable[[], None]] = {
-    'notebooks': _notebooks, 'sessions': _sessions, 'report': _report,
-    'tensorboard': _tensorboard
+    'notebooks': _notebooks, 'sessions': _sessions, 'terminals': _terminals,
+    'report': _report, 'tensorboard': _tensorboard
 }
 
 

@@ -42,7 +42,7 @@ _WIDE = 1600, 900
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:
-  """Three of the page: its top, the memory, and an op with its reason.
+  """Of the page: its top, the layers, the memory, and an op with its reason.
 
   Args:
     folder: Where the sessions were.
@@ -56,6 +56,7 @@ def report(folder: pathlib.Path, target: pathlib.Path) -> None:
     browser.open(page)
     browser.wait_until('return document.body.dataset.drawn === "yes"')
     browser.screenshot(target / 'report.png')
+    browser.picture('#layers', target / 'layers.png')
     browser.picture('#memory', target / 'memory.png')
     browser.type('#search', 'deep_2')
     browser.wait_until('return [...document.querySelectorAll("#ops tbody tr")]'

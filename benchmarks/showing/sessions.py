@@ -15,7 +15,9 @@ from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import files
 
-_WIDTH, _MOST_LINES = 80, 24  # Of a terminal.
+# Of a terminal.
+WIDTH = 80
+_MOST_LINES = 24
 # A terminal overwrites such lines.
 _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
 # Ends a command whose exit code is shown.
@@ -85,6 +87,9 @@ SESSIONS: Mapping[str, Sequence[str]] = {
          f'--output=none.json{_SHOWS_CODE}',),
     'Session 9': (f'gdp place {_ASKED} --cluster=2xP100 --output=kept.json',
                   f'gdp show {_ASKED} --plan=kept.json'),
+    'Session 10':
+        (f'gdp place {_TABLE} --cluster=2xP100 {_SMALL} '
+         '--output=split.json', f'gdp show {_TABLE} --plan=split.json'),
 }
 
 
@@ -127,10 +132,10 @@ def said_of(typed: str, folder: pathlib.Path) -> str:
   done = subprocess.run([sys.executable, '-m', 'gdp_grappler', *arguments],
                         cwd=folder, text=True, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, check=False, env=os.environ
-                        | {'COLUMNS': str(_WIDTH), 'TF_CPP_MIN_LOG_LEVEL': '3'})
+                        | {'COLUMNS': str(WIDTH), 'TF_CPP_MIN_LOG_LEVEL': '3'})
   if done.returncode and not shows_code:
     raise errors.GdpError(f'"{typed}" failed: {done.stdout.strip()}')
-  typed_lines = textwrap.wrap(f'$ {typed}', _WIDTH - 2, break_on_hyphens=False,
+  typed_lines = textwrap.wrap(f'$ {typed}', WIDTH - 2, break_on_hyphens=False,
                               break_long_words=False, subsequent_indent='    ')
   text = '\n'.join(
       _wrapped(line) for line in done.stdout.rstrip().splitlines()
@@ -144,7 +149,7 @@ def said_of(typed: str, folder: pathlib.Path) -> str:
 
 
 def _wrapped(line: str) -> str:
-  if len(line) <= _WIDTH:
+  if len(line) <= WIDTH:
     return line
-  return textwrap.fill(line, _WIDTH, break_on_hyphens=False,
+  return textwrap.fill(line, WIDTH, break_on_hyphens=False,
                        break_long_words=False)

@@ -12,7 +12,7 @@ from gdp_grappler import files
 from gdp_grappler.api import layering
 from gdp_grappler.api import placed_step
 from gdp_grappler.evaluation import price as price_lib
-from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import step as step_lib
 from gdp_grappler.reports import page
 from gdp_grappler.reports import page_data
 from gdp_grappler.reports import units
@@ -44,7 +44,7 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
   last = plans[-1]
   graph = last.graph
   runs = [
-      _run(plan.graph, name, plan.price())
+      _run(plan.step, name, plan.price())
       for name, plan in zip(_names(plans), plans)
   ]
   if len(plans) == 1:
@@ -82,13 +82,14 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
 
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.PageRun:
-  return _run(plan.graph, plan.where_alone,
+  return _run(plan.step, plan.where_alone,
               price_lib.price(plan.graph, plan.one_device, plan.simulator))
 
 
-def _run(graph: op_graph.OpGraph, name: str,
+def _run(step: step_lib.Step, name: str,
          price: price_lib.Price) -> page_data.PageRun:
-  layers = layering.Layering(graph, price.placement, price.schedule)
+  layers = layering.Layering(step.graph, price.placement, price.schedule,
+                             step.source)
   return page_data.PageRun(name, price, layering.table(layers.folded())[1:])
 
 

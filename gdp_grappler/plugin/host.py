@@ -128,7 +128,7 @@ class Host:
     except KeyboardInterrupt:
       raise
     except BaseException as error:
-      notices.warn_once(_explain(error, query))
+      notices.warn_once(_explain(error, query, start))
       _note_that_told(True)
       return None
     if call and task:
@@ -335,11 +335,12 @@ def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
           f'{nodes}.')
 
 
-def _explain(error: BaseException, query: library.Query) -> str:
+def _explain(error: BaseException, query: library.Query, start: float) -> str:
   if isinstance(error, TimeoutError):
-    return (f'Graph "{query.graph_id}" is left as it was: placing it took '
-            'longer than its time budget. Raise \'time_budget_s\' in the '
-            'option gdp_placement.')
+    return _timed(
+        f'Graph "{query.graph_id}" is left as it was: placing it took longer '
+        "than its time budget; raise 'time_budget_s' in the option "
+        'gdp_placement', start)
   if isinstance(error, placer_thread.StillBusyError):
     return ('Graphs are left as they were while the placer is still busy '
             'with one that ran out of time.')

@@ -7,6 +7,7 @@ import pathlib
 import re
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -63,6 +64,23 @@ def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
   assert {row[0] for row in run['layers']
          } == {row.name for row in plans[1].layers}
   assert data['verdict'].startswith('A step by metis takes ')
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_layers_are_in_the_order_of_the_model(number, tmp_path):
+  """The page had them in that of the graph, which a sort made."""
+  inputs = keras.Input((8,))
+  ends = []
+  for name in ('first', 'second', 'third', 'fourth'):
+    ends.append(keras.layers.Dense(8, name=name)(inputs))
+  model = keras.Model(inputs, keras.layers.Add(name='sum')(ends))
+  model.compile('sgd', 'mse')
+  plan = gdp_grappler.place(model, '2xP100', placer='round_robin')
+  gdp_grappler.report([plan] * number, tmp_path / 'page.html')
+  for run in _data(tmp_path / 'page.html')['runs']:
+    names = [row[0] for row in run['layers']]
+    assert names == [row.name for row in plan.layers]
+    assert names[:4] == ['first', 'second', 'third', 'fourth']
 
 
 def test_of_several_the_last_is_judged(plans, tmp_path):

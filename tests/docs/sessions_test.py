@@ -11,7 +11,7 @@ from helpers import pages
 _PAGE = (pages.TOP / 'docs/sessions.md').read_text(encoding='utf-8')
 _SOURCE = (pages.TOP / 'benchmarks/showing/sessions.py').read_text()
 _SESSIONS = re.findall(
-    r'<!-- (Session \d); made by .*?-->\n(.*?)<!-- End of \1. -->', _PAGE,
+    r'<!-- (Session \d+); made by .*?-->\n(.*?)<!-- End of \1. -->', _PAGE,
     re.DOTALL)
 _COMMANDS = [
     command for _, text in _SESSIONS for command in re.findall(
@@ -20,7 +20,7 @@ _COMMANDS = [
 
 
 def test_each_that_is_recorded_is_there():
-  recorded = re.findall(r"^    '(Session \d)':", _SOURCE, re.MULTILINE)
+  recorded = re.findall(r"^    '(Session \d+)':", _SOURCE, re.MULTILINE)
   assert len(recorded) >= 9
   assert [title for title, text in _SESSIONS if text.strip()] == recorded
 

@@ -206,7 +206,10 @@ def test_answer_that_comes_too_late_serves_the_next_query(lines):
   hurry = settings.Settings(time_budget_s=0.05).to_json()
   served.answer(_query(fingerprint='warm', may_place=False))
   assert served.answer(_query(settings=hurry)) is None
-  assert 'longer than its time budget' in lines.pop()
+  said = lines.pop()
+  assert 'longer than its time budget' in said
+  # The user has waited for nothing, and reads how long.
+  assert re.search(r'; \d+ ms spent$', said)
   go.set()
   answers = []
 
