@@ -10,6 +10,7 @@ from typing import Any, Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
+from gdp_grappler.api import arguments
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import placing
 from gdp_grappler.api import subjects
@@ -125,6 +126,8 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     GdpError: the graph or the cluster cannot be used, or there is no placer of
       a name.
   """
+  arguments.check_search(seed, time_budget_s)
+  arguments.check_names(profile=profile)
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
   clock = deadlines.still if repeatable else time.monotonic

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler.api import arguments
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
@@ -92,8 +93,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     InfeasiblePlacementError: it does not fit, or a plan breaks its rules.
     GdpError: an unknown name, or a file that cannot be used.
   """
-  _check_choice(placer, policy, plan, order)
-  registry.factory(placer, policy)  # Some have to be before TensorFlow.
+  arguments.check_search(seed, time_budget_s)
+  _check_choice(placer, policy, plan, order, profile)
   limits = max_memory_lib.read(max_memory)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
@@ -113,7 +114,8 @@ def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
   subject = subjects.read(graph, cluster, how)
   took_s = time.monotonic() - begin_s
   if time_budget_s is not None and took_s > _QUICK_S:
-    how.tell(f'Reading took {took_s:.0f} s, which are none of the time budget.')
+    how.tell(f'Reading took {took_s:.0f} s. The time budget is for the search '
+             'alone.')
   clock = deadlines.still if repeatable else time.monotonic
   return subject, deadlines.within(time_budget_s, clock)
 
@@ -290,14 +292,17 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
 
 
 def _check_choice(placer: str, policy: str | None, plan: Plan | None,
-                  order: str | None) -> None:
+                  order: str | None, profile: str = '') -> None:
   """Fails before the work, not after it."""
+  arguments.check_names(placer=placer, policy=policy, profile=profile)
+  arguments.check_plan(plan)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
                           'Give one of them.')
   if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')
+  registry.factory(placer, policy)  # Some have to be before TensorFlow.
 
 
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,

@@ -221,4 +221,8 @@ def _where(cluster: str | cluster_lib.Cluster,
   if isinstance(cluster, cluster_lib.Cluster):
     found = max_memory.applied(cluster, limits)
     return lambda devices: found
-  return functools.partial(resolve.resolve, cluster, limits=limits)
+  if not isinstance(cluster, (str, os.PathLike)):
+    raise errors.ClusterError(
+        f'{cluster!r} is no cluster. Give a preset such as \'2xP100\', '
+        '\'local\', the path of a cluster file, or a Cluster.')
+  return functools.partial(resolve.resolve, os.fspath(cluster), limits=limits)

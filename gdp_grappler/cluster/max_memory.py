@@ -53,7 +53,11 @@ def read(limits: str | Mapping[Any, Any] | None) -> MaxMemory:
   """
   if limits is None:
     return ()
-  return parse(limits) if isinstance(limits, str) else checked(limits)
+  if isinstance(limits, str):
+    return parse(limits)
+  if not isinstance(limits, Mapping):
+    raise _bad(f'{limits!r} is no text and no dict')
+  return checked(limits)
 
 
 def checked(limits: Mapping[Any, Any]) -> MaxMemory:

@@ -292,21 +292,22 @@ def _switch_or_none(key: str, value: Any) -> bool | None:
 
 
 def _count(key: str, value: Any) -> int:
+  return _whole(key, value, 0)
+
+
+def _size_or_none(key: str, value: Any) -> int | None:
+  return None if value is None else _whole(key, value, 1, ' or None')
+
+
+def _whole(key: str, value: Any, least: int, otherwise: str = '') -> int:
   try:
     number = -1 if isinstance(value, bool) else operator.index(value)
   except TypeError:
     number = -1
-  if not 0 <= number <= _LARGEST_COUNT:
-    raise _bad(key, value, f'a whole number from 0 to {_LARGEST_COUNT}')
+  if not least <= number <= _LARGEST_COUNT:
+    raise _bad(key, value,
+               f'a whole number from {least} to {_LARGEST_COUNT}{otherwise}')
   return number
-
-
-def _size_or_none(key: str, value: Any) -> int | None:
-  if value is None:
-    return None
-  if isinstance(value, bool) or value == 0:
-    raise _bad(key, value, f'a whole number from 1 to {_LARGEST_COUNT} or None')
-  return _count(key, value)
 
 
 def _split(key: str, value: Any) -> int | str | None:

@@ -89,8 +89,8 @@ def test_who_gave_a_budget_is_told_what_reading_took(monkeypatch):
   assert not heard
   _place(time_budget_s=5., tell=heard.append)
   [line] = heard
-  assert re.fullmatch(r'Reading took \d+ s, which are none of the time budget.',
-                      line)
+  assert re.fullmatch(
+      r'Reading took \d+ s. The time budget is for the search alone.', line)
 
 
 def test_who_listens_already_is_not_disturbed(monkeypatch):

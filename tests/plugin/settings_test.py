@@ -64,33 +64,39 @@ def test_equal_settings_give_equal_json():
   assert one.to_json() == other.to_json()
 
 
-@pytest.mark.parametrize('value, message', [
-    ('on', 'valid are True, False and a dict'),
-    (1, 'valid are True, False and a dict'),
-    ({'polcy': 'x'}, 'Did you mean "policy"?'),
-    ({7: 'x'}, 'no key 7'),
-    ({'placer': 'metsi'}, 'Did you mean "metis"?'),
-    ({'placer': None}, 'no registered placer'),
-    ({'placer': ['random']}, 'no registered placer'),
-    ({'mode': 'reprot'}, 'Did you mean "report"?'),
-    ({'mode': 3}, "Valid: 'apply', 'report'"),
-    ({'order': 'critical'}, 'Did you mean "critical_path"?'),
-    ({'order': None}, "Valid: 'fifo', 'critical_path'"),
-    ({'keep_best': 1}, 'valid is True or False'),
-    ({'seed': True}, 'whole number'),
-    ({'seed': 1.5}, 'whole number'),
-    ({'min_ops': -1}, 'whole number'),
-    ({'min_ops': 2**63}, 'whole number'),
-    ({'time_budget_s': 1e308}, 'positive number of seconds'),
-    ({'time_budget_s': 0}, 'positive number of seconds'),
-    ({'time_budget_s': float('nan')}, 'positive number of seconds'),
-    ({'time_budget_s': '3'}, 'positive number of seconds'),
-    ({'policy': ''}, 'non-empty text or None'),
-    ({'cluster': 3}, 'non-empty text or None'),
-    ({'plan': 3}, 'non-empty text or None'),
-    ({'plan': {}}, '0 entries'),
-    ({'plan': {'a': 'GPU'}}, 'wrong plan: "GPU" is not a device name'),
-])
+@pytest.mark.parametrize(
+    'value, message',
+    [
+        ('on', 'valid are True, False and a dict'),
+        (1, 'valid are True, False and a dict'),
+        ({'polcy': 'x'}, 'Did you mean "policy"?'),
+        ({7: 'x'}, 'no key 7'),
+        ({'placer': 'metsi'}, 'Did you mean "metis"?'),
+        ({'placer': None}, 'no registered placer'),
+        ({'placer': ['random']}, 'no registered placer'),
+        ({'mode': 'reprot'}, 'Did you mean "report"?'),
+        ({'mode': 3}, "Valid: 'apply', 'report'"),
+        ({'order': 'critical'}, 'Did you mean "critical_path"?'),
+        ({'order': None}, "Valid: 'fifo', 'critical_path'"),
+        ({'keep_best': 1}, 'valid is True or False'),
+        # One message said 0, the other 1.
+        ({'batch_size': 'big'}, 'a whole number from 1 to 2147483647 or None'),
+        ({'batch_size': 0}, 'a whole number from 1 to 2147483647 or None'),
+        ({'seed': 'x'}, 'a whole number from 0 to'),
+        ({'seed': True}, 'whole number'),
+        ({'seed': 1.5}, 'whole number'),
+        ({'min_ops': -1}, 'whole number'),
+        ({'min_ops': 2**63}, 'whole number'),
+        ({'time_budget_s': 1e308}, 'positive number of seconds'),
+        ({'time_budget_s': 0}, 'positive number of seconds'),
+        ({'time_budget_s': float('nan')}, 'positive number of seconds'),
+        ({'time_budget_s': '3'}, 'positive number of seconds'),
+        ({'policy': ''}, 'non-empty text or None'),
+        ({'cluster': 3}, 'non-empty text or None'),
+        ({'plan': 3}, 'non-empty text or None'),
+        ({'plan': {}}, '0 entries'),
+        ({'plan': {'a': 'GPU'}}, 'wrong plan: "GPU" is not a device name'),
+    ])
 def test_bad_values_say_what_is_valid(value, message):
   with pytest.raises(ValueError, match='gdp_placement') as caught:
     settings.from_option(value)

@@ -1,0 +1,65 @@
+"""Tests of checks of what Python programs pass."""
+
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler.api import arguments
+
+_GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
+
+
+@pytest.mark.parametrize('seed, seconds', [(0, None), (np.int64(3), 1), (7, .5),
+                                           (7, np.float32(2))])
+def test_numbers_are_taken(seed, seconds):
+  arguments.check_search(seed, seconds)
+
+
+@pytest.mark.parametrize('seed', ['x', -1, 1.5, None, True])
+def test_a_wrong_seed_is_named(seed):
+  with pytest.raises(errors.GdpError, match='seed is .*; give a whole number'):
+    arguments.check_search(seed, None)
+
+
+@pytest.mark.parametrize('seconds', ['big', 0, -1, math.inf, math.nan, True])
+def test_a_wrong_budget_is_named(seconds):
+  with pytest.raises(errors.GdpError, match='time_budget_s is .*; give a numb'):
+    arguments.check_search(0, seconds)
+
+
+def test_a_wrong_name_is_named():
+  arguments.check_names(placer='gdp', policy=None, profile=pathlib.Path('p'))
+  with pytest.raises(errors.GdpError, match='placer is 3; give a text'):
+    arguments.check_names(placer=3)
+
+
+def test_a_wrong_plan_is_named():
+  for plan in (None, 'plan.json', pathlib.Path('plan.json'), {'a': 'GPU:0'}):
+    arguments.check_plan(plan)
+  with pytest.raises(errors.GdpError, match='plan is 3; give a plan file'):
+    arguments.check_plan(3)
+
+
+# Each was an error of Python, such as a bare TypeError.
+@pytest.mark.parametrize('wrong', [{'time_budget_s':
+    'big'}, {'time_budget_s': -1}, {'seed': 'x'}, {'seed': -1}, {'plan':
+        3}, {'placer': 3}, {'policy': 3}, {'profile': 3}, {'max_memory': 3}])
+def test_place_names_the_argument(wrong):
+  key, = wrong
+  with pytest.raises(errors.GdpError, match=f'^{key}\\b'):
+    gdp_grappler.place(_GRAPH, '2xP100', **wrong)
+
+
+@pytest.mark.parametrize('cluster', [3, None, ['2xP100']])
+def test_place_names_a_wrong_cluster(cluster):
+  with pytest.raises(errors.ClusterError, match='is no cluster. Give a preset'):
+    gdp_grappler.place(_GRAPH, cluster)
+
+
+def test_compare_names_the_argument():
+  with pytest.raises(errors.GdpError, match='time_budget_s is'):
+    gdp_grappler.compare(_GRAPH, '2xP100', ['m_etf'], time_budget_s='big')
