@@ -157,6 +157,15 @@ class Placement:
           f'{self.cluster.device_labels[self.devices[other]]}')
 
 
+def of_nothing(cluster: cluster_lib.Cluster) -> Placement:
+  """The placement of a graph without ops.
+
+  Args:
+    cluster: The devices.
+  """
+  return Placement(np.zeros(0, np.int32), cluster)
+
+
 def from_groups(graph: op_graph.OpGraph, devices_of_groups: np.ndarray,
                 cluster: cluster_lib.Cluster) -> Placement:
   """Places every op where its group goes.

@@ -79,6 +79,8 @@ class AnnealingPlacer:
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out; the best by priorities."""
+    if not problem.graph.num_ops:
+      return (placement_lib.of_nothing(problem.cluster),)
     deadline = deadlines.NEVER
     seconds = None if problem.by_count else problem.time_budget_s
     clock = self._clock or problem.clock
@@ -118,7 +120,8 @@ def evaluations_for(
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:
   """How many placements so many seconds stand for, on any machine."""
-  return int(seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
+  count = seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS)
+  return int(min(count, sys.maxsize))
 
 
 def starting_points(

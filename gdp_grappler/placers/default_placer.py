@@ -118,6 +118,8 @@ class DefaultPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
       PolicyMismatchError: the policy does not fit.
     """
+    if not problem.graph.num_ops:
+      return (placement_lib.of_nothing(problem.cluster),)
     deadline = deadlines.without_loading(_budget_s(problem),
                                          self._clock_of(problem))
     rng = np.random.default_rng(problem.seed)
@@ -205,9 +207,10 @@ class DefaultPlacer:
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
       return False
-    # What else the process has done must not count where no clock does.
-    wanted = learned.is_named(self._policy) or (not problem.by_count and
-                                                learned.is_loaded(self._policy))
+    # What else the process has done must not change what can be repeated.
+    wanted = learned.is_named(
+        self._policy) or (not (problem.by_count or problem.repeatable) and
+                          learned.is_loaded(self._policy))
     config = search_config.DEFAULT.time
     return worth_s >= (config.named_policy_s if wanted else config.policy_s)
 
@@ -257,10 +260,15 @@ class DefaultPlacer:
                  found: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds what the policy of moves makes of what was found."""
-    share = move_policy.time_share(_is_by_count(problem), repeats)
+    by_count = _is_by_count(problem)
+    own_s = move_policy.time_share(by_count, repeats) * min(left_s, worth_s)
+    least_s = (search_config.DEFAULT.time.moves_begun
+               * move_policy.needed_s(problem))
+    if not by_count and own_s < least_s:
+      return
     priced = move_policy.before_search(
-        problem, worth_s, share * min(left_s, worth_s), self._clock_of(problem),
-        moves, found.ranked(search_config.DEFAULT.priorities.starts),
+        problem, worth_s, own_s, self._clock_of(problem), moves,
+        found.ranked(search_config.DEFAULT.priorities.starts),
         self._known_moves())
     if priced is not None:
       found.take(priced, MOVES)

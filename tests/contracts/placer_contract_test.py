@@ -215,3 +215,12 @@ def test_never_worse_whatever_the_speeds_pins_and_links(name, seed):
   seconds = rng.exponential(1e-3, (60, 1)) * [9, *rng.permutation([1, 1.1, 4])]
   _assert_no_worse_than_one_device(name, graph.replace(pins=pins), cluster,
                                    seconds, seed)
+
+
+@pytest.mark.parametrize('kind', ['one GPU', '4xP100'])
+def test_a_graph_without_ops_has_a_placement(name, kind):
+  """Once searches failed with an IndexError."""
+  problem = problems.make(graphs.make_graph([], 0), _CLUSTERS[kind],
+                          time_budget_s=_SHORT_S,
+                          expert_devices=np.zeros(0, int))
+  assert registry.create(name).place(problem).devices.size == 0

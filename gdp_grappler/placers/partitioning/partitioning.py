@@ -283,7 +283,7 @@ def best(problem: placer_lib.Problem,
       memory (see `make_target`) and the function that prices proposals.
   """
   if not problem.graph.num_ops:
-    return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
+    return placement_lib.of_nothing(problem.cluster)
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
   for memory in (0., 0.5, 1.):

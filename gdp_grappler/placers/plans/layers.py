@@ -74,7 +74,8 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
   Args:
     graph: N ops.
   """
-  result = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
+  counts = np.array([kind != 'Const' for kind in graph.op_types], bool)
+  result = scopes.read(graph).backward & counts
   successors, starts = graph.successors
   for op in graph.topological_order.tolist():
     if result[op]:
@@ -149,7 +150,7 @@ class _Reader:
   def _join_reads(self, paths: list[_Path]) -> None:
     """Moves reads of variables out of scopes whose other ops are gone."""
     works = {paths[op] for op in np.flatnonzero(~self._reads)}
-    works |= {path[:i] for path in works for i in range(len(path))}
+    works |= {path[:i] for path in works for i in range(len(path))} | {()}
     for op in np.flatnonzero(self._reads):
       while paths[op] not in works:
         paths[op] = paths[op][:-1]

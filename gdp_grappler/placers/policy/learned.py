@@ -58,7 +58,7 @@ class LearnedPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     if not problem.graph.num_ops:
-      return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
+      return placement_lib.of_nothing(problem.cluster)
     deadline = problem.deadline()
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)

@@ -92,7 +92,7 @@ class MovePolicyPlacer:
       PolicyMismatchError: the policy does not fit.
     """
     if not problem.graph.num_ops:
-      return (placement_lib.Placement(np.zeros(0, np.int32), problem.cluster),)
+      return (placement_lib.of_nothing(problem.cluster),)
     deadline = problem.deadline()
     found = self.found(problem)
     best = memory_fit.settled(problem, found, deadline)
@@ -160,6 +160,12 @@ def time_share(by_count: bool, repeats: bool) -> float:
   return config.moves_with_coarse if repeats else config.moves
 
 
+def needed_s(problem: placer_lib.Problem) -> float:
+  """Seconds of a search beside which the time of the policy does not count."""
+  config = search_config.DEFAULT.time
+  return config.moves_least_s + config.moves_op_s * problem.graph.num_ops
+
+
 def before_search(
     problem: placer_lib.Problem, worth_s: float, budget_s: float,
     clock: Callable[[], float], moves: moves_lib.Moves, starts: np.ndarray,
@@ -179,8 +185,7 @@ def before_search(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  config = search_config.DEFAULT.time
-  if worth_s < config.moves_least_s + config.moves_op_s * problem.graph.num_ops:
+  if worth_s < needed_s(problem):
     return None
   return MovePolicyPlacer(config=_BESIDE, network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,

@@ -62,6 +62,8 @@ class Annealing:
     best_key: Key of that placement (`Prices.keys`).
     ranking: int [S], indices of the starts, the best first.
     evaluations: Placements priced so far.
+    looks_closely: Whether `best_key` and what comes after it are close prices
+      (`Evaluator.price_closely`).
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -86,7 +88,7 @@ class Annealing:
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     self.evaluations = 0
     self._penalty = config.first_penalty
-    self._looks_closely = False
+    self.looks_closely = False
     self._tried = np.zeros(len(self._moves.kinds))
     self._gained = np.zeros(len(self._moves.kinds))
     self.restart(starts)
@@ -134,10 +136,10 @@ class Annealing:
   def step(self, progress: float, count: int) -> None:
     """Prices `count` moves at a progress from 0 to 1, and makes at most one."""
     config = self._config
-    if (progress >= config.closely_from and not self._looks_closely and
+    if (progress >= config.closely_from and not self.looks_closely and
         self.evaluations >= config.closely_after and
         self._problem.evaluator.simulated):
-      self._looks_closely = True
+      self.looks_closely = True
       self.best_key = self._closely(self.best)
     temperature_s = self._unit_s * _between(config.first_temperature,
                                             config.last_temperature, progress)
@@ -227,7 +229,7 @@ class Annealing:
     self.evaluations += len(devices)
     seconds = prices.seconds.copy()
     for k, key in enumerate(prices.keys()):
-      if key < self.best_key and self._looks_closely:
+      if key < self.best_key and self.looks_closely:
         key = self._closely(devices[k])
         seconds[k] = key[-1]
       if key < self.best_key:

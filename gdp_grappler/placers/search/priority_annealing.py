@@ -82,6 +82,7 @@ class PriorityAnnealing:
     self._started = self._best_orders(starts)
     best = self._started[0]
     self._order = _Order(problem.evaluator, best.priorities)
+    self.best: placement_lib.Placement
     self._search = annealing.Annealing(problem.priced_by(self._order),
                                        best.row[None], rng, model, moves,
                                        config.annealing)
@@ -116,7 +117,12 @@ class PriorityAnnealing:
       self._refresh(progress)
       count -= self.evaluations - before
     self._steps += 1
+    looked_closely = self._search.looks_closely
     self._search.step(progress, count)
+    if self._search.looks_closely and not looked_closely:
+      # A close price is mostly higher than a usual one: the two do not compare.
+      assert self.best.priorities is not None
+      self.best_key = self._close_key(self.best.devices, self.best.priorities)
     if self._search.best_key < self.best_key:
       self._keep()
 
@@ -125,7 +131,11 @@ class PriorityAnnealing:
     self._refreshed, self._steps = progress, 0
     row = self._search.best
     ordered = self._best_orders(row[None])[0]
-    if ordered.key[-1] <= self._search.best_key[-1] * (1 + self._config.loss):
+    key = ordered.key
+    if self._search.looks_closely:
+      key = self._close_key(row[self._problem.graph.groups], ordered.priorities)
+    *overflow, step_s = self._search.best_key
+    if key <= (*overflow, step_s * (1 + self._config.loss)):
       self._order.priorities = ordered.priorities
       self._pass_priorities()
       self._search.restart(row[None])
@@ -172,6 +182,14 @@ class PriorityAnnealing:
         _InOrder(key, row, order)
         for key, row, order in zip(prices.keys(), rows, wanted)
     ]
+
+  def _close_key(self, devices: np.ndarray,
+                 priorities: np.ndarray) -> evaluator_lib.Key:
+    """Key of devices int [N] in an order, float64 [N], by a closer price."""
+    prices = self._problem.evaluator.price_closely(self._problem.graph,
+                                                   devices[None],
+                                                   priorities[None])
+    return prices.keys()[0]
 
   def _keep(self) -> None:
     self.best_key = self._search.best_key

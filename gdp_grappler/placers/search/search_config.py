@@ -189,6 +189,9 @@ class TimeConfig:
     moves_least_s: Seconds that a search must be worth for the policy of moves,
       beside those per op: a shorter search ends before the policy does.
     moves_op_s: These seconds per op.
+    moves_begun: Share of these seconds that the policy of moves must have for
+      itself if the clock ends the search. On a large graph it would otherwise
+      use up the time of the search for a few prices.
     named_policy_s: Seconds that a search must be worth for the policy of one
       forward pass, if the user named the policy or it is loaded. Loading and
       the first run take as long.
@@ -210,6 +213,7 @@ class TimeConfig:
   moves_by_count: float = .5
   moves_least_s: float = .1
   moves_op_s: float = 1e-4
+  moves_begun: float = .25
   named_policy_s: float = 3.
   policy_s: float = 60.
 

@@ -280,10 +280,7 @@ class TrainFunction(keras_function.KerasFunction):
     return self._xla is xla.Handling.COMPARED
 
   def _is_certain(self, plan: plan_lib.FitPlan) -> bool:
-    """Whether to place the step without a comparison with XLA.
-
-    So it is if the user wants that, or if the step would not fit otherwise.
-    """
+    """Whether the user wants the step placed, or it would not fit otherwise."""
     return not plan.outcome.fitted or (self._settings is not None and
                                        self._settings.has_decided)
 

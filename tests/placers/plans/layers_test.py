@@ -18,7 +18,7 @@ def _graph(ops):
   }
   return graphs.make_graph([(names.index(source), names.index(name), 100)
                             for name, (_, inputs, _, _) in ops.items()
-                            for source in inputs], names=names,
+                            for source in inputs], len(ops), names=names,
                            op_types=[kind for kind, _, _, _ in ops.values()],
                            param_bytes=[held for _, _, held, _ in ops.values()],
                            groups=[numbers[groups[name]] for name in names])
@@ -110,3 +110,17 @@ def test_names_without_scopes_are_no_layers():
   graph = graphs.make_graph([(0, 1, 10), (1, 2, 10)])
   everything = layers.of(graph)
   assert not everything.layers and len(everything.own) == 3
+
+
+@pytest.mark.parametrize('ops', [
+    {},
+    {'a/b/v': ('VarHandleOp', [], 4, '')},
+    {
+        'a/v': ('VarHandleOp', [], 4, ''), 'a/v/Read/ReadVariableOp':
+            ('ReadVariableOp', ['a/v'], 0, 'a/v')
+    },
+])
+def test_a_graph_of_nothing_but_variables_has_layers(ops):
+  """Once the search for a scope with other ops never ended."""
+  layer = layers.of(_graph(ops))
+  assert layer.ops.tolist() == [*range(len(ops))]

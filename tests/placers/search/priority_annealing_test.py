@@ -10,6 +10,7 @@ from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_config
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -223,3 +224,36 @@ def test_priorities_made_anew_are_the_best_of_all_orders(monkeypatch):
   before = search.evaluations
   _run(search, 40)
   assert asked and search.evaluations == before + 40 * 16
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_late_gains_are_kept(seed):
+  """Once close prices were compared with the usual price of the best so far."""
+  problem = _problem(graphs.random_graph(seed, 60),
+                     wrap=robust_evaluator.Robust)
+  usual = search_config.DEFAULT
+  config = dataclasses.replace(
+      usual, annealing=dataclasses.replace(usual.annealing, closely_after=100))
+  search = priority_annealing.PriorityAnnealing(
+      problem, np.ones((1, problem.graph.num_groups), np.int32),
+      np.random.default_rng(seed), config=config)
+  _run(search, 40)
+  assert search._search.looks_closely
+  assert search.best_key <= search._search.best_key
+  closely = problem.evaluator.price_closely(problem.graph,
+                                            search.best.devices[None],
+                                            search.best.priorities[None])
+  assert closely.keys() == [search.best_key]
+
+
+@pytest.mark.parametrize('overflow_bytes, taken', [(0, True), (1, False)])
+def test_priorities_that_overflow_a_memory_are_not_taken(
+    monkeypatch, overflow_bytes, taken):
+  """Once their step alone decided."""
+  search = _search(_problem(graphs.random_graph(0, 60)))
+  before = search._order.priorities
+  key = (overflow_bytes > 0, False, overflow_bytes, 0.)
+  ordered = priority_annealing._InOrder(key, search._search.best, before + 1)
+  monkeypatch.setattr(search, '_best_orders', lambda rows: [ordered])
+  search._refresh(.5)
+  assert (search._order.priorities is not before) == taken
