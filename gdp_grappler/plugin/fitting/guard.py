@@ -10,15 +10,20 @@ from typing import Any, Callable
 _WARM_UP = 2
 # The same with XLA, which compiles a cluster when it runs for the second time.
 WARM_UP_OF_CLUSTERS = 3
-_STEPS = 5
+_STEPS = 6
 # The fewest steps that are counted. Slow steps differ less from each other and
 # cost the user more, so few are enough.
-_FEWEST_STEPS = 3
+_FEWEST_STEPS = 4
 _ENOUGH_S = 10.
 
 
 class StepTiming:
-  """The time of a step, of the first few steps."""
+  """The time of a step, of the first few steps.
+
+  The number of steps is even. In an epoch of two batches every second batch may
+  be small, and the median of an odd number would be a small batch's for one way
+  to run the step and a full one's for the next.
+  """
 
   def __init__(self, warm_up: int = _WARM_UP) -> None:
     """Nothing is timed yet.
@@ -34,8 +39,8 @@ class StepTiming:
   def is_done(self) -> bool:
     """Whether enough steps were timed."""
     count = len(self._seconds)
-    return count >= _STEPS or (count >= _FEWEST_STEPS and
-                               sum(self._seconds) > _ENOUGH_S)
+    is_slow = sum(self._seconds) > _ENOUGH_S
+    return count % 2 == 0 and count >= (_FEWEST_STEPS if is_slow else _STEPS)
 
   @property
   def median_s(self) -> float:

@@ -29,17 +29,28 @@ def _run(monkeypatch, seconds):
 
 
 def test_median_without_the_first_steps(monkeypatch):
-  timing, results = _run(monkeypatch, [9., 9., .1, .3, .2, 5., .1])
-  assert timing.steps == 5
+  timing, results = _run(monkeypatch, [9., 9., .1, .3, .2, 5., .1, .2])
+  assert timing.steps == 6
   assert timing.median_s == pytest.approx(.2)
   assert results[0] == {'loss': 9.}
   assert timing.compile_s == pytest.approx(18. - 2 * .2)
 
 
 def test_slow_steps_are_timed_less_often(monkeypatch):
-  timing, _ = _run(monkeypatch, [9., 9., 4., 4., 5.])
-  assert timing.steps == 3
+  timing, _ = _run(monkeypatch, [9., 9., 4., 4., 5., 4.])
+  assert timing.steps == 4
   assert timing.median_s == pytest.approx(4.)
+
+
+@pytest.mark.parametrize('slow', [1., 10.])
+def test_small_last_batches_count_alike_whichever_call_is_the_first(
+    monkeypatch, slow):
+  """Two batches an epoch: the same step was 17 times as long the other way."""
+  medians = [
+      _run(monkeypatch, batches * 10)[0].median_s
+      for batches in ([17. * slow, slow], [slow, 17. * slow])
+  ]
+  assert medians[0] == medians[1]
 
 
 def test_waits_for_every_result():
