@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -25,6 +25,7 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.legality import asked
+from gdp_grappler.graph.sources import automatic_names
 from gdp_grappler.graph.sources import batch_specs
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
@@ -35,6 +36,7 @@ from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.sharding import scope
 
 Tell = Callable[[str], None]
 _KINDS = (
@@ -48,9 +50,11 @@ _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
 _TAKES_BATCHES = ('iterator',)
 
 
-def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
-         tell: Tell, architecture: str = '',
-         data: Any = None) -> tuple[source_graph.SourceGraph, ...]:
+def read(
+    graph: Any, batch_size: int, signature: Sequence[Any] | None, tell: Tell,
+    architecture: str = '', data: Any = None,
+    tables: Mapping[str, int] | None = None
+) -> tuple[source_graph.SourceGraph, ...]:
   """The graph of a step; and of a v1 graph also the whole of it.
 
   Args:
@@ -64,6 +68,8 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
       training step is traced for them.
     data: One batch of a Keras model, as of `batch_specs.of`; None for what the
       model knows of its inputs.
+    tables: Of a function that makes a model: names of layers whose tables are
+      in parts, with the number of these.
 
   Raises:
     InvalidGraphError: it is none of these, or cannot be traced.
@@ -71,8 +77,11 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
   batch = None
   if data is not None:
     batch = batch_specs.of(data, batch_size)
-  if inspect.isroutine(graph) and not hasattr(graph, 'get_concrete_function'):
-    graph = _made(graph, batch)
+  if makes_model(graph):
+    with automatic_names.kept(), contextlib.ExitStack() as stack:
+      if tables:
+        stack.enter_context(scope.split_tables(tables))
+      graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:
       batch = batch_specs.of(tuple(signature), batch_size)
@@ -89,6 +98,12 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
     return _of_graph(graph)
   raise errors.InvalidGraphError(
       f'{type(graph).__name__} is not a graph. {_KINDS}')
+
+
+def makes_model(graph: Any) -> bool:
+  """Whether it is a Python function, which `read` calls for a model."""
+  return (inspect.isroutine(graph) and
+          not hasattr(graph, 'get_concrete_function'))
 
 
 def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:

@@ -303,6 +303,43 @@ def test_a_function_makes_a_model_without_weights():
   assert not made[0].hidden.kernel.numpy().size
 
 
+def _words():
+  return _compiled(
+      keras.Sequential([
+          keras.Input((4,), dtype='int32', batch_size=2),
+          keras.layers.Embedding(100_000, 8),
+          keras.layers.Flatten(),
+          keras.layers.Dense(2)
+      ]))
+
+
+@pytest.mark.parametrize('split_tables', ['auto', {'embedding*': 4}])
+def test_a_function_that_makes_a_model_makes_its_table_in_parts(split_tables):
+  """Its table was too large for both devices, and nobody split it."""
+  told = []
+  placed = gdp_grappler.place(_words, '2xP100', placer='m_etf',
+                              split_tables=split_tables,
+                              max_memory={'GPU': '12MB'}, tell=told.append)
+  assert len([line for line in told if 'parts' in line]) == 1
+  parts = {v for v in placed.graph.variables if 'part_3' in v}
+  assert len(parts) == 3  # With Adam's slots.
+
+
+def test_a_function_is_looked_at_without_counting_its_layers():
+  names = [layer.name for layer in _words().layers]
+  placed = _placed(_words)
+  again = [layer.name for layer in _words().layers]
+  assert names != again
+  assert all(
+      any(name in op for op in placed.graph.variables)
+      for name in (again[0], again[2]))
+
+
+def test_tables_of_a_model_that_is_there_are_not_split():
+  with pytest.raises(errors.GdpError, match='give a function that makes it'):
+    _placed(_words(), split_tables={'embedding*': 4})
+
+
 @pytest.mark.parametrize('graph, given, said', [
     (lambda: 1, {}, 'returned int'),
     (lambda: tf.Variable(tf.ones, shape=[]) + 1, {}, 'raised '),
