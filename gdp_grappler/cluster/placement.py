@@ -96,7 +96,7 @@ class Placement:
     if out.size:
       return tuple(
           Violation(
-              'shape', f'{graph.label(op)} has device number '
+              'shape', f'{graph.full_label(op)} has device number '
               f'{self.devices[op]} of '
               f'{self.cluster.num_devices}') for op in out)
     return (*self._wrong_devices(graph), *self._torn(graph),
@@ -113,7 +113,8 @@ class Placement:
     for op in wrong.tolist():
       group, device = graph.groups[op], self.devices[op]
       suited = ', '.join(np.array(labels)[allowed[group]].tolist())
-      said = f'{graph.label(op)} ({graph.op_types[op]}) is on {labels[device]}'
+      said = (f'{graph.full_label(op)} ({graph.op_types[op]}) is on '
+              f'{labels[device]}')
       if rounded[group, device]:
         yield Violation(
             'numbers', f'{said}, where its numbers, or those of an op that '
@@ -132,7 +133,7 @@ class Placement:
       return
     for op in np.flatnonzero(~np.isfinite(self.priorities)):
       yield Violation(
-          'priority', f'{graph.label(op)} has priority '
+          'priority', f'{graph.full_label(op)} has priority '
           f'{self.priorities[op]}')
 
   def _torn(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
@@ -149,7 +150,8 @@ class Placement:
       first, other = ops[0], next(
           op for op in ops if self.devices[op] != self.devices[ops[0]])
       yield Violation(
-          'colocation', f'{graph.label(first)} and {graph.label(other)} must '
+          'colocation',
+          f'{graph.full_label(first)} and {graph.full_label(other)} must '
           'share a device but are on '
           f'{self.cluster.device_labels[self.devices[first]]} and '
           f'{self.cluster.device_labels[self.devices[other]]}')

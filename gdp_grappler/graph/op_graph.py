@@ -265,6 +265,11 @@ class OpGraph:
     """What readers call an op: 'dense/kernel [arg_5]', or its name."""
     return label(self.names[int(op)], self.variables[int(op)])
 
+  def full_label(self, op: int | np.integer) -> str:
+    """As `label`, with the name by which plan files have the op."""
+    name, variable = self.names[int(op)], self.variables[int(op)]
+    return f'{variable} [{name}]' if variable else name
+
   def holder(self, ops: Sequence[int] | np.ndarray) -> int:
     """The op after whose variable readers would call some ops.
 

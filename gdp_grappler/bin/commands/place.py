@@ -129,8 +129,13 @@ def _next_steps(request: request_lib.Request, plan: str,
 def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
   """What a program has to say for its tables to be as in the plan."""
   source = placed.step.source
-  found = {} if source is None else dict(source.tables)
-  return {'split_tables': found} if found else {}
+  if source is None or not source.tables:
+    return {}
+  from gdp_grappler.graph.tables import finding
+
+  # The option has layers; a graph that was rewritten has variables.
+  found = {finding.layer_of(name): count for name, count in source.tables}
+  return {'split_tables': found}
 
 
 def _line(placed: placed_step.PlacedStep) -> str:
