@@ -70,15 +70,22 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], gradients and all that waits for one.
 
   Constants do not count: one may serve several ops, whatever it is called.
+  Grappler makes one op of two that compute the same, such as a transpose for a
+  convolution and for its gradient, and it may keep the name of the gradient. So
+  an op that waits for no gradient is none if the forward pass reads it.
 
   Args:
     graph: N ops.
   """
-  result = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
+  named = scopes.read(graph).backward & [k != 'Const' for k in graph.op_types]
+  forward = ~(named | updates.in_optimizers(graph))
+  result = np.zeros(graph.num_ops, bool)
   successors, starts = graph.successors
   for op in graph.topological_order.tolist():
+    readers = successors[starts[op]:starts[op + 1]]
+    result[op] |= named[op] and not forward[readers].any()
     if result[op]:
-      result[successors[starts[op]:starts[op + 1]]] = True
+      result[readers] = True
   return result
 
 
@@ -95,6 +102,12 @@ class _Scope:
     for part in path:
       at = at.scopes.setdefault(part, _Scope())
     return at
+
+  def take(self, other: _Scope) -> None:
+    """Adds what is in another scope."""
+    self.own += other.own
+    for name, inside in other.scopes.items():
+      self.below((name,)).take(inside)
 
   def all_ops(self) -> Iterator[int]:
     """Those of the scope and of all inside it."""
@@ -177,7 +190,7 @@ class _Reader:
 
   def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
     """A scope with those inside it that are layers."""
-    own, inside = list(scope.own), scope.scopes
+    own, inside = list(scope.own), self._joined(scope.scopes)
     used = {child for child, below in inside.items() if self._uses(below)}
     if not used:
       own, inside = list(scope.all_ops()), {}
@@ -190,6 +203,25 @@ class _Reader:
     return Layer(name, part, ops, np.sort(np.array(own, int)),
                  bool(used) or bool(self._reads[own].any()),
                  tuple(sorted(layers, key=lambda layer: self._ends(layer.ops))))
+
+  def _joined(self, inside: dict[str, _Scope]) -> dict[str, _Scope]:
+    """Scopes with all calls of a layer in the scope of its first call.
+
+    Keras 3 calls the layer `words` in 'words_1' and in 'words_3', while its
+    variable is in 'words'.
+    """
+    result: dict[str, _Scope] = {}
+    first: dict[str, _Scope] = {}
+    for scope, below in inside.items():
+      bare = _NUMBERED.sub(r'\1', scope)
+      if (scope in self._variable_scopes or bare in inside or
+          bare not in self._variable_scopes or not self._uses(below)):
+        result[scope] = below
+      elif bare in first:
+        first[bare].take(below)
+      else:
+        first[bare] = result[scope] = below
+    return result
 
   def _uses(self, scope: _Scope) -> bool:
     return any(self._reads[op] for op in scope.all_ops())
@@ -218,8 +250,9 @@ class _Reader:
 
 
 def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:
-  for name, kind in zip(graph.names, graph.op_types):
-    if kind in op_kinds.VARIABLES:
+  """Of ops that are variables and have no other name, as in TensorFlow 1."""
+  for name, kind, variable in zip(graph.names, graph.op_types, graph.variables):
+    if kind in op_kinds.VARIABLES and not variable:
       yield name
 
 

@@ -110,3 +110,79 @@ def test_names_without_scopes_are_no_layers():
   graph = graphs.make_graph([(0, 1, 10), (1, 2, 10)])
   everything = layers.of(graph)
   assert not everything.layers and len(everything.own) == 3
+
+
+def _shared():
+  """A layer `words` that is called twice, as Keras 3 traces it."""
+  ops = {'unknown': ('_Arg', [], 400, '')}
+  for scope in ('net_1/words_1', 'net_1/words_3'):
+    ops[f'{scope}/GatherV2/ReadVariableOp'] = ('ReadVariableOp', ['unknown'], 0,
+                                               'unknown')
+    ops[f'{scope}/GatherV2'] = ('GatherV2',
+                                [f'{scope}/GatherV2/ReadVariableOp'], 0, '')
+    ops[f'{scope}/SelectV2'] = ('SelectV2', [f'{scope}/GatherV2'], 0, '')
+  ops['unknown_0'] = ('_Arg', [], 40, '')
+  ops['net_1/top_1/Cast/ReadVariableOp'] = ('ReadVariableOp', ['unknown_0'], 0,
+                                            'unknown_0')
+  ops['net_1/top_1/MatMul'] = ('MatMul', [
+      'net_1/words_1/SelectV2', 'net_1/words_3/SelectV2',
+      'net_1/top_1/Cast/ReadVariableOp'
+  ], 0, '')
+  graph = _graph(ops)
+  return graph.replace(variables=tuple(
+      {'unknown': 'words/embeddings', 'unknown_0': 'top/kernel'}.get(name, '')
+      for name in graph.names))
+
+
+def test_all_calls_of_a_layer_are_one_layer():
+  """Rows were 'words_1' and 'words_3', of which one had the table."""
+  graph = _shared()
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['words', 'top']
+  assert _names(graph, model.layers[0].ops) == {
+      name for name in graph.names if 'words' in name or name == 'unknown'
+  }
+
+
+def test_a_layer_beside_one_of_its_name_with_a_number_is_another():
+  graph = _shared()
+  graph = graph.replace(variables=tuple(
+      v.replace('words', 'words_3') for v in graph.variables))
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['words_1', 'words_3', 'top']
+
+
+def test_ops_that_stand_for_variables_name_no_layer():
+  """The forward pass of a subclassed model had a layer 'left_1'."""
+  scope = 'own_1/left_1/Cast/ReadVariableOp'
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      f'{scope}/resource': ('VarHandleOp', [], 400, ''),
+      scope: ('ReadVariableOp', [f'{scope}/resource'], 0, f'{scope}/resource'),
+      'own_1/left_1/MatMul': ('MatMul', ['x', scope], 0, ''),
+      'own_1/left_1/Relu': ('Relu', ['own_1/left_1/MatMul'], 0, ''),
+      'own_1/add': ('AddV2', ['own_1/left_1/Relu'], 0, ''),
+  })
+  graph = graph.replace(variables=('', 'own/kernel', '', '', '', ''))
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['left']
+
+
+def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
+  """Grappler gives a transpose of the forward pass the gradient's name."""
+  transpose = 'gradient_tape/net/conv/Conv2D/Filter-0-Transpose'
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      transpose: ('Transpose', ['x'], 0, ''),
+      'net/conv/Conv2D': ('Conv2D', [transpose], 0, ''),
+      'net/top/Relu': ('Relu', ['net/conv/Conv2D'], 0, ''),
+      'gradient_tape/net/top/ReluGrad': ('ReluGrad', ['net/top/Relu'], 0, ''),
+      'gradient_tape/net/conv/Conv2D/Filter':
+          ('Conv2DBackpropFilter',
+           ['gradient_tape/net/top/ReluGrad', transpose], 0, ''),
+      'clip': ('Mul', ['gradient_tape/net/conv/Conv2D/Filter'], 0, ''),
+  })
+  assert _names(graph, np.flatnonzero(layers.late(graph))) == {
+      'gradient_tape/net/top/ReluGrad', 'gradient_tape/net/conv/Conv2D/Filter',
+      'clip'
+  }
