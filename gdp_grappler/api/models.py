@@ -39,6 +39,11 @@ from gdp_grappler.plugin.fitting import keras_function
 from gdp_grappler.sharding import scope
 
 Tell = Callable[[str], None]
+_DATA = (
+    'Give data=(x, y) as fit takes it: x is what the model is called with, y '
+    'what its loss compares with.')
+_SIGNATURE = ('Give signature=(tf.TensorSpec(...), ...) with what it is called '
+              'with.')
 _KINDS = (
     'Give a path or a name, a Keras model or a function that makes one, a '
     'tf.function with its signature, or a tf.Graph.')
@@ -91,7 +96,8 @@ def read(
         f'data is for Keras models; {_name(graph)} is a {type(graph).__name__}.'
         ' Give its signature.')
   if hasattr(graph, 'get_concrete_function'):
-    return _of_function(_traced(graph, signature or ()), _name(graph)),
+    name = _name(graph)
+    return _of_function(_traced(graph, signature or (), name), name),
   if hasattr(graph, 'structured_input_signature'):
     return _of_function(graph, _name(graph)),
   if isinstance(graph, tf.Graph):
@@ -122,7 +128,13 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
         f'{_name(make)} returned {type(model).__name__}, which is not a Keras '
         'model.')
   if batch is not None and not model.built:
-    without_weights.build(model, batch[0])
+    try:
+      without_weights.build(model, batch[0])
+    except Exception as error:
+      # Whatever the user's code raises.
+      raise errors.InvalidGraphError(
+          f'{_name(model)} cannot be called with x of data: '
+          f'{tracing_worker.one_line(error)}. {_DATA}') from error
   return model
 
 
@@ -155,6 +167,10 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
           functools.partial(tracing_worker.collect, lambda: _instantiate(step),
                             name, 'IteratorGetNext'))
       captures.annotate(graph_def, captures.concrete_functions(step.func))
+  except errors.InvalidGraphError as error:
+    if batch is None:
+      raise
+    raise errors.InvalidGraphError(f'{error} {_DATA}') from error
   finally:
     for key, value in before.items():
       setattr(model, key, value)
@@ -175,7 +191,7 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
   else:
     specs = batch[0]
   forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
-  return _of_function(_traced(forward, (specs,)), name)
+  return _of_function(_traced(forward, (specs,), name, _DATA), name)
 
 
 def _without_plugin(step: functools.partial[Any]) -> functools.partial[Any]:
@@ -216,16 +232,16 @@ def _placement_off() -> Iterator[None]:
     tf.config.optimizer.set_experimental_options({switch.NAME: before})
 
 
-def _traced(function: Any, signature: Sequence[Any]) -> Any:
+def _traced(function: Any, signature: Sequence[Any], name: str,
+            remedy: str = _SIGNATURE) -> Any:
   """The concrete function of a signature."""
   try:
     return function.get_concrete_function(*signature)
   except Exception as error:
     # Whatever the user's code raises.
     raise errors.InvalidGraphError(
-        f'{_name(function)} cannot be traced: '
-        f'{tracing_worker.one_line(error)}. Give signature=(tf.TensorSpec(...),'
-        ' ...) with what it is called with.') from error
+        f'{name} cannot be traced: {tracing_worker.one_line(error)}. {remedy}'
+    ) from error
 
 
 def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:

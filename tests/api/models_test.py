@@ -284,6 +284,32 @@ def test_a_model_that_does_not_know_its_inputs_takes_a_batch(how):
   assert graph.param_bytes.sum() >= 3 * 4 * (3 * 8 + 8 + 8 * 2 + 2)
 
 
+def _made_of_own_class():
+  return _compiled(_Subclassed())
+
+
+# Keras warns that it could not build the model.
+@pytest.mark.filterwarnings('ignore::UserWarning')
+@pytest.mark.parametrize('graph', [
+    _made_of_own_class,
+    pytest.param(None, id='compiled'),
+    pytest.param(_Subclassed, id='not compiled'),
+])
+def test_a_batch_that_the_model_does_not_take_is_an_error_of_ours(graph):
+  """A function that makes the model let Keras' KeyError through."""
+  if graph is None:
+    graph = _made_of_own_class()
+  elif graph is _Subclassed:
+    graph = graph()
+  data = {'z': np.zeros((4, 3), np.float32)}, np.zeros((4, 2), np.float32)
+  with pytest.raises(errors.InvalidGraphError) as caught:
+    _placed(graph, data=data)
+  said = str(caught.value)
+  assert said.startswith('own cannot be ') and 'Give data=(x, y)' in said
+  assert 'Exception encountered when calling' in said
+  assert '\x1b' not in said
+
+
 def test_a_batch_of_a_model_that_is_not_compiled_is_its_input():
   graph = _placed(_Subclassed(), data={'x': tf.TensorSpec((4, 3))}).graph
   assert 'MatMul' in graph.op_types and 'AssignVariableOp' not in graph.op_types
