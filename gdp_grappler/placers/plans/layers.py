@@ -125,6 +125,9 @@ class _Reader:
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
+    # By name; constants may be for the gradient of an op that is gone.
+    self._is_gradient = scopes.read(graph).backward | np.array(
+        [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {
         part for label in (*graph.variables, *_names_of_variables(graph))
         if not name_parts.is_guess(label) for part in label.split('/')[:-1]
@@ -160,12 +163,33 @@ class _Reader:
     return paths
 
   def _join_reads(self, paths: list[_Path]) -> None:
-    """Moves reads of variables out of scopes whose other ops are gone."""
-    works = {paths[op] for op in np.flatnonzero(~self._reads)}
+    """Moves reads of variables out of scopes whose other ops are gone.
+
+    Grappler makes one op of a convolution and what follows it. The scope of the
+    convolution then has its gradient and a read, and is no layer. A layer has
+    the name of a scope of variables.
+    """
+    works = {
+        paths[op] for op in np.flatnonzero(~self._reads)
+        if not self._is_gradient[op] or self._may_be_layer(paths[op])
+    }
     works |= {path[:i] for path in works for i in range(len(path))}
+    gone = set()
     for op in np.flatnonzero(self._reads):
-      while paths[op] not in works:
+      while paths[op] and paths[op] not in works:
+        gone.add(paths[op])
         paths[op] = paths[op][:-1]
+    for op, path in enumerate(paths):
+      while path in gone:
+        path = path[:-1]
+      paths[op] = path
+
+  def _may_be_layer(self, path: _Path) -> bool:
+    """Whether a scope may be a layer's, as far as variables are known."""
+    if not self._variable_scopes or not path:
+      return True
+    bare = _NUMBERED.sub(r'\1', path[-1])
+    return not {path[-1], bare}.isdisjoint(self._variable_scopes)
 
   def _bring_home(self, paths: list[_Path], serves: np.ndarray) -> None:
     """Gives variables, slots and updates the path of the layer they serve."""

@@ -186,3 +186,32 @@ def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
       'gradient_tape/net/top/ReluGrad', 'gradient_tape/net/conv/Conv2D/Filter',
       'clip'
   }
+
+
+def _fused(scope, variable):
+  """A convolution that Grappler has fused with the op behind it."""
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      'unknown': ('_Arg', [], 400, ''),
+      f'net/{scope}/ReadVariableOp':
+          ('ReadVariableOp', ['unknown'], 0, 'unknown'),
+      'net/conv/Relu': ('_FusedConv2D', ['x',
+                                         f'net/{scope}/ReadVariableOp'], 0, ''),
+      'gradient_tape/net/conv/ReluGrad': ('ReluGrad', ['net/conv/Relu'], 0, ''),
+      f'gradient_tape/net/{scope}/Conv2DBackpropFilter':
+          ('Conv2DBackpropFilter', ['gradient_tape/net/conv/ReluGrad'], 0, ''),
+      'net/sum': ('Sum', ['net/conv/Relu'], 0, ''),
+  })
+  return graph.replace(variables=('', variable, *[''] * 5))
+
+
+def test_a_convolution_that_was_fused_is_no_layer():
+  """Rows were 'conv/convolution', with the kernel, and 'conv'."""
+  model, = layers.of(_fused('conv/convolution', 'conv/kernel')).layers
+  assert [layer.name for layer in model.layers] == ['conv']
+  assert not model.layers[0].layers
+
+
+def test_a_layer_that_was_fused_with_the_next_is_one():
+  model, = layers.of(_fused('first', 'first/kernel')).layers
+  assert {layer.name for layer in model.layers} == {'first', 'conv'}
