@@ -174,15 +174,15 @@ class _Reader:
         if not self._is_gradient[op] or self._may_be_layer(paths[op])
     }
     works |= {path[:i] for path in works for i in range(len(path))}
-    gone = set()
+    gone: set[_Path] = set()
     for op in np.flatnonzero(self._reads):
       while paths[op] and paths[op] not in works:
         gone.add(paths[op])
         paths[op] = paths[op][:-1]
-    for op, path in enumerate(paths):
+    for place, path in enumerate(paths):
       while path in gone:
         path = path[:-1]
-      paths[op] = path
+      paths[place] = path
 
   def _may_be_layer(self, path: _Path) -> bool:
     """Whether a scope may be a layer's, as far as variables are known."""
