@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -25,6 +25,7 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.legality import asked
+from gdp_grappler.graph.sources import automatic_names
 from gdp_grappler.graph.sources import batch_specs
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
@@ -35,8 +36,14 @@ from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.sharding import scope
 
 Tell = Callable[[str], None]
+_DATA = (
+    'Give data=(x, y) as fit takes it: x is what the model is called with, y '
+    'what its loss compares with.')
+_SIGNATURE = ('Give signature=(tf.TensorSpec(...), ...) with what it is called '
+              'with.')
 _KINDS = (
     'Give a path or a name, a Keras model or a function that makes one, a '
     'tf.function with its signature, or a tf.Graph.')
@@ -48,9 +55,11 @@ _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
 _TAKES_BATCHES = ('iterator',)
 
 
-def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
-         tell: Tell, architecture: str = '',
-         data: Any = None) -> tuple[source_graph.SourceGraph, ...]:
+def read(
+    graph: Any, batch_size: int, signature: Sequence[Any] | None, tell: Tell,
+    architecture: str = '', data: Any = None,
+    tables: Mapping[str, int] | None = None
+) -> tuple[source_graph.SourceGraph, ...]:
   """The graph of a step; and of a v1 graph also the whole of it.
 
   Args:
@@ -64,6 +73,8 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
       training step is traced for them.
     data: One batch of a Keras model, as of `batch_specs.of`; None for what the
       model knows of its inputs.
+    tables: Of a function that makes a model: names of layers whose tables are
+      in parts, with the number of these.
 
   Raises:
     InvalidGraphError: it is none of these, or cannot be traced.
@@ -71,8 +82,11 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
   batch = None
   if data is not None:
     batch = batch_specs.of(data, batch_size)
-  if inspect.isroutine(graph) and not hasattr(graph, 'get_concrete_function'):
-    graph = _made(graph, batch)
+  if makes_model(graph):
+    with automatic_names.kept(), contextlib.ExitStack() as stack:
+      if tables:
+        stack.enter_context(scope.split_tables(tables))
+      graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:
       batch = batch_specs.of(tuple(signature), batch_size)
@@ -82,13 +96,20 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
         f'data is for Keras models; {_name(graph)} is a {type(graph).__name__}.'
         ' Give its signature.')
   if hasattr(graph, 'get_concrete_function'):
-    return _of_function(_traced(graph, signature or ()), _name(graph)),
+    name = _name(graph)
+    return _of_function(_traced(graph, signature or (), name), name),
   if hasattr(graph, 'structured_input_signature'):
     return _of_function(graph, _name(graph)),
   if isinstance(graph, tf.Graph):
     return _of_graph(graph)
   raise errors.InvalidGraphError(
       f'{type(graph).__name__} is not a graph. {_KINDS}')
+
+
+def makes_model(graph: Any) -> bool:
+  """Whether it is a Python function, which `read` calls for a model."""
+  return (inspect.isroutine(graph) and
+          not hasattr(graph, 'get_concrete_function'))
 
 
 def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
@@ -107,7 +128,13 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
         f'{_name(make)} returned {type(model).__name__}, which is not a Keras '
         'model.')
   if batch is not None and not model.built:
-    without_weights.build(model, batch[0])
+    try:
+      without_weights.build(model, batch[0])
+    except Exception as error:
+      # Whatever the user's code raises.
+      raise errors.InvalidGraphError(
+          f'{_name(model)} cannot be called with x of data: '
+          f'{tracing_worker.one_line(error)}. {_DATA}') from error
   return model
 
 
@@ -140,6 +167,10 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
           functools.partial(tracing_worker.collect, lambda: _instantiate(step),
                             name, 'IteratorGetNext'))
       captures.annotate(graph_def, captures.concrete_functions(step.func))
+  except errors.InvalidGraphError as error:
+    if batch is None:
+      raise
+    raise errors.InvalidGraphError(f'{error} {_DATA}') from error
   finally:
     for key, value in before.items():
       setattr(model, key, value)
@@ -160,7 +191,7 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
   else:
     specs = batch[0]
   forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
-  return _of_function(_traced(forward, (specs,)), name)
+  return _of_function(_traced(forward, (specs,), name, _DATA), name)
 
 
 def _without_plugin(step: functools.partial[Any]) -> functools.partial[Any]:
@@ -201,16 +232,16 @@ def _placement_off() -> Iterator[None]:
     tf.config.optimizer.set_experimental_options({switch.NAME: before})
 
 
-def _traced(function: Any, signature: Sequence[Any]) -> Any:
+def _traced(function: Any, signature: Sequence[Any], name: str,
+            remedy: str = _SIGNATURE) -> Any:
   """The concrete function of a signature."""
   try:
     return function.get_concrete_function(*signature)
   except Exception as error:
     # Whatever the user's code raises.
     raise errors.InvalidGraphError(
-        f'{_name(function)} cannot be traced: '
-        f'{tracing_worker.one_line(error)}. Give signature=(tf.TensorSpec(...),'
-        ' ...) with what it is called with.') from error
+        f'{name} cannot be traced: {tracing_worker.one_line(error)}. {remedy}'
+    ) from error
 
 
 def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import numbers
 import os
-from typing import Any, Callable, Sequence, TYPE_CHECKING
+from typing import Any, Callable, Mapping, Sequence, TYPE_CHECKING
 
 from absl import logging
 
@@ -19,6 +19,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
+from gdp_grappler.problems import tables
 from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
@@ -186,17 +187,29 @@ def read(
 
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
-  _refuse_to_split(how)
   from gdp_grappler.api import models
+  if not models.makes_model(graph):
+    _refuse_to_split(how)
   if isinstance(how.signature, str):
     raise errors.GdpError(
         f'signature={how.signature!r} is the name of one, for the path of a '
         'SavedModel. Give the tensors that the function is called with.')
   found = where(())
-  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
-                              architectures.of(found), how.data)
+
+  def read_it(
+      tell: Tell, counts: Mapping[str, int] | None = None
+  ) -> tuple[source_graph.SourceGraph, ...]:
+    return models.read(graph, how.batch_size, how.signature, tell,
+                       architectures.of(found), how.data, counts)
+
+  source, *rest = read_it(how.tell)
   request = how.request(source.name)
   step = reading.of_source(source, request, found, where, how.tell)
+  if models.makes_model(graph):
+    split = tables.split(step, request.split_tables,
+                         lambda counts: read_it(_silent, counts)[0], how.tell)
+    if split is not None:
+      step = reading.of_source(split, request, found, where, _silent)
   if not rest:
     return Subject(step, how, lambda: step)
   return Subject(
@@ -212,8 +225,13 @@ def _refuse_to_split(how: Reading) -> None:
   if not isinstance(choice.checked(how.split_tables), str):
     raise errors.GdpError(
         'split_tables names tables of a model that is made already. Make it '
-        'under gdp_grappler.split_tables(...), or give a file or '
-        'module:function.')
+        'under gdp_grappler.split_tables(...), or give a function that makes '
+        'it, a file or module:function.')
+
+
+def _silent(line: str) -> None:
+  """For what was told before."""
+  del line
 
 
 def _where(cluster: str | cluster_lib.Cluster,

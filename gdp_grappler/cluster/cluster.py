@@ -334,7 +334,8 @@ def canonical_device(name: str) -> str:
 
   Accepts full names, partial names ('/device:GPU:0', '/gpu:0'), short ones
   ('GPU:0', 'gpu:0'), and those with a host: 'worker/1/GPU:0' is GPU:0 of task 1
-  of job "worker". The name of another task keeps its task.
+  of job "worker", as is '/job:worker/task:1/gpu:0'. The name of another task
+  keeps its task.
 
   Raises:
     ClusterError: the text is not a device name.
@@ -344,14 +345,15 @@ def canonical_device(name: str) -> str:
     job, number, name = hosted.groups()
     return f'/job:{job}/replica:0/task:{int(number)}{canonical_device(name)}'
   match = re.fullmatch(
-      r'(/job:[^/]+/replica:\d+/task:\d+)?(?:/?device:|/)?'
+      r'(?:(/job:[^/]+)(/replica:\d+)?(/task:\d+))?(?:/?device:|/)?'
       r'([A-Za-z]+):(\d+)', name)
   if not match:
     raise errors.ClusterError(
         f'"{name}" is not a device name. Write for example "GPU:0", '
         f'"worker/1/GPU:0" or "{_TASK}/device:GPU:0".')
-  task, kind, number = match.groups()
-  return f'{task or ""}/device:{kind.upper()}:{int(number)}'
+  job, replica, number_of_task, kind, number = match.groups()
+  host = f'{job}{replica or "/replica:0"}{number_of_task}' if job else ''
+  return f'{host}/device:{kind.upper()}:{int(number)}'
 
 
 def device_type(name: str) -> str:

@@ -56,6 +56,9 @@ class RunningCall(Protocol):
 _STEPS = re.compile(
     r'(?:(?:one_step|multi_step|_?one_step|step)_on_(?:data|iterator)'
     r'(?:_distributed)?|(?:train|test|predict|step)_function|run_step): ')
+# What TensorFlow calls each function of a SavedModel of TensorFlow 1, and of
+# another wrapped graph of it, after it took the part that its outputs need.
+_PRUNED = re.compile(r'^pruned(?=: )')
 
 
 class _Local(threading.local):
@@ -81,10 +84,10 @@ def run(call: RunningCall, function: Callable[..., Any], *args: Any,
 
 
 def named(line: str, call: RunningCall | None) -> str:
-  """A line about a graph that says what a user called, where Keras named it."""
+  """A line about a graph, with what a user called in place of its name."""
   step = _STEPS.match(line)
   if call is None or step is None:
-    return line
+    return _PRUNED.sub('function of a TensorFlow 1 graph', line)
   return f'{call.what}: {line[step.end():]}'
 
 

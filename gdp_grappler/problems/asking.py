@@ -40,7 +40,7 @@ def kept(found: source_graph.SourceGraph, pins: str,
     try:
       cluster.device_index(name)
     except errors.ClusterError:
-      lacking[cluster_lib.short_name(name)] += 1
+      lacking[_label(name, cluster)] += 1
       return ''
     return name
 
@@ -56,3 +56,11 @@ def kept(found: source_graph.SourceGraph, pins: str,
          f'"{cluster.name}" does not have, and {"is" if number == 1 else "are"}'
          ' placed like any other.')
   return result
+
+
+def _label(name: str, cluster: cluster_lib.Cluster) -> str:
+  """What to call a device that the cluster lacks: with a host of its own."""
+  hosts = {cluster_lib.task(device.name) for device in cluster.devices}
+  if '/job:' not in name or cluster_lib.task(name) in hosts:
+    return cluster_lib.short_name(name)
+  return cluster_lib.host_label(name)

@@ -103,6 +103,7 @@ class RayMachines(jobs_lib.Machines):
     finally:
       # Ray takes the signal for itself.
       signal.signal(signal.SIGTERM, ended_by)
+    progress.doing('running jobs on Ray')
     return self
 
   def __exit__(self, *unused_error: object) -> None:

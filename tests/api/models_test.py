@@ -284,6 +284,32 @@ def test_a_model_that_does_not_know_its_inputs_takes_a_batch(how):
   assert graph.param_bytes.sum() >= 3 * 4 * (3 * 8 + 8 + 8 * 2 + 2)
 
 
+def _made_of_own_class():
+  return _compiled(_Subclassed())
+
+
+# Keras warns that it could not build the model.
+@pytest.mark.filterwarnings('ignore::UserWarning')
+@pytest.mark.parametrize('graph', [
+    _made_of_own_class,
+    pytest.param(None, id='compiled'),
+    pytest.param(_Subclassed, id='not compiled'),
+])
+def test_a_batch_that_the_model_does_not_take_is_an_error_of_ours(graph):
+  """A function that makes the model let Keras' KeyError through."""
+  if graph is None:
+    graph = _made_of_own_class()
+  elif graph is _Subclassed:
+    graph = graph()
+  data = {'z': np.zeros((4, 3), np.float32)}, np.zeros((4, 2), np.float32)
+  with pytest.raises(errors.InvalidGraphError) as caught:
+    _placed(graph, data=data)
+  said = str(caught.value)
+  assert said.startswith('own cannot be ') and 'Give data=(x, y)' in said
+  assert 'Exception encountered when calling' in said
+  assert '\x1b' not in said
+
+
 def test_a_batch_of_a_model_that_is_not_compiled_is_its_input():
   graph = _placed(_Subclassed(), data={'x': tf.TensorSpec((4, 3))}).graph
   assert 'MatMul' in graph.op_types and 'AssignVariableOp' not in graph.op_types
@@ -301,6 +327,43 @@ def test_a_function_makes_a_model_without_weights():
   assert placed.graph.name == 'own'
   assert placed.graph.param_bytes.sum() >= 3 * 4 * (3 * 8 + 8 + 8 * 2 + 2)
   assert not made[0].hidden.kernel.numpy().size
+
+
+def _words():
+  return _compiled(
+      keras.Sequential([
+          keras.Input((4,), dtype='int32', batch_size=2),
+          keras.layers.Embedding(100_000, 8),
+          keras.layers.Flatten(),
+          keras.layers.Dense(2)
+      ]))
+
+
+@pytest.mark.parametrize('split_tables', ['auto', {'embedding*': 4}])
+def test_a_function_that_makes_a_model_makes_its_table_in_parts(split_tables):
+  """Its table was too large for both devices, and nobody split it."""
+  told = []
+  placed = gdp_grappler.place(_words, '2xP100', placer='m_etf',
+                              split_tables=split_tables,
+                              max_memory={'GPU': '12MB'}, tell=told.append)
+  assert len([line for line in told if 'parts' in line]) == 1
+  parts = {v for v in placed.graph.variables if 'part_3' in v}
+  assert len(parts) == 3  # With Adam's slots.
+
+
+def test_a_function_is_looked_at_without_counting_its_layers():
+  names = [layer.name for layer in _words().layers]
+  placed = _placed(_words)
+  again = [layer.name for layer in _words().layers]
+  assert names != again
+  assert all(
+      any(name in op for op in placed.graph.variables)
+      for name in (again[0], again[2]))
+
+
+def test_tables_of_a_model_that_is_there_are_not_split():
+  with pytest.raises(errors.GdpError, match='give a function that makes it'):
+    _placed(_words(), split_tables={'embedding*': 4})
 
 
 @pytest.mark.parametrize('graph, given, said', [

@@ -82,16 +82,15 @@ def test_links_with_fewer_channels_repeat_their_last():
   assert clusters.make_cluster(0).link_arrays[2].tolist() == [[[-1]]]
 
 
-@pytest.mark.parametrize('text, expected',
-                         [('GPU:0', '/device:GPU:0'),
-                          ('gpu:1', '/device:GPU:1'),
-                          ('/gpu:1', '/device:GPU:1'),
-                          ('/device:CPU:0', '/device:CPU:0'),
-                          ('device:cpu:01', '/device:CPU:1'), (_GPU, _GPU),
-                          (_GPU.replace('device:GPU', 'gpu'), _GPU), ('', None),
-                          ('GPU', None), ('GPU:', None), ('GPU:x', None),
-                          ('/job:worker/device:GPU:0', None), ('GPU:0 ', None),
-                          ('GPU:0\n', None)])
+@pytest.mark.parametrize(
+    'text, expected',
+    [('GPU:0', '/device:GPU:0'), ('gpu:1', '/device:GPU:1'),
+     ('/gpu:1', '/device:GPU:1'), ('/device:CPU:0', '/device:CPU:0'),
+     ('device:cpu:01', '/device:CPU:1'), (_GPU, _GPU),
+     (_GPU.replace('device:GPU', 'gpu'), _GPU), ('', None),
+     ('/job:ps/task:3/device:GPU:1', '/job:ps/replica:0/task:3/device:GPU:1'),
+     ('GPU', None), ('GPU:', None), ('GPU:x', None),
+     ('/job:worker/device:GPU:0', None), ('GPU:0 ', None), ('GPU:0\n', None)])
 def test_canonical_names(text, expected):
   if expected:
     assert cluster_lib.canonical_device(text) == expected

@@ -63,6 +63,16 @@ def test_messages():
   }
 
 
+def test_a_variable_is_named_as_plan_files_have_it():
+  """Messages had the variable alone, which the file does not mention."""
+  graph = graphs.chain(2, groups=[0, 0], names=['unknown_48', 'update'])
+  graph = graph.replace(variables=('adam/kernel_velocity', ''))
+  found, = _placed([1, 2]).violations(graph)
+  assert found.message == (
+      'adam/kernel_velocity [unknown_48] and update must share a device but '
+      'are on GPU:0 and GPU:1')
+
+
 def test_what_would_round_is_named_with_the_way_out():
   graph = graphs.chain(2, same_numbers=[[0, 1], [1, 1]])
   found, = _placed([0, 0]).violations(graph)

@@ -23,6 +23,13 @@ def test_other_graphs_keep_their_names():
   assert current_call.named('', _CALL) == ''
 
 
+def test_a_saved_model_of_tensorflow_1_is_not_called_pruned():
+  assert current_call.named(
+      'pruned: 10 ops placed by gdp',
+      None) == 'function of a TensorFlow 1 graph: 10 ops placed by gdp'
+  assert current_call.named('was pruned: 1 op', None) == 'was pruned: 1 op'
+
+
 def test_a_user_waits_from_the_first_graph_on():
   assert current_call.since(5.) == 5.
   waiting = types.SimpleNamespace(what='', waiting_since=2.)

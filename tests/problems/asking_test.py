@@ -38,3 +38,21 @@ def test_ignored_without_a_word(source):
 def test_graph_that_asks_for_nothing_is_itself():
   source = graph_defs.source(graph_defs.graph_def(graph_defs.node('a', 'NoOp')))
   assert asking.kept(source, 'keep', resolve.resolve('2xP100'), print) is source
+
+
+def test_a_host_that_the_cluster_lacks_is_told():
+  """Names without a replica, as users of v1 write them, got no line."""
+  source = asked.of_file(
+      graph_defs.source(
+          graph_defs.graph_def(*[
+              graph_defs.node(name, 'NoOp', device=device)
+              for name, device in [(
+                  'a', ''), (
+                      'b', '/job:ps/task:3/device:GPU:1'
+                  ), ('c', '/job:localhost/task:0/device:GPU:1'
+                     ), ('d', '/job:localhost/replica:0/task:0/device:GPU:7')]
+          ])))
+  found, lines = _kept(source, 'keep')
+  assert [device[-5:] for device in found] == ['', '', 'GPU:1', '']
+  assert '1 op of it asks for ps/3/GPU:1, which cluster "2xP100"' in lines[1]
+  assert '1 op of it asks for GPU:7, which cluster "2xP100"' in lines[2]

@@ -3,10 +3,12 @@
 import os
 import pathlib
 import sys
+import types
 
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.processes import ray_machines
 from helpers import fresh
 from helpers import ray_programs
@@ -126,3 +128,13 @@ def test_a_process_has_one_token():
   # Ray keeps the first: a second cluster of the process let nobody in.
   assert ray_machines._token() == ray_machines._token()
   assert len(ray_machines._token()) == 64
+
+
+@ray_programs.needs_ray
+def test_what_is_done_after_the_start_is_not_starting(monkeypatch):
+  """Progress said "starting Ray" until the last job was done."""
+  lines = []
+  listener = types.SimpleNamespace(doing=lines.append)
+  monkeypatch.setattr(ray_machines.RayMachines, '_connect', lambda self: None)
+  with progress.heard_by(listener), ray_machines.RayMachines('local'):
+    assert lines == ['starting Ray on this machine', 'running jobs on Ray']

@@ -75,23 +75,30 @@ def add_calibration(parser: argparse.ArgumentParser) -> None:
 def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
   """What --cluster says, changed by --calibration and --max_memory.
 
+  To be called before TensorFlow is loaded, as an error should not take long.
+
   Raises:
-    GdpError: one of these is given, but no cluster with such a device.
+    GdpError: one of these is given, but no cluster with such a device; or there
+      is no such cluster.
   """
   name = arguments.cluster or ''
   given = [
       f'--{key}={value}' for key in ('calibration', 'max_memory')
       if (value := getattr(arguments, key))
   ]
-  if not given:
-    return name
   if not name:
-    raise errors.GdpError(
-        f'{given[0]} is for the devices of a cluster. Give --cluster, too.')
+    if given:
+      raise errors.GdpError(
+          f'{given[0]} is for the devices of a cluster. Give --cluster, too.')
+    return name
   from gdp_grappler.cluster import resolve
   if name == resolve.LOCAL or name.startswith('grpc:'):
+    if not given:
+      return name
     load_tensorflow()
-  return changed(arguments, resolve.resolve(name))
+  with quiet.stderr_held():  # Some files need a part of TensorFlow.
+    found = resolve.resolve(name)
+  return changed(arguments, found) if given else name
 
 
 def changed(arguments: argparse.Namespace,
@@ -117,12 +124,9 @@ def planned_step(arguments: argparse.Namespace,
   progress.doing(f'reading {plan} and {arguments.graph}')
   from gdp_grappler.api import placing
   asked = request(arguments)
+  where = cluster(arguments) or None
   load_what_it_needs(asked)
-  named = bool(arguments.cluster or arguments.calibration or
-               arguments.max_memory)
-  return placing.load_plan(plan, asked,
-                           cluster(arguments) if named else None,
-                           batch_size=arguments.batch_size,
+  return placing.load_plan(plan, asked, where, batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 
 

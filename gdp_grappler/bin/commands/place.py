@@ -84,20 +84,19 @@ def run(arguments: argparse.Namespace) -> int:
         f'Cannot write {arguments.output}: {arguments.graph} has costs but no '
         'TensorFlow ops, so there is no GraphDef to place. End --output in '
         '.json for a plan.')
+  where = common.cluster(arguments)
   common.load_what_it_needs(request)
   # The default placer takes a policy only if there is time for TensorFlow.
   if arguments.policy or (placer != registry.DEFAULT and
                           placer_table.Need.POLICY
                           in registry.get(placer).needs):
     common.load_tensorflow()
-  placed = placing.place(request, common.cluster(arguments), placer=placer,
-                         policy=arguments.policy, plan=arguments.plan,
-                         order=arguments.order, seed=arguments.seed,
-                         time_budget_s=arguments.time_budget_s,
-                         repeatable=arguments.repeatable,
-                         batch_size=arguments.batch_size,
-                         trip_count=arguments.trip_count,
-                         whole_graph=not as_plan, tell=common.tell)
+  placed = placing.place(
+      request, where, placer=placer, policy=arguments.policy,
+      plan=arguments.plan, order=arguments.order, seed=arguments.seed,
+      time_budget_s=arguments.time_budget_s, repeatable=arguments.repeatable,
+      batch_size=arguments.batch_size, trip_count=arguments.trip_count,
+      whole_graph=not as_plan, tell=common.tell)
   progress.doing(f'writing {arguments.output}')
   placed.save(arguments.output)
   said = _of_plan(placed) if as_plan else _of_graph_def(placed)
@@ -129,8 +128,13 @@ def _next_steps(request: request_lib.Request, plan: str,
 def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
   """What a program has to say for its tables to be as in the plan."""
   source = placed.step.source
-  found = {} if source is None else dict(source.tables)
-  return {'split_tables': found} if found else {}
+  if source is None or not source.tables:
+    return {}
+  from gdp_grappler.graph.tables import finding
+
+  # The option has layers; a graph that was rewritten has variables.
+  found = {finding.layer_of(name): count for name, count in source.tables}
+  return {'split_tables': found}
 
 
 def _line(placed: placed_step.PlacedStep) -> str:

@@ -13,6 +13,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 import tempfile
 import time
@@ -35,6 +36,7 @@ from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.sharding import scope
 
 _LONGEST = 400  # Characters of an error of somebody else's.
+_BOLD = re.compile(r'\x1b\[\d*m')
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
@@ -242,7 +244,9 @@ def one_line(error: BaseException | None) -> str:
   """'ValueError: what it says' in one line."""
   if error is None:
     return 'it ran, but none of its graphs came by'
-  text = ' '.join(str(error).split()).rstrip('. ')
+  # Python quotes what a KeyError says, and Keras writes parts of it bold.
+  said = error.args[0] if isinstance(error, KeyError) and error.args else error
+  text = ' '.join(_BOLD.sub('', str(said)).split()).rstrip('. ')
   if len(text) > _LONGEST:
     # Keras says last what was wrong, after the whole config.
     text = f'{text[:_LONGEST // 3]} ... {text[-2 * _LONGEST // 3:]}'

@@ -42,7 +42,12 @@ class Table:
   @property
   def layer(self) -> str:
     """The layer that it is of, as Keras names variables; else its name."""
-    return self.label.split('/')[-2] if '/' in self.label else self.label
+    return layer_of(self.label)
+
+
+def layer_of(label: str) -> str:
+  """'words' for 'net/words/embeddings', as Keras names variables."""
+  return label.split('/')[-2] if '/' in label else label
 
 
 def tables(source: source_graph.SourceGraph,

@@ -9,7 +9,7 @@ them, so the numbers of these arguments decide.
 from __future__ import annotations
 
 import heapq
-from typing import Sequence, TYPE_CHECKING
+from typing import Iterable, Sequence, TYPE_CHECKING
 
 import numpy as np
 
@@ -62,8 +62,8 @@ class LayerOrder:
     left, result = dict(enumerate(layers)), []
     while left:
       # Layers that read one another begin with the one that is used first.
-      number, place = heapq.heappop(ready) if ready else min(
-          (first[i], i) for i in left)
+      number, place = heapq.heappop(ready) if ready else self._begins(
+          first, left)
       result.append(left.pop(place))
       for reader in readers[place]:
         waits[reader] -= 1
@@ -72,6 +72,13 @@ class LayerOrder:
           own = first[reader]
           heapq.heappush(ready, (number if own == _NONE else own, reader))
     return result
+
+  def _begins(self, first: Sequence[int],
+              left: Iterable[int]) -> tuple[int, int]:
+    """The first argument and the place of the layer that is used first."""
+    # A layer without variables, such as a loss, may be used at any time.
+    _, number, place = min((first[i] == _NONE, first[i], i) for i in left)
+    return number, place
 
   def _first(self, ops: np.ndarray) -> int:
     """The first argument of a layer of these ops."""

@@ -70,16 +70,23 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], gradients and all that waits for one.
 
   Constants do not count: one may serve several ops, whatever it is called.
+  Grappler makes one op of two that compute the same, such as a transpose for a
+  convolution and for its gradient, and it may keep the name of the gradient. So
+  an op that waits for no gradient is none if the forward pass reads it.
 
   Args:
     graph: N ops.
   """
   counts = np.array([kind != 'Const' for kind in graph.op_types], bool)
-  result = scopes.read(graph).backward & counts
+  named = scopes.read(graph).backward & counts
+  forward = ~(named | updates.in_optimizers(graph))
+  result = np.zeros(graph.num_ops, bool)
   successors, starts = graph.successors
   for op in graph.topological_order.tolist():
+    readers = successors[starts[op]:starts[op + 1]]
+    result[op] |= named[op] and not forward[readers].any()
     if result[op]:
-      result[successors[starts[op]:starts[op + 1]]] = True
+      result[readers] = True
   return result
 
 
@@ -97,6 +104,12 @@ class _Scope:
       at = at.scopes.setdefault(part, _Scope())
     return at
 
+  def take(self, other: _Scope) -> None:
+    """Adds what is in another scope."""
+    self.own += other.own
+    for name, inside in other.scopes.items():
+      self.below((name,)).take(inside)
+
   def all_ops(self) -> Iterator[int]:
     """Those of the scope and of all inside it."""
     yield from self.own
@@ -113,6 +126,9 @@ class _Reader:
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
+    # By name; constants may be for the gradient of an op that is gone.
+    self._is_gradient = scopes.read(graph).backward | np.array(
+        [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {
         part for label in (*graph.variables, *_names_of_variables(graph))
         if not name_parts.is_guess(label) for part in label.split('/')[:-1]
@@ -148,12 +164,33 @@ class _Reader:
     return paths
 
   def _join_reads(self, paths: list[_Path]) -> None:
-    """Moves reads of variables out of scopes whose other ops are gone."""
-    works = {paths[op] for op in np.flatnonzero(~self._reads)}
-    works |= {path[:i] for path in works for i in range(len(path))} | {()}
+    """Moves reads of variables out of scopes whose other ops are gone.
+
+    Grappler makes one op of a convolution and what follows it. The scope of the
+    convolution then has its gradient and a read, and is no layer. A layer has
+    the name of a scope of variables.
+    """
+    works = {
+        paths[op] for op in np.flatnonzero(~self._reads)
+        if not self._is_gradient[op] or self._may_be_layer(paths[op])
+    }
+    works |= {path[:i] for path in works for i in range(len(path))}
+    gone: set[_Path] = set()
     for op in np.flatnonzero(self._reads):
-      while paths[op] not in works:
+      while paths[op] and paths[op] not in works:
+        gone.add(paths[op])
         paths[op] = paths[op][:-1]
+    for place, path in enumerate(paths):
+      while path in gone:
+        path = path[:-1]
+      paths[place] = path
+
+  def _may_be_layer(self, path: _Path) -> bool:
+    """Whether a scope may be a layer's, as far as variables are known."""
+    if not self._variable_scopes or not path:
+      return True
+    bare = _NUMBERED.sub(r'\1', path[-1])
+    return not {path[-1], bare}.isdisjoint(self._variable_scopes)
 
   def _bring_home(self, paths: list[_Path], serves: np.ndarray) -> None:
     """Gives variables, slots and updates the path of the layer they serve."""
@@ -178,7 +215,7 @@ class _Reader:
 
   def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
     """A scope with those inside it that are layers."""
-    own, inside = list(scope.own), scope.scopes
+    own, inside = list(scope.own), self._joined(scope.scopes)
     used = {child for child, below in inside.items() if self._uses(below)}
     if not used:
       own, inside = list(scope.all_ops()), {}
@@ -191,6 +228,25 @@ class _Reader:
     return Layer(name, part, ops, np.sort(np.array(own, int)),
                  bool(used) or bool(self._reads[own].any()),
                  tuple(sorted(layers, key=lambda layer: self._ends(layer.ops))))
+
+  def _joined(self, inside: dict[str, _Scope]) -> dict[str, _Scope]:
+    """Scopes with all calls of a layer in the scope of its first call.
+
+    Keras 3 calls the layer `words` in 'words_1' and in 'words_3', while its
+    variable is in 'words'.
+    """
+    result: dict[str, _Scope] = {}
+    first: dict[str, _Scope] = {}
+    for scope, below in inside.items():
+      bare = _NUMBERED.sub(r'\1', scope)
+      if (scope in self._variable_scopes or bare in inside or
+          bare not in self._variable_scopes or not self._uses(below)):
+        result[scope] = below
+      elif bare in first:
+        first[bare].take(below)
+      else:
+        first[bare] = result[scope] = below
+    return result
 
   def _uses(self, scope: _Scope) -> bool:
     return any(self._reads[op] for op in scope.all_ops())
@@ -219,8 +275,9 @@ class _Reader:
 
 
 def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:
-  for name, kind in zip(graph.names, graph.op_types):
-    if kind in op_kinds.VARIABLES:
+  """Of ops that are variables and have no other name, as in TensorFlow 1."""
+  for name, kind, variable in zip(graph.names, graph.op_types, graph.variables):
+    if kind in op_kinds.VARIABLES and not variable:
       yield name
 
 

@@ -3,6 +3,7 @@ import argparse
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.bin import gdp
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
@@ -78,3 +79,24 @@ def test_every_violation_is_a_warning(capsys):
   common.warn(evaluator.Evaluation(1., (), violations, simulated=True))
   assert capsys.readouterr().err == ('gdp: warning: too much 0\n'
                                      'gdp: warning: too much 1\n')
+
+
+@pytest.mark.parametrize('command', [
+    ['place', 'rnnlm-2@tiny', '--output=plan.json'],
+    ['show', 'rnnlm-2@tiny', '--plan=plan.json'],
+])
+@pytest.mark.parametrize('given, said', [
+    (['--cluster=2xP1000'], 'Did you mean "2xP100"'),
+    (['--cluster=2xP100', '--max_memory=GPU=big'], "'big' for GPU is no size"),
+    (['--cluster=none.json'], 'Cannot read cluster file none.json'),
+])
+def test_a_wrong_cluster_is_told_before_tensorflow_is_loaded(
+    command, given, said, monkeypatch, capsys):
+  """The error came after seconds, of which all were TensorFlow's."""
+
+  def load():
+    pytest.fail('TensorFlow was loaded.')
+
+  monkeypatch.setattr(common, 'load_tensorflow', load)
+  assert gdp.run([*command, *given]) == 2
+  assert said in capsys.readouterr().err

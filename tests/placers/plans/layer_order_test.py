@@ -67,3 +67,11 @@ def test_a_layer_without_variables_is_next_to_what_it_reads():
   assert _ordered(_graph([
       (2, 0)
   ]), [-1, 4, 0, 2, 6]) == ['tower_0', 'join', 'tower_1', 'tower_2', 'top']
+
+
+def test_no_loss_stands_before_layers_that_read_one_another():
+  """A loss has no variable, and came first where layers were a circle."""
+  graph = _graph([(1, 2), (2, 3), (3, 0)], reads=[(2, 1)])
+  assert _ordered(graph, [-1, 4, 0, 2, 6]) == [
+      'top', 'tower_0', 'tower_1', 'join', 'tower_2'
+  ]

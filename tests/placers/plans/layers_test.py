@@ -124,3 +124,108 @@ def test_a_graph_of_nothing_but_variables_has_layers(ops):
   """Once the search for a scope with other ops never ended."""
   layer = layers.of(_graph(ops))
   assert layer.ops.tolist() == [*range(len(ops))]
+
+
+def _shared():
+  """A layer `words` that is called twice, as Keras 3 traces it."""
+  ops = {'unknown': ('_Arg', [], 400, '')}
+  for scope in ('net_1/words_1', 'net_1/words_3'):
+    ops[f'{scope}/GatherV2/ReadVariableOp'] = ('ReadVariableOp', ['unknown'], 0,
+                                               'unknown')
+    ops[f'{scope}/GatherV2'] = ('GatherV2',
+                                [f'{scope}/GatherV2/ReadVariableOp'], 0, '')
+    ops[f'{scope}/SelectV2'] = ('SelectV2', [f'{scope}/GatherV2'], 0, '')
+  ops['unknown_0'] = ('_Arg', [], 40, '')
+  ops['net_1/top_1/Cast/ReadVariableOp'] = ('ReadVariableOp', ['unknown_0'], 0,
+                                            'unknown_0')
+  ops['net_1/top_1/MatMul'] = ('MatMul', [
+      'net_1/words_1/SelectV2', 'net_1/words_3/SelectV2',
+      'net_1/top_1/Cast/ReadVariableOp'
+  ], 0, '')
+  graph = _graph(ops)
+  return graph.replace(variables=tuple(
+      {'unknown': 'words/embeddings', 'unknown_0': 'top/kernel'}.get(name, '')
+      for name in graph.names))
+
+
+def test_all_calls_of_a_layer_are_one_layer():
+  """Rows were 'words_1' and 'words_3', of which one had the table."""
+  graph = _shared()
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['words', 'top']
+  assert _names(graph, model.layers[0].ops) == {
+      name for name in graph.names if 'words' in name or name == 'unknown'
+  }
+
+
+def test_a_layer_beside_one_of_its_name_with_a_number_is_another():
+  graph = _shared()
+  graph = graph.replace(variables=tuple(
+      v.replace('words', 'words_3') for v in graph.variables))
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['words_1', 'words_3', 'top']
+
+
+def test_ops_that_stand_for_variables_name_no_layer():
+  """The forward pass of a subclassed model had a layer 'left_1'."""
+  scope = 'own_1/left_1/Cast/ReadVariableOp'
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      f'{scope}/resource': ('VarHandleOp', [], 400, ''),
+      scope: ('ReadVariableOp', [f'{scope}/resource'], 0, f'{scope}/resource'),
+      'own_1/left_1/MatMul': ('MatMul', ['x', scope], 0, ''),
+      'own_1/left_1/Relu': ('Relu', ['own_1/left_1/MatMul'], 0, ''),
+      'own_1/add': ('AddV2', ['own_1/left_1/Relu'], 0, ''),
+  })
+  graph = graph.replace(variables=('', 'own/kernel', '', '', '', ''))
+  model, = layers.of(graph).layers
+  assert [layer.name for layer in model.layers] == ['left']
+
+
+def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
+  """Grappler gives a transpose of the forward pass the gradient's name."""
+  transpose = 'gradient_tape/net/conv/Conv2D/Filter-0-Transpose'
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      transpose: ('Transpose', ['x'], 0, ''),
+      'net/conv/Conv2D': ('Conv2D', [transpose], 0, ''),
+      'net/top/Relu': ('Relu', ['net/conv/Conv2D'], 0, ''),
+      'gradient_tape/net/top/ReluGrad': ('ReluGrad', ['net/top/Relu'], 0, ''),
+      'gradient_tape/net/conv/Conv2D/Filter':
+          ('Conv2DBackpropFilter',
+           ['gradient_tape/net/top/ReluGrad', transpose], 0, ''),
+      'clip': ('Mul', ['gradient_tape/net/conv/Conv2D/Filter'], 0, ''),
+  })
+  assert _names(graph, np.flatnonzero(layers.late(graph))) == {
+      'gradient_tape/net/top/ReluGrad', 'gradient_tape/net/conv/Conv2D/Filter',
+      'clip'
+  }
+
+
+def _fused(scope, variable):
+  """A convolution that Grappler has fused with the op behind it."""
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      'unknown': ('_Arg', [], 400, ''),
+      f'net/{scope}/ReadVariableOp':
+          ('ReadVariableOp', ['unknown'], 0, 'unknown'),
+      'net/conv/Relu': ('_FusedConv2D', ['x',
+                                         f'net/{scope}/ReadVariableOp'], 0, ''),
+      'gradient_tape/net/conv/ReluGrad': ('ReluGrad', ['net/conv/Relu'], 0, ''),
+      f'gradient_tape/net/{scope}/Conv2DBackpropFilter':
+          ('Conv2DBackpropFilter', ['gradient_tape/net/conv/ReluGrad'], 0, ''),
+      'net/sum': ('Sum', ['net/conv/Relu'], 0, ''),
+  })
+  return graph.replace(variables=('', variable, *[''] * 5))
+
+
+def test_a_convolution_that_was_fused_is_no_layer():
+  """Rows were 'conv/convolution', with the kernel, and 'conv'."""
+  model, = layers.of(_fused('conv/convolution', 'conv/kernel')).layers
+  assert [layer.name for layer in model.layers] == ['conv']
+  assert not model.layers[0].layers
+
+
+def test_a_layer_that_was_fused_with_the_next_is_one():
+  model, = layers.of(_fused('first', 'first/kernel')).layers
+  assert {layer.name for layer in model.layers} == {'first', 'conv'}
