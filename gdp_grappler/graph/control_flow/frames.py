@@ -149,8 +149,10 @@ class _Analysis:
   def _visit(self, op: int) -> bool:
     """Finds an op's frame and tags; whether they make sense."""
     kind, inputs = self._types[op], self._forward[op]
-    outside = max((self._out_frame(s) for s, _ in inputs), default=0,
-                  key=lambda f: self._frames[f].depth)
+    outside = 0
+    if len(self._frames) > 1:  # Most graphs with conditions have no loop.
+      outside = max((self._out_frame(s) for s, _ in inputs), default=0,
+                    key=lambda f: self._frames[f].depth)
     if kind == 'Enter':
       self._frame_of[op] = self._enter(op, outside)
       return True

@@ -128,10 +128,14 @@ class Values:
     if kind in _SAME_VALUE:
       return None if output and kind == 'OptionalGetValue' else self.value(
           inputs[0], depth)
-    values = _known(self.value(i, depth) for i in inputs)
-    if not values or len(values) < len(inputs):
-      return None
-    return arithmetic.apply(self._nodes[op], values)
+    values: list[arithmetic.Value] = []
+    # A loop: comprehensions would take three frames more of Python's stack.
+    for each in inputs:
+      value = self.value(each, depth)
+      if value is None:
+        return None
+      values.append(value)
+    return arithmetic.apply(self._nodes[op], values) if values else None
 
   def _shape(self, tensor: Tensor, kind: str) -> arithmetic.Value | None:
     shape = self._shape_of(tensor)

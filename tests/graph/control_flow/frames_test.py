@@ -6,12 +6,14 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.control_flow import frames
 from gdp_grappler.graph.sources import sources
 from helpers import clusters
 from helpers import graph_defs
@@ -269,3 +271,16 @@ def test_graphs_without_loops_are_as_before():
                                              / 'dense_train_step.pb')))
   assert (graph.executions == 1).all()
   assert graph.fingerprint == 'b933ae33a4851c52'
+
+
+def test_a_condition_at_the_end_of_a_deep_chain_is_read():
+  """Each op of the chain took five frames of Python's stack."""
+  kinds = ['Neg'] * 1000 + ['Switch', 'Neg']
+  nodes = [
+      node_def_pb2.NodeDef(name=f'n{i}', op=kind)
+      for i, kind in enumerate(kinds)
+  ]
+  edges = [(i - 1, 0, i) for i in range(1, len(nodes))]
+  edges.append((999, 0, 1000))
+  found = frames.analyse(nodes, edges, np.ones(len(nodes)), lambda _: ())
+  assert found.executions.tolist() == [1.] * len(nodes)

@@ -1,0 +1,207 @@
+"""What a user waits for the first `fit` of a program, measured.
+
+Run it from the repository, in an environment where the package is installed:
+
+  python -m benchmarks.first_fit --json
+
+The program fits a Keras model of 60 small layers, with one and with two steps
+in a call (`steps_per_execution`). It has one CPU, or two logical CPUs, which
+share their cores. On both the option leaves the graph as it was. Each program
+runs in fresh processes, in turn with the option off and on. Prints a list of
+{"devices", "steps", "off_s", "on_s", "on / off", "ours_s", "share", "said_s",
+"off_traces", "on_traces"}, medians of some runs:
+
+  off_s, on_s   processor seconds of the first `fit`, of one call
+  on / off      of two runs that follow one another
+  ours_s        what of `on_s` this package's functions took
+  share         `ours_s` of the rest of `on_s`: both are of one process, so what
+                else the machine does changes this less than "on / off"
+  said_s        seconds by the clock that the lines say were spent
+  traces        how often Keras' step was traced
+
+Without --json, a table, which with --page=FILE replaces the one in a page of
+Markdown, between two comments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import logging
+import re
+import statistics
+import sys
+import time
+from typing import Any, Sequence
+
+import keras
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+from benchmarks import plugin
+from benchmarks import tables
+from gdp_grappler import environment
+from gdp_grappler import progress
+from gdp_grappler.plugin import host
+from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.processes import calls
+
+_TITLE = 'First fit'
+_FIGURES = ('off_s', 'on_s', 'on / off', 'ours_s', 'share', 'said_s',
+            'off_traces', 'on_traces')
+_TIMEOUT_S = 600.
+_BATCH, _UNITS, _LAYERS = 8, 16, 60
+_DEVICES = 'one CPU', 'two CPUs'
+_STEPS = 1, 2
+_Row = dict[str, Any]
+
+
+def measure(devices: str, steps: int, num_layers: int,
+            on: bool) -> dict[str, float]:
+  """The figures of one run, in a process that has done nothing else.
+
+  Args:
+    devices: One of `_DEVICES`.
+    steps: In a call.
+    num_layers: Of the model.
+    on: Whether the option is.
+  """
+  if devices == 'two CPUs':
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices('CPU')[0],
+        [tf.config.LogicalDeviceConfiguration()] * 2)
+  said, ours = _Said(), _OurSeconds()
+  logging.getLogger('gdp_grappler').addHandler(said)
+  if on:
+    ours.install()
+    tf.config.optimizer.set_experimental_options(
+        {'gdp_placement': {'cache': False}})
+  model = _model(num_layers)
+  model.compile('adam', 'mse', steps_per_execution=steps, jit_compile=False)
+  x = tf.ones((steps * _BATCH, _UNITS))
+  start = time.process_time()
+  model.fit(x, x, batch_size=_BATCH, verbose=0)
+  return {
+      'cpu_s': time.process_time() - start, 'ours_s': ours.seconds,
+      'said_s': said.spent_s, 'traces': model.traces
+  }
+
+
+class _OurSeconds:
+  """Processor seconds of this package, of all threads, while it is waited for.
+
+  That is from a call of the pass or of Keras' train function on, without what
+  TensorFlow's own functions take within it.
+  """
+
+  def __init__(self) -> None:
+    self.seconds = 0.
+    self._is_ours, self._since = False, 0.
+
+  def install(self) -> None:
+    """Clocks the functions of this process."""
+    self._clock(host.Host, 'answer', True)
+    self._clock(keras_function.KerasFunction, '__call__', True)
+    self._clock(polymorphic_function.Function, '__call__', False)
+
+  def _clock(self, cls: type, name: str, is_ours: bool) -> None:
+    stock = getattr(cls, name)
+
+    @functools.wraps(stock)
+    def clocked(*args: Any, **kwargs: Any) -> Any:
+      outer = self._enter(is_ours)
+      try:
+        return stock(*args, **kwargs)
+      finally:
+        self._enter(outer)
+
+    setattr(cls, name, clocked)
+
+  def _enter(self, is_ours: bool) -> bool:
+    """Whose seconds these were so far."""
+    now = time.process_time()
+    if self._is_ours:
+      self.seconds += now - self._since
+    outer, self._is_ours, self._since = self._is_ours, is_ours, now
+    return outer
+
+
+class _Said(logging.Handler):
+  """Adds up what the lines of a program say was spent."""
+
+  def __init__(self) -> None:
+    super().__init__()
+    self.spent_s = 0.
+
+  def emit(self, record: logging.LogRecord) -> None:
+    for spent in re.findall(r'([\d.e+]+) ms spent', record.getMessage()):
+      self.spent_s += float(spent) / 1e3
+
+
+class _Counted(keras.Model):
+  """Counts how often Keras traces its step."""
+
+  traces = 0
+
+  def train_step(self, data: Any) -> Any:
+    self.traces += 1
+    return super().train_step(data)
+
+
+def _model(num_layers: int) -> keras.Model:
+  inputs = outputs = keras.Input((_UNITS,))
+  for _ in range(num_layers):
+    outputs = keras.layers.Dense(_UNITS, 'relu')(outputs)
+  return _Counted(inputs, outputs, name='small_layers')
+
+
+def _row(devices: str, steps: int, num_layers: int, runs: int) -> _Row:
+  found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+  for _, on in itertools.product(range(runs), found):
+    found[on].append(
+        calls.call(f'{__package__}.first_fit:measure', devices, steps,
+                   num_layers, on, timeout_s=_TIMEOUT_S,
+                   environment={environment.DISABLE: '0'}))
+  return {'devices': devices, 'steps': steps, **_medians(*found.values())}
+
+
+def _medians(off: Sequence[dict[str, float]],
+             on: Sequence[dict[str, float]]) -> dict[str, float]:
+  pairs = [_figures(*pair) for pair in zip(off, on)]
+  return {
+      figure: statistics.median(pair[figure] for pair in pairs)
+      for figure in _FIGURES
+  }
+
+
+def _figures(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
+  """Of two runs that followed one another."""
+  values = (off['cpu_s'], on['cpu_s'], on['cpu_s'] / off['cpu_s'], on['ours_s'],
+            on['ours_s'] / (on['cpu_s'] - on['ours_s']), on['said_s'],
+            off['traces'], on['traces'])
+  return dict(zip(_FIGURES, values))
+
+
+def _table(given: argparse.Namespace) -> tables.Table:
+  plugin.require()
+  rows = progress.of_each('fitting',
+                          list(itertools.product(given.devices, given.steps)),
+                          lambda case: _row(*case, given.layers, given.runs))
+  cells = [[
+      row['devices'],
+      str(row['steps']), *(f'{row[figure]:.3g}' for figure in _FIGURES)
+  ] for row in rows]
+  return tables.Table('the first fit, measured',
+                      ('devices', 'steps', *_FIGURES), cells, rows)
+
+
+main = tables.program(
+    'first_fit', __doc__, _TITLE, _table,
+    tables.option('--devices', nargs='+', choices=_DEVICES, default=_DEVICES),
+    tables.option('--steps', nargs='+', type=int, default=_STEPS),
+    tables.option('--layers', type=int, default=_LAYERS),
+    tables.option('--runs', type=int, default=3))
+
+if __name__ == '__main__':
+  sys.exit(main())

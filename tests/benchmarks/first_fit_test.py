@@ -1,0 +1,65 @@
+"""What the first `fit` costs: the program that says so."""
+
+import json
+import types
+
+import pytest
+
+from helpers import benchmarks
+
+_KEYS = ('devices', 'steps', 'off_s', 'on_s', 'on / off', 'ours_s', 'share',
+         'said_s', 'off_traces', 'on_traces')
+
+
+@pytest.fixture(name='program', scope='module')
+def _program() -> types.ModuleType:
+  return benchmarks.module('first_fit')
+
+
+@pytest.mark.e2e
+def test_both_ways_trace_the_same_and_ours_is_a_part(tmp_path):
+  done = benchmarks.run('first_fit', '--json', '--quiet', '--runs=1',
+                        '--layers=3', '--devices', 'two CPUs', '--steps', '2',
+                        folder=tmp_path)
+  assert done.code == 0, done.stderr
+  row, = json.loads(done.stdout)
+  assert tuple(row) == _KEYS
+  assert row['off_traces'] == row['on_traces'] > 0
+  # The graph was left as it was, which took something, and a line says so.
+  assert 0 < row['ours_s'] < row['on_s'] and row['said_s'] > 0
+
+
+def test_what_tensorflow_takes_within_ours_is_not_ours(program, monkeypatch):
+  now = [0.]
+  monkeypatch.setattr(program.time, 'process_time', lambda: now[0])
+
+  class Calls:
+
+    def ours(self):
+      now[0] += 1
+      self.theirs()
+      now[0] += 2
+
+    def theirs(self):
+      now[0] += 10
+      self.inner()
+
+    def inner(self):
+      now[0] += 4
+
+  clock = program._OurSeconds()
+  clock._clock(Calls, 'ours', True)
+  clock._clock(Calls, 'theirs', False)
+  clock._clock(Calls, 'inner', True)
+  Calls().ours()
+  now[0] += 100
+  Calls().theirs()
+  assert clock.seconds == 1 + 4 + 2 + 4
+
+
+def test_lines_of_several_graphs_are_added_up(program):
+  said = program._Said()
+  for line in ('a: left; 20 ms spent', 'b: 3 ms (simulated)',
+               'c: placed; 1.5e+03 ms spent, from the cache'):
+    said.emit(program.logging.LogRecord('', 0, '', 0, line, None, None))
+  assert said.spent_s == pytest.approx(1.52)
