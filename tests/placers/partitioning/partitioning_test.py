@@ -1,3 +1,4 @@
+import ctypes
 import dataclasses
 import os
 import sys
@@ -142,11 +143,64 @@ def test_the_least_overflow_where_nothing_can_fit():
   assert placement.devices.tolist() == [1, 2]
 
 
-def test_native_output_is_dropped(capfd):
+def _print_in_c(line):
+  native = ctypes.CDLL(None)
+  native.puts(line)
+  native.fflush(None)
+
+
+def test_lines_of_c_code_are_dropped_and_those_of_other_threads_are_not(capfd):
+  """Lines of the program went to /dev/null as long as METIS ran."""
   with partition_process.stdout_dropped():
-    os.write(1, b'noise')
-  os.write(1, b'kept')
-  assert capfd.readouterr().out == 'kept'
+    _print_in_c(b'noise')
+    os.write(1, b'a line of another thread\n')
+  _print_in_c(b'kept')
+  assert capfd.readouterr().out == 'a line of another thread\nkept\n'
+
+
+def test_overlapping_calls_restore_the_output(capfd):
+  """The second of two calls once restored the /dev/null of the first."""
+  first = partition_process.stdout_dropped()
+  second = partition_process.stdout_dropped()
+  first.__enter__()
+  second.__enter__()
+  first.__exit__(None, None, None)
+  _print_in_c(b'noise')
+  second.__exit__(None, None, None)
+  _print_in_c(b'kept')
+  assert capfd.readouterr().out == 'kept\n'
+
+
+def test_a_program_without_standard_output_is_partitioned():
+  """METIS once failed where descriptor 1 is closed or sys.stdout is None."""
+
+  def close_and_print():
+    sys.stdout = None
+    os.close(1)
+    with partition_process.stdout_dropped():
+      _print_in_c(b'noise')
+    with pytest.raises(OSError):
+      os.fstat(1)
+
+  _in_a_fork(close_and_print)
+
+
+def test_a_fork_prints_though_another_thread_drops_output(capfd):
+  with partition_process.stdout_dropped():
+    _in_a_fork(lambda: _print_in_c(b'of the child'))
+  assert capfd.readouterr().out == 'of the child\n'
+
+
+def _in_a_fork(function):
+  """Runs a function in a fork, which must not raise."""
+  child = os.fork()
+  if not child:
+    try:
+      function()
+      os._exit(0)
+    finally:
+      os._exit(1)
+  assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.e2e
