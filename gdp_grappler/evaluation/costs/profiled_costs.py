@@ -219,19 +219,23 @@ class _Laws:
     flops, io_bytes = profile.flops[ran], profile.io_bytes[ran]
     seconds = measured.seconds[ran] / measured.executions[ran]
     roofline = base.seconds(types, flops, io_bytes, (device,))[:, 0]
-    ratios = seconds / roofline
-    self._ratio = float(np.median(ratios)) if len(ran) else 1.
+    # An op without a kernel takes no time on the stream of a GPU.
+    priced = roofline > 0
+    ratios = np.divide(seconds, roofline, out=np.ones(len(ran)), where=priced)
+    self._ratio = float(np.median(ratios[priced])) if priced.any() else 1.
     self._types: dict[str, float] = {}
     self._families: dict[str, float] = {}
     self._fits: dict[str, tuple[float, float, float]] = {}
     for label, rows in _grouped(types).items():
-      self._types[label] = float(np.median(ratios[rows]))
+      if priced[rows].any():
+        self._types[label] = float(np.median(ratios[rows[priced[rows]]]))
       sizes = np.stack([flops[rows], io_bytes[rows]], 1)
       if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
         self._fits[label] = fit(flops[rows], io_bytes[rows], seconds[rows])
     for label, rows in _grouped([roofline_lib.family(t) for t in types
                                 ]).items():
-      self._families[label] = float(np.median(ratios[rows]))
+      if priced[rows].any():
+        self._families[label] = float(np.median(ratios[rows[priced[rows]]]))
 
   def seconds(self, types: Sequence[str], flops: np.ndarray,
               io_bytes: np.ndarray) -> np.ndarray:
