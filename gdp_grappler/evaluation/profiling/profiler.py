@@ -104,11 +104,18 @@ def profile_graph(
   result = _profile(
       graph, batch_size, seen,
       profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,
-                                cores, pool, steps, seen.step_s,
-                                min(seen.empty_step_s, seen.step_s),
-                                seen.disturbed, 1., 0., seen.seconds,
-                                seen.executions, seen.workspace_bytes))
-  _keep(result, path, tell)
+                                cores, pool, seen.steps, seen.step_s,
+                                min(seen.empty_step_s,
+                                    seen.step_s), seen.disturbed, 1., 0.,
+                                seen.seconds, seen.executions,
+                                seen.workspace_bytes, untimed=seen.untimed))
+  if seen.steps < steps:
+    tell(f'The time budget ended after {seen.steps} of {steps} steps.')
+  if seen.complete:
+    _keep(result, path, tell)
+  else:
+    tell(f'The time budget ended before {len(seen.untimed)} ops of '
+         f'{graph.name} were timed. The profile is not kept for other runs.')
   return result
 
 
@@ -372,5 +379,5 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   """Of everything that makes another profile."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
-           tf.__version__, 2)
+           tf.__version__, 3)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

@@ -1,5 +1,7 @@
 """Tests of gdp_grappler.evaluation.costs.profiled_costs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -152,6 +154,23 @@ def test_ops_without_a_kernel_do_not_spoil_the_ratios_of_a_gpu():
   np.testing.assert_allclose(
       costs.op_seconds(other, gpus)[:, 1],
       3 * model.op_seconds(other, gpus)[:, 1])
+
+
+def test_ops_that_were_not_timed_are_priced_by_the_law_of_the_others():
+  """Their price was once 0 s."""
+  graph = _graph(0)
+  profile = _lawful(graph)
+  device, = profile.devices
+  seconds = device.seconds.copy()
+  seconds[[3, 5]] = 0
+  profile = dataclasses.replace(
+      profile, devices=(dataclasses.replace(device, seconds=seconds,
+                                            untimed=(3, 5)),))
+  costs = profiled_costs.ProfiledCostModel(profile)
+  np.testing.assert_allclose(
+      costs.op_seconds(graph, _CLUSTER)[:, 0] - _VISIT_S,
+      _law(graph.flops, graph.io_bytes), rtol=1e-6)
+  assert costs.coverage(graph) == profiled_costs.Coverage(58, 2, 0)
 
 
 def test_a_worker_s_own_profile_wins():
