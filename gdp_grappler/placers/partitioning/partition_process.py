@@ -12,6 +12,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.placers import group_graph
 from gdp_grappler.processes import calls
@@ -20,6 +21,8 @@ from gdp_grappler.processes import calls
 _HERE = __name__.rpartition('.')[0]
 # Largest integer distance; sums of such distances do not overflow a library.
 _FARTHEST = 1 << 16
+# Seconds that jobs may take at the least, because a process has to start.
+_LEAST_S = 10.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,28 +139,49 @@ def call_each(
 
   A job without a solution, and a job on which the library crashes, end the
   process of all jobs. Then the two halves of the jobs run in new processes, and
-  so on, until such a job is alone.
+  so on, until such a job is alone or the time is over.
 
   Args:
     placer: See `call_worker`.
     jobs: At least one job.
-    timeout_s: Seconds that a process may take.
+    timeout_s: Seconds that all processes together may take.
     environment: Environment variables beside those of this process.
 
   Raises:
     GdpError: no job has a solution.
   """
+  return _call_each(placer, jobs, deadlines.within(timeout_s), environment)
+
+
+def timeout_s(until: deadlines.Deadline, longest_s: float) -> float:
+  """Seconds that jobs may take.
+
+  Args:
+    until: The end of a time budget.
+    longest_s: Seconds that jobs may take without a budget.
+  """
+  return min(longest_s, max(until.remaining_s, _LEAST_S))
+
+
+def _call_each(
+    placer: str, jobs: Sequence[Any], until: deadlines.Deadline,
+    environment: Mapping[str, str] | None) -> list[np.ndarray | None]:
+  """See `call_each`."""
   try:
-    parts: list[np.ndarray | None] = call_worker(placer, jobs, timeout_s,
-                                                 environment)
+    parts: list[np.ndarray | None] = call_worker(placer, jobs,
+                                                 until.remaining_s, environment)
     return parts
-  except errors.GdpError:
-    if len(jobs) == 1:
+  except errors.GdpError as error:
+    if len(jobs) == 1 or until.passed:
       raise
+    problem = error
   middle, parts = len(jobs) // 2, []
   for half in (jobs[:middle], jobs[middle:]):
+    if until.passed:
+      parts += [None] * len(half)
+      continue
     try:
-      parts += call_each(placer, half, timeout_s, environment)
+      parts += _call_each(placer, half, until, environment)
     except errors.GdpError as error:
       problem = error
       parts += [None] * len(half)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.placers import group_graph
@@ -214,7 +215,7 @@ def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
   calls = []
 
   def run(placer, jobs, timeout_s, environment):
-    assert (placer, timeout_s, environment) == ('any', 9, {'A': 'b'})
+    assert (placer, environment) == ('any', {'A': 'b'}) and timeout_s > 0
     calls.append(len(jobs))
     if 'crash' in jobs:
       raise errors.GdpError('died')
@@ -222,12 +223,42 @@ def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
 
   monkeypatch.setattr(partition_process, 'call_worker', run)
   jobs = [0, 1, 'crash', 3, 4]
-  found = partition_process.call_each('any', jobs, 9, {'A': 'b'})
+  found = partition_process.call_each('any', jobs, 900, {'A': 'b'})
   assert [None if parts is None else parts[0] for parts in found
          ] == [0, 1, None, 3, 4]
   assert calls == [5, 2, 3, 1, 2]
   with pytest.raises(errors.GdpError, match='died'):
-    partition_process.call_each('any', ['crash'] * 3, 9, {'A': 'b'})
+    partition_process.call_each('any', ['crash'] * 3, 900, {'A': 'b'})
+
+
+def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
+  """Each half once got the whole time anew, and so on to single jobs."""
+  now, times = [0.], []
+
+  def run(placer, jobs, timeout_s, environment):
+    del placer, environment
+    times.append(timeout_s)
+    # The process of all jobs crashes; the first half of the jobs hangs.
+    now[0] += 3 if len(jobs) == 4 else timeout_s
+    raise errors.GdpError('died')
+
+  monkeypatch.setattr(partition_process, 'call_worker', run)
+  monkeypatch.setattr(
+      partition_process.deadlines, 'within',
+      lambda seconds: deadlines.Deadline(now[0] + seconds, lambda: now[0]))
+  with pytest.raises(errors.GdpError, match='died'):
+    partition_process.call_each('any', [0, 1, 2, 3], 9)
+  assert times == [9, 6]
+
+
+def test_jobs_take_no_longer_than_the_time_budget():
+  now = [0.]
+  until = deadlines.Deadline(50., lambda: now[0])
+  assert partition_process.timeout_s(until, 600.) == 50
+  assert partition_process.timeout_s(until, 20.) == 20
+  assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
+  now[0] = 50.  # A process has to start.
+  assert 0 < partition_process.timeout_s(until, 600.) < 50
 
 
 def test_distances_in_whole_numbers():
