@@ -243,7 +243,7 @@ def _untimed(content: Mapping[str, Any], n: int) -> tuple[int, ...]:
   if not isinstance(values, list):
     raise ValueError('untimed is no list')
   result = tuple(_count({'untimed': v}, 'untimed', 0) for v in values)
-  if max(result, default=0) >= n > 0:
+  if any(number >= n for number in result):
     raise ValueError(f'untimed has a number of {n} or more')
   return result
 

@@ -2,10 +2,10 @@
 
 This serves cards whose driver does not report kernels (no CUPTI). Ops of one
 type with equal attributes and equal types and shapes of inputs, or of the
-variables that are inputs, count as one op.
-Copies of the op run behind products that take longer than the launches
-(`kernel_times` explains the method). Inputs are made up, except small integers
-such as axes and shapes, which come from the graph.
+variables that are inputs, count as one op. Copies of the op run behind products
+that take longer than the launches (`kernel_times` explains the method). Inputs
+are made up, except small integers such as axes and shapes, which come from the
+graph.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ class _Stdout:
   def restore(self) -> None:
     """Puts the stream back after the last of the users."""
     with self._lock:
-      self._users -= 1
+      # A child that was forked by a user has counted none.
+      self._users = max(self._users - 1, 0)
       if not self._users:
         self._put_back()
 

@@ -192,6 +192,20 @@ def test_a_fork_prints_though_another_thread_drops_output(capfd):
   assert capfd.readouterr().out == 'of the child\n'
 
 
+def test_a_fork_within_a_call_drops_output_later(capfd):
+
+  def leave_and_call_again():
+    dropped.__exit__(None, None, None)
+    with partition_process.stdout_dropped():
+      _print_in_c(b'noise')
+    _print_in_c(b'kept')
+
+  dropped = partition_process.stdout_dropped()
+  with dropped:
+    _in_a_fork(leave_and_call_again)
+  assert capfd.readouterr().out == 'kept\n'
+
+
 def _in_a_fork(function):
   """Runs a function in a fork, which must not raise."""
   child = os.fork()
