@@ -78,7 +78,7 @@ NEVER = Deadline()
 
 
 class Stopwatch:
-  """Adds up the time that is spent within `running`, on any thread."""
+  """Adds up the time in which at least one thread is within `running`."""
 
   def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
     """Starts at 0.
@@ -89,27 +89,29 @@ class Stopwatch:
     self._clock = clock
     self._lock = threading.Lock()
     self._total_s = 0.
-    self._began: list[float] = []
+    self._running, self._began_s = 0, 0.
 
   @property
   def seconds(self) -> float:
-    """All of it so far, with what is going on now."""
+    """All of the time so far, up to now if a thread is within `running`."""
     with self._lock:
-      now = self._clock()
-      return self._total_s + sum(now - began for began in self._began)
+      return self._total_s + (self._clock()
+                              - self._began_s if self._running else 0.)
 
   @contextlib.contextmanager
   def running(self) -> Iterator[None]:
-    """Counts what is done in the context."""
-    began = self._clock()
+    """Counts the time of the context; time of several contexts counts once."""
     with self._lock:
-      self._began.append(began)
+      if not self._running:
+        self._began_s = self._clock()
+      self._running += 1
     try:
       yield
     finally:
       with self._lock:
-        self._began.remove(began)
-        self._total_s += self._clock() - began
+        self._running -= 1
+        if not self._running:
+          self._total_s += self._clock() - self._began_s
 
 
 # Loading a policy and running it for the first time: it is done once, and no

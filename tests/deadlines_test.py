@@ -52,6 +52,19 @@ def test_adds_up_what_is_done_and_what_is_going_on():
   assert watch.seconds == 3
 
 
+def test_time_of_several_threads_counts_once():
+  """Four threads that waited for one load once counted four times its time."""
+  now = [0.]
+  watch = deadlines.Stopwatch(lambda: now[0])
+  with watch.running():
+    now[0] = 1.
+    with watch.running():
+      now[0] = 3.
+      assert watch.seconds == 3
+    now[0] = 4.
+  assert watch.seconds == 4
+
+
 def test_a_deadline_is_put_off_by_what_is_done_once(monkeypatch):
   now = [5.]
   loading = deadlines.Stopwatch(lambda: now[0])

@@ -64,7 +64,8 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
     tensor_bytes: int64 [T] of the graph; empty tensors occupy no wire.
   """
   tensors = schedule.transfer_tensors
-  carries = (tensors >= 0) & (tensor_bytes[tensors] > 0)
+  carries = tensors >= 0  # Messages of control edges have no tensor.
+  carries[carries] = tensor_bytes[tensors[carries]] > 0
   if not carries.any():
     return 0.
   source = schedule.transfer_sources[carries]

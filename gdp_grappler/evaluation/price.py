@@ -128,9 +128,11 @@ def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   result = np.bincount(placement.devices, seconds[ops, placement.devices],
                        minlength=cluster.num_devices)
   tensors = schedule.transfer_tensors[schedule.work_transfers]
-  sent = (tensors >= 0) & (graph.executions[graph.tensor_ops[tensors]] > 0
-                          )  # Else it is empty.
-  sizes = np.where(sent, graph.tensor_bytes[tensors], 0)
+  data = tensors[tensors >= 0]  # Messages of control edges have no tensor.
+  # A tensor that no execution makes is empty.
+  made = graph.executions[graph.tensor_ops[data]] > 0
+  sizes = np.zeros(len(tensors))
+  sizes[tensors >= 0] = np.where(made, graph.tensor_bytes[data], 0)
   copy_s = np.array([d.copy_s for d in cluster.devices])
   per_byte = np.array(
       [1 / (d.copy_bytes_per_s or np.inf) for d in cluster.devices])

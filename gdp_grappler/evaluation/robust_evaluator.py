@@ -43,6 +43,9 @@ from gdp_grappler.graph import op_graph
 
 _HALF_WIDTH = math.sqrt(3)  # Of a uniform distribution of deviation 1.
 _SIGNS = 1, -1
+# Placements that are drawn at a time in the search of the best; not the number
+# of threads, because prices must not depend on the machine.
+_AT_ONCE = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,12 +199,11 @@ class Robust(evaluator.Evaluator):
     if priorities is not None:
       priorities = np.broadcast_to(priorities, devices.shape)
     keys, seconds = plain.keys(), plain.seconds.copy()
-    draws, at_once = self._of(graph), self._simulator.threads
-    best_s, ranking = math.inf, plain.ranking()
+    draws, best_s, ranking = self._of(graph), math.inf, plain.ranking()
     # Draws neither shorten a step nor make a placement fit.
     alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
-    for first in range(0, len(alike), at_once):
-      rows = np.array(alike[first:first + at_once])
+    for first in range(0, len(alike), _AT_ONCE):
+      rows = np.array(alike[first:first + _AT_ONCE])
       shortest_s = plain.seconds[rows[0]]
       if shortest_s > best_s or math.isinf(shortest_s):
         break

@@ -29,6 +29,8 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
 
+# Warnings that are remembered.
+_MOST_NOTICES = 100
 # Share of the time that is left which a placer may take before others.
 _PART = .5
 
@@ -200,6 +202,8 @@ def _missing(needs: frozenset[placer_table.Need],
   return ''
 
 
-@functools.cache  # One warning per process, even if there are many searches.
+# One warning per process, even if there are many searches. Texts may name a
+# graph, so that a process that places many graphs would remember each of them.
+@functools.lru_cache(maxsize=_MOST_NOTICES)
 def _notice(name: str, why: str) -> None:
   logging.warning('The placer "%s" is left out. %s', name, why)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
@@ -91,4 +92,14 @@ def test_nothing_is_sent():
   cluster = clusters.make_cluster(1)
   schedule = simulator.Simulator(cluster).schedule(
       graph, placer_lib.placement_lib.Placement([0, 0], cluster))
+  assert bounds.busiest_channel_s(schedule, cluster, graph.tensor_bytes) == 0.
+
+
+def test_control_edges_without_tensors_occupy_no_channel():
+  """A graph that has control edges and no tensor once raised IndexError."""
+  graph, cluster = graphs.make_graph([(0, 1)], 2,
+                                     flops=1e9), presets.preset('2xP100')
+  schedule = simulator.Simulator(cluster).schedule(
+      graph, placer_lib.placement_lib.Placement([1, 2], cluster))
+  assert len(schedule.transfer_tensors) and not len(graph.tensor_bytes)
   assert bounds.busiest_channel_s(schedule, cluster, graph.tensor_bytes) == 0.

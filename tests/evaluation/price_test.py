@@ -1,5 +1,6 @@
 """What a price says beyond the step time."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -68,3 +69,19 @@ def test_no_order_is_faster_than_the_bounds():
       found = price.price(graph, placement, simulator, order)
       least_s = max(found.critical_path_s, found.busiest_s)
       assert min(found.fifo_s, found.ordered_s) >= least_s * (1 - 1e-12)
+
+
+def test_a_graph_with_control_edges_and_no_tensor_has_a_price():
+  """It once raised IndexError where messages occupy a device."""
+  cluster = clusters.synchronous(clusters.make_cluster(2))
+  cluster = dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(device, copy_s=1e-5)
+          for device in cluster.devices))
+  graph = graphs.make_graph([(0, 1), (1, 2)], 3, flops=1e9)
+  placement = placement_lib.Placement([1, 2, 1], cluster)
+  found = price.price(graph, placement, simulator_lib.Simulator(cluster))
+  assert found.to_json(graph)['transfers'] == {
+      'tensors': 0, 'messages': 2, 'bytes': 0
+  }
+  assert found.fifo_s >= found.busiest_s > 0

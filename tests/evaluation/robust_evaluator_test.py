@@ -319,6 +319,19 @@ def test_close_prices_are_by_other_draws_and_more_of_them():
   assert (in_order.seconds != close.seconds).any()
 
 
+def test_prices_do_not_depend_on_the_number_of_threads():
+  """Rows that are not the best were once drawn as many as there are cores."""
+  graph, cluster = graphs.random_graph(5, 60), presets.preset('2xP100')
+  rows = np.random.default_rng(0).integers(0, 3, (40, graph.num_groups))
+  found = [
+      robust_evaluator.Robust(simulator_lib.Simulator(
+          cluster, threads=threads)).price_groups(graph, rows,
+                                                  None).seconds.tolist()
+      for threads in (1, 3)
+  ]
+  assert found[0] == found[1]
+
+
 @pytest.mark.parametrize('field', ['pairs', 'close_pairs'])
 def test_there_is_a_pair_at_least(field):
   with pytest.raises(ValueError, match=f'{field} is 0; give 1 or more'):

@@ -93,6 +93,14 @@ def test_who_cannot_is_left_out_and_that_is_said_once(notices):
   assert notices == ['The placer "gdp" is left out. It cannot.']
 
 
+def test_notices_of_many_graphs_are_not_all_remembered(notices):
+  """A process once kept the text of each notice for good."""
+  for number in range(3 * best_of._MOST_NOTICES):
+    best_of._notice('gdp', f'Graph {number} has no ops.')
+  assert len(notices) == 3 * best_of._MOST_NOTICES
+  assert best_of._notice.cache_info().currsize == best_of._MOST_NOTICES
+
+
 def test_without_an_expert_nothing_is_missing(notices):
   placer = best_of.BestOfPlacer(('human_expert', 'random'))
   placer.place(_problem(1))

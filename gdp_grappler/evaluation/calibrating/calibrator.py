@@ -1,7 +1,8 @@
 """Calibrates a card: step after step, until all are done or time is out.
 
 Results are kept after every step, so that another calibration continues with
-the steps that are missing.
+the steps that are missing. A step that failed is missing as well, because the
+failure may be transient, such as a lack of memory.
 """
 
 from __future__ import annotations
@@ -153,9 +154,7 @@ def _begun(card: exchange.Card, options: CalibrationOptions,
                                options.cache_dir)
   if known is None or known.device_type != options.device_type:
     return fresh
-  known = dataclasses.replace(
-      known, left_out=tuple(
-          why for why in known.left_out if why not in known.left_out_for_time))
+  known = _without_failures(known, options)
   if _missing(known, options):
     tell(f'Continuing the calibration of {card.name}: {len(known.done)} steps '
          'are done; --refresh measures all again.')
@@ -174,11 +173,10 @@ def _missing(
 def _with(
     known: calibration_lib.Calibration, name: str,
     answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
-  """With what a step gave; a step without time for all of it is not done."""
+  """With what a step gave; a step is done if all of it was measured."""
   if isinstance(answer, messages.Failure):
     return dataclasses.replace(
-        known, done=(*known.done, name),
-        left_out=(*known.left_out, f'{name}: {answer.message}'))
+        known, left_out=(*known.left_out, f'{name}: {answer.message}'))
   if not answer.complete:
     return known
   return dataclasses.replace(
@@ -187,9 +185,30 @@ def _with(
       left_out=(*known.left_out, *answer.left_out))
 
 
+def _without_failures(
+    known: calibration_lib.Calibration,
+    options: CalibrationOptions) -> calibration_lib.Calibration:
+  """Without steps that failed, and without what was said of missing steps.
+
+  Files of earlier releases list steps that failed as done.
+  """
+  failed = {step.name for step in options.steps if _failed(known, step)}
+  return dataclasses.replace(
+      known, done=tuple(name for name in known.done if name not in failed),
+      left_out=tuple(why for why in known.left_out
+                     if why not in known.left_out_for_time and
+                     why.split(': ')[0] not in failed))
+
+
+def _failed(known: calibration_lib.Calibration,
+            step: steps_lib.CalibrationStep) -> bool:
+  """Whether the step as a whole was left out."""
+  return any(why.startswith(f'{step.name}: ') for why in known.left_out)
+
+
 def _with_rest(known: calibration_lib.Calibration,
                options: CalibrationOptions) -> calibration_lib.Calibration:
   """Says which steps there was no time for."""
   rest = tuple(f'{step.name}: {calibration_lib.NO_TIME}'
-               for step in _missing(known, options))
+               for step in _missing(known, options) if not _failed(known, step))
   return dataclasses.replace(known, left_out=(*known.left_out, *rest))

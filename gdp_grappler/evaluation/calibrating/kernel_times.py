@@ -51,7 +51,7 @@ class _Size:
 def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
   """How many products keep the device busy while ops are launched.
 
-  None where launching an op runs it.
+  0 where launching an op runs it.
   """
   if not bench.device.asynchronous:
     return 0

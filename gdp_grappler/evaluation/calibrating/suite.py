@@ -1,7 +1,7 @@
 """The ops that are timed: those of which training steps mostly consist.
 
-Each op type comes in sizes from small to large. `Step.coarse` sizes give the
-ends and the middle of the curve, the other sizes the points between.
+Each op type comes in sizes from small to large. `Kind.coarse` is every other
+size. A calibration measures these first, and the sizes between them later.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ class DeviceProfile:
     bus: Devices with the same one slow each other down; '' if not measured.
     contention: Relative slowdown of the step while one other device of the
       bus runs it, too.
+    untimed: Numbers of ops that could not be timed. Their seconds are 0 and
+      mean nothing.
   """
 
   name: str
@@ -79,6 +81,14 @@ class DeviceProfile:
   workspace_bytes: np.ndarray
   bus: str = ''
   contention: float = 0.
+  untimed: tuple[int, ...] = ()
+
+  @property
+  def timed(self) -> np.ndarray:
+    """bool [N], whether the seconds of an op are known."""
+    result = np.ones(len(self.seconds), bool)
+    result[list(self.untimed)] = False
+    return result
 
   @property
   def visits(self) -> np.ndarray:
@@ -224,7 +234,18 @@ def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
       _figures(content, 'seconds', n, _LARGEST_S),
       _figures(content, 'executions', n, 1e12),
       _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64),
-      _text(content, 'bus'), seconds('contention'))
+      _text(content, 'bus'), seconds('contention'), _untimed(content, n))
+
+
+def _untimed(content: Mapping[str, Any], n: int) -> tuple[int, ...]:
+  """Numbers of ops; files of earlier releases have none."""
+  values = content.get('untimed', [])
+  if not isinstance(values, list):
+    raise ValueError('untimed is no list')
+  result = tuple(_count({'untimed': v}, 'untimed', 0) for v in values)
+  if any(number >= n for number in result):
+    raise ValueError(f'untimed has a number of {n} or more')
+  return result
 
 
 def _text(content: Mapping[str, Any], field: str) -> str:

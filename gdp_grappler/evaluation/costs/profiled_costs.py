@@ -2,8 +2,8 @@
 
 For each op and device the first rule that applies holds:
 
-1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes.
-   The op takes the seconds of that op.
+1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes,
+   which could be timed. The op takes the seconds of that op.
 2. Interpolated: the op's type was profiled. With three different sizes or more,
    seconds = a + b FLOPs + c bytes, none of them negative, fitted to the
    profiled ops of the type by least absolute relative error. With fewer sizes:
@@ -120,8 +120,11 @@ class ProfiledCostModel(cost_model.CostModel):
   def coverage(self, graph: op_graph.OpGraph) -> Coverage:
     """Where the seconds on profiled devices come from."""
     rows = self._rows(graph)
-    seen = set(self.profile.op_types)
-    unknown = [t for t, row in zip(graph.op_types, rows) if row < 0]
+    timed = np.all([d.timed for d in self.profile.devices], axis=0)
+    seen = {t for t, ok in zip(self.profile.op_types, timed) if ok}
+    unknown = [
+        t for t, row in zip(graph.op_types, rows) if row < 0 or not timed[row]
+    ]
     interpolated = sum(t in seen for t in unknown)
     return Coverage(
         len(rows) - len(unknown), interpolated,
@@ -131,6 +134,7 @@ class ProfiledCostModel(cost_model.CostModel):
                measured: profile_lib.DeviceProfile) -> np.ndarray:
     rows = self._rows(graph)
     known, same_graph = rows >= 0, self._same_graph(graph)
+    known[known] = measured.timed[rows[known]]
     once = np.zeros(graph.num_ops)
     if not known.all():
       once[~known] = self._laws(measured, device).seconds(
@@ -213,25 +217,29 @@ class _Laws:
   def __init__(self, profile: profile_lib.Profile,
                measured: profile_lib.DeviceProfile, device: cluster_lib.Device,
                base: roofline_lib.Roofline) -> None:
-    ran = np.flatnonzero(measured.executions > 0)
+    ran = np.flatnonzero((measured.executions > 0) & measured.timed)
     self._device, self._base = device, base
     types = [profile.op_types[i] for i in ran]
     flops, io_bytes = profile.flops[ran], profile.io_bytes[ran]
     seconds = measured.seconds[ran] / measured.executions[ran]
     roofline = base.seconds(types, flops, io_bytes, (device,))[:, 0]
-    ratios = seconds / roofline
-    self._ratio = float(np.median(ratios)) if len(ran) else 1.
+    # An op without a kernel takes no time on the stream of a GPU.
+    priced = roofline > 0
+    ratios = np.divide(seconds, roofline, out=np.ones(len(ran)), where=priced)
+    self._ratio = float(np.median(ratios[priced])) if priced.any() else 1.
     self._types: dict[str, float] = {}
     self._families: dict[str, float] = {}
     self._fits: dict[str, tuple[float, float, float]] = {}
     for label, rows in _grouped(types).items():
-      self._types[label] = float(np.median(ratios[rows]))
+      if priced[rows].any():
+        self._types[label] = float(np.median(ratios[rows[priced[rows]]]))
       sizes = np.stack([flops[rows], io_bytes[rows]], 1)
       if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
         self._fits[label] = fit(flops[rows], io_bytes[rows], seconds[rows])
     for label, rows in _grouped([roofline_lib.family(t) for t in types
                                 ]).items():
-      self._families[label] = float(np.median(ratios[rows]))
+      if priced[rows].any():
+        self._families[label] = float(np.median(ratios[rows[priced[rows]]]))
 
   def seconds(self, types: Sequence[str], flops: np.ndarray,
               io_bytes: np.ndarray) -> np.ndarray:

@@ -100,30 +100,37 @@ def profile_graph(
                              target() if callable(target) else target,
                              () if remote else cores, steps, _WARMUP, pool,
                              budget_s), graph.name)
-  _tell_how(seen, device, tell)
+  _tell_how(seen, device, steps, tell)
   result = _profile(
       graph, batch_size, seen,
       profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,
-                                cores, pool, steps, seen.step_s,
-                                min(seen.empty_step_s, seen.step_s),
-                                seen.disturbed, 1., 0., seen.seconds,
-                                seen.executions, seen.workspace_bytes))
-  _keep(result, path, tell)
+                                cores, pool, seen.steps, seen.step_s,
+                                min(seen.empty_step_s,
+                                    seen.step_s), seen.disturbed, 1., 0.,
+                                seen.seconds, seen.executions,
+                                seen.workspace_bytes, untimed=seen.untimed))
+  _keep(result, seen.complete, path, tell)
   return result
 
 
-def _tell_how(seen: profiling_worker.Recording, device: str,
+def _tell_how(seen: profiling_worker.Recording, device: str, steps: int,
               tell: Callable[[str], None]) -> None:
-  """Says so where ops were not traced."""
+  """Says so where ops were not traced, or not in as many steps."""
   if seen.how != profiling_worker.TRACED:
     tell(f'The trace of {device} has no kernels (CUPTI is missing, or not '
          f'permitted): distinct ops were {seen.how}.')
+  if seen.steps < steps:
+    tell(f'The time budget ended after {seen.steps} of {steps} steps.')
 
 
-def _keep(result: profile_lib.Profile, path: pathlib.Path,
+def _keep(result: profile_lib.Profile, complete: bool, path: pathlib.Path,
           tell: Callable[[str], None]) -> None:
   """Caches a profile of one device, and tells what is wrong with it."""
   device, = result.devices
+  if not complete:
+    tell(f'The time budget ended before {len(device.untimed)} ops of '
+         f'{result.graph} were timed. The profile is not kept for other runs.')
+    return
   if device.disturbed > _DISTURBED:
     tell(f'Other programs took {device.disturbed:.0%} of the time of core '
          f'{device.cores[0]} while {result.graph} was profiled: measure again '
@@ -372,5 +379,5 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   """Of everything that makes another profile."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
-           tf.__version__, 2)
+           tf.__version__, 3)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

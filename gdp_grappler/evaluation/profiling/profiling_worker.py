@@ -83,7 +83,10 @@ class Recording:
       a GPU, of its kernels, as the card tells them.
     executions: [N], median over the traced steps.
     workspace_bytes: [N], most temporary memory of an execution.
+    steps: How many steps were traced.
     how: 'traced', or 'timed one by one' if the card tells nothing of kernels.
+    untimed: Ops whose seconds are unknown; the array has 0 for them.
+    complete: Whether each op that can be timed was timed within the budget.
   """
 
   step_s: float
@@ -93,7 +96,10 @@ class Recording:
   seconds: np.ndarray
   executions: np.ndarray
   workspace_bytes: np.ndarray
+  steps: int
   how: str = TRACED
+  untimed: tuple[int, ...] = ()
+  complete: bool = True
 
 
 def record(setup: Setup) -> Recording | messages.Failure:
@@ -138,18 +144,24 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
     steps, step_s, disturbed = _trace(alone, wide, setup, until)
     seconds, executions, workspace = _medians(steps, len(setup.op_names))
     how = TRACED
+    untimed: tuple[int, ...] = ()
     if setup.on_gpu and not seconds.any():
-      seconds, how = _one_by_one_s(tf, alone, setup, executions,
-                                   until), ONE_BY_ONE
+      how = ONE_BY_ONE
+      seconds, untimed = _one_by_one_s(tf, alone, setup, executions, until)
+    complete = not (untimed and until.passed)
   empty_step_s, chain_visit_s = _overheads(tf, setup)
   return Recording(step_s, empty_step_s, disturbed, chain_visit_s, seconds,
-                   executions, workspace, how)
+                   executions, workspace, len(steps), how, untimed, complete)
 
 
-def _one_by_one_s(tf: types.ModuleType, session: Any, setup: Setup,
-                  executions: np.ndarray,
-                  until: deadlines.Deadline) -> np.ndarray:
-  """[N] seconds of ops of which the card tells nothing; 0 if not timed."""
+def _one_by_one_s(
+    tf: types.ModuleType, session: Any, setup: Setup, executions: np.ndarray,
+    until: deadlines.Deadline) -> tuple[np.ndarray, tuple[int, ...]]:
+  """[N] seconds of ops of which the card tells nothing, and untimed ops.
+
+  Ops that launch no kernel take 0 s. Ops are untimed if there was no time left,
+  if their inputs cannot be made up, or if they failed.
+  """
   from gdp_grappler.evaluation.profiling import single_ops
   there = {
       name for name, device in zip(setup.op_names, setup.devices)
@@ -162,7 +174,11 @@ def _one_by_one_s(tf: types.ModuleType, session: Any, setup: Setup,
   names = [n for n in setup.op_names if n in there & nodes]
   found = single_ops.seconds(tf, session, names, setup.device, True, until)
   once = np.array([found.get(name, 0.) for name in setup.op_names])
-  return once * executions
+  types = {op.name: op.type for op in session.graph.get_operations()}
+  launching = {n for n in names if single_ops.launches_kernels(types[n])}
+  untimed = tuple(i for i, name in enumerate(setup.op_names)
+                  if name in launching and name not in found)
+  return once * executions, untimed
 
 
 def _imported(tf: types.ModuleType, graph_def: Any) -> Any:

@@ -1,15 +1,17 @@
 """Seconds of the distinct ops of a graph, one at a time.
 
 This serves cards whose driver does not report kernels (no CUPTI). Ops of one
-type with equal attributes and equal types and shapes of inputs count as one op.
-Copies of the op run behind products that take longer than the launches
-(`kernel_times` explains the method). Inputs are made up, except small integers
-such as axes and shapes, which come from the graph.
+type with equal attributes and equal types and shapes of inputs, or of the
+variables that are inputs, count as one op. Copies of the op run behind products
+that take longer than the launches (`kernel_times` explains the method). Inputs
+are made up, except small integers such as axes and shapes, which come from the
+graph.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -47,9 +49,8 @@ class _Distinct:
 
   @property
   def size_bytes(self) -> int:
-    """Of the inputs."""
-    return sum(t.shape.num_elements() * t.dtype.size for t in self.inputs
-               if t.dtype.size)
+    """Of the inputs; those of a resource are the variable's."""
+    return sum(_size_bytes(t) for t in self.inputs)
 
 
 def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
@@ -80,13 +81,18 @@ def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
   return result
 
 
+def launches_kernels(op_type: str) -> bool:
+  """Whether an op of this type is timed."""
+  return op_type not in op_kinds.NO_KERNEL | op_kinds.CONTROL_FLOW
+
+
 def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
   """In the order of the first of each."""
   found: dict[bytes, tuple[Any, tuple[Any, ...], list[str]]] = {}
   for name in names:
     op = graph.get_operation_by_name(name)
     node = op.node_def
-    if op.type in op_kinds.NO_KERNEL | op_kinds.CONTROL_FLOW:
+    if not launches_kernels(op.type):
       continue
     key = _key(node, op.inputs)
     found.setdefault(key, (node, tuple(op.inputs), []))[2].append(name)
@@ -103,7 +109,7 @@ def _key(node: Any, inputs: Sequence[Any]) -> bytes:
   for name, value in node.attr.items():
     if not name.startswith('_'):
       plain.attr[name].CopyFrom(value)
-  shapes = [(t.dtype.name, str(t.shape)) for t in inputs]
+  shapes = [(t.dtype.name, str(t.shape), _variable(t)) for t in inputs]
   return plain.SerializeToString(deterministic=True) + repr(shapes).encode()
 
 
@@ -131,12 +137,24 @@ def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
              for t in kind.inputs)
 
 
-def _variable(handle: Any) -> tuple[Any, Any] | None:
-  """Type and shape of the variable behind a handle."""
+def _variable(handle: Any) -> tuple[Any, list[int]] | None:
+  """Type and dimensions of the variable behind a handle, if they are known."""
   op = handle.op
   if op.type != 'VarHandleOp':
     return None
-  return op.get_attr('dtype'), op.get_attr('shape')
+  shape = op.get_attr('shape')
+  dims = [dim.size for dim in shape.dim]
+  if shape.unknown_rank or min(dims, default=0) < 0:
+    return None
+  return op.get_attr('dtype'), dims
+
+
+def _size_bytes(tensor: Any) -> int:
+  """Of what `_Makers` makes for a tensor of known shape."""
+  dtype, dims = _variable(tensor) or (tensor.dtype.base_dtype,
+                                      tensor.shape.as_list())
+  # Other types than floats are kept as int64.
+  return math.prod(dims) * (dtype.size if dtype.is_floating else 8)
 
 
 def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
@@ -168,7 +186,10 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
           for number, (kind, given) in enumerate(zip(chunk, inputs))
       ]
     with tf.compat.v1.Session(config=_config()) as session:
-      session.run(tf.compat.v1.global_variables_initializer())
+      try:
+        session.run(tf.compat.v1.global_variables_initializer())
+      except tf.errors.OpError:  # The inputs exceed the memory, say.
+        return [None] * len(chunk)
       result: list[float | None] = []
       for given, members in zip(inputs, copies):
         if until.passed:

@@ -32,6 +32,8 @@ _DEFAULT_UFACTORS = {False: 30, True: 1}
 _IMBALANCES = (0.005, 0.1, 0.3, 1.)
 # Seeds that are tried.
 _NUM_SEEDS = 3
+# METIS takes seeds below this number. A negative seed is the library's default.
+_SEEDS = 1 << 31
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +212,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
         count, pymetis.CSRAdjacency(starts, neighbours),
         vweights=graph.integer_weights, eweights=graph.integer_edges,
         tpwgts=_exact(shares), recursive=recursive,
-        options=pymetis.Options(seed=min(int(seed), (1 << 31) - 1),
+        options=pymetis.Options(seed=int(seed) % _SEEDS if seed >= 0 else -1,
                                 ufactor=ufactor))
   return np.array(parts, int)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 
+from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
@@ -39,11 +40,12 @@ class MinCutPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     extras.require('The placer "min_cut"', 'scotchpy')
-    return partitioning.best(problem, functools.partial(_propose, problem))
+    return partitioning.best(
+        problem, functools.partial(_propose, problem, problem.deadline()))
 
 
-def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
+def _propose(problem: placer_lib.Problem, until: deadlines.Deadline,
+             memory: float, see: partitioning.See) -> None:
   """One round of proposals."""
   seconds = problem.busy_seconds
   accelerators = partitioning.accelerators(problem.cluster, seconds)
@@ -61,4 +63,4 @@ def _propose(problem: placer_lib.Problem, memory: float,
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES
           for balanced in ((True, False) if not seed else (True,))
           for target in targets
-      ][:most], problem.allowed, topology=False))
+      ][:most], problem.allowed, topology=False, until=until))

@@ -8,10 +8,12 @@ the Steiner tree metric. ALENEX 2024.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
@@ -20,7 +22,7 @@ from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-# Seconds that a process of Mt-KaHyPar may take.
+# Seconds that all mappings of one round may take.
 _TIMEOUT_S = 600.
 # Allowed excess of a part, as a share of its weight; from the library's
 # documentation.
@@ -55,11 +57,12 @@ class MtKahyparPlacer:
     """See `Placer`."""
     extras.require('The placer "mt_kahypar"', 'mtkahypar')
     seed = problem.seed
-    return mapping.best(problem, _most_vertices(
-        problem.time_budget_s), dict(imbalance=_IMBALANCE, seed=seed), [
+    return mapping.best(
+        problem, _most_vertices(problem.time_budget_s),
+        dict(imbalance=_IMBALANCE, seed=seed), [
             *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
             dict(imbalance=_IMBALANCES[0], seed=seed + 1)
-        ], _map_targets)
+        ], functools.partial(_map_targets, until=problem.deadline()))
 
 
 def partition(
@@ -117,8 +120,9 @@ def _most_vertices(seconds: float | None) -> int:
   return int(min(_MOST_VERTICES, seconds * _VERTICES_PER_S))
 
 
-def _map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
-                 allowed: np.ndarray) -> list[partitioning.Proposal]:
+def _map_targets(jobs: Sequence[tuple[partitioning.Target,
+                                      mapping.Arguments]], allowed: np.ndarray,
+                 until: deadlines.Deadline) -> list[partitioning.Proposal]:
   """Maps graphs onto targets; targets of one device come last.
 
   If the time is over, only the first proposal is priced, and each device alone
@@ -127,9 +131,12 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
   return mapping.map_targets([(target, {
       **given, 'distances': None if target.uniform else target.distances
   }) for target, given in sorted(jobs, key=lambda job: len(job[0].devices) == 1)
-                             ], allowed, _run)
+                             ], allowed, functools.partial(_run, until=until))
 
 
-def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
+def _run(
+    jobs: list[dict[str, Any]],
+    until: deadlines.Deadline = deadlines.NEVER) -> list[np.ndarray | None]:
   """The parts of each job; None for a job that the library refuses."""
-  return partition_process.call_each('mt_kahypar', jobs, _TIMEOUT_S)
+  return partition_process.call_each(
+      'mt_kahypar', jobs, partition_process.timeout_s(until, _TIMEOUT_S))

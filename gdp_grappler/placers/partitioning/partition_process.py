@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import os
-import sys
+import threading
 from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.placers import group_graph
 from gdp_grappler.processes import calls
@@ -19,6 +21,8 @@ from gdp_grappler.processes import calls
 _HERE = __name__.rpartition('.')[0]
 # Largest integer distance; sums of such distances do not overflow a library.
 _FARTHEST = 1 << 16
+# Seconds that jobs may take at the least, because a process has to start.
+_LEAST_S = 10.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,22 +62,75 @@ def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
   return np.where(apart, np.clip(whole, 1, _FARTHEST), 0).astype(np.int64)
 
 
+class _Stdout:
+  """The stream `stdout` of the C library, which is exchanged for /dev/null.
+
+  File descriptor 1 stays as it is. It may be closed, and lines that Python
+  writes to it meanwhile are not lost.
+  """
+
+  def __init__(self) -> None:
+    """Initializes a _Stdout without users."""
+    self._lock = threading.Lock()
+    self._users = 0
+    self._real: int | None = None
+
+  def drop(self) -> None:
+    """Exchanges the stream for the first of the users."""
+    with self._lock:
+      self._users += 1
+      if self._users == 1 and (nowhere := _nowhere()):
+        stream = _c_stdout()
+        self._real, stream.value = stream.value, nowhere
+
+  def restore(self) -> None:
+    """Puts the stream back after the last of the users."""
+    with self._lock:
+      # A child that was forked by a user has counted none.
+      self._users = max(self._users - 1, 0)
+      if not self._users:
+        self._put_back()
+
+  def after_fork(self) -> None:
+    """Puts the stream back in a child, which has none of the other threads."""
+    self._lock, self._users = threading.Lock(), 0
+    self._put_back()
+
+  def _put_back(self) -> None:
+    if self._real is not None:
+      _c_stdout().value, self._real = self._real, None
+
+
+_STDOUT = _Stdout()
+os.register_at_fork(after_in_child=_STDOUT.after_fork)
+
+
 @contextlib.contextmanager
 def stdout_dropped() -> Iterator[None]:
-  """Discards the standard output of native code."""
-  native = ctypes.CDLL(None)
-  sys.stdout.flush()
-  native.fflush(None)
-  real = os.dup(1)
-  nowhere = os.open(os.devnull, os.O_WRONLY)
-  os.dup2(nowhere, 1)
+  """Discards the lines that C code prints; for several threads at once.
+
+  Lines that other threads print by C's `printf` meanwhile are lost as well.
+  """
+  _STDOUT.drop()
   try:
     yield
   finally:
-    native.fflush(None)
-    os.dup2(real, 1)
-    os.close(real)
-    os.close(nowhere)
+    _STDOUT.restore()
+
+
+def _c_stdout() -> ctypes.c_void_p:
+  """The variable `stdout` of the C library."""
+  return ctypes.c_void_p.in_dll(ctypes.CDLL(None), 'stdout')
+
+
+@functools.cache
+def _nowhere() -> int | None:
+  """A C stream to /dev/null, which stays open; None if there is none."""
+  native = ctypes.CDLL(None)
+  if not hasattr(native, 'gnu_get_libc_version'):
+    return None  # Only glibc lets programs assign `stdout`.
+  native.fopen.restype = ctypes.c_void_p
+  return native.fopen(os.devnull.encode(), b'we')
 
 
 def call_each(
@@ -83,28 +140,49 @@ def call_each(
 
   A job without a solution, and a job on which the library crashes, end the
   process of all jobs. Then the two halves of the jobs run in new processes, and
-  so on, until such a job is alone.
+  so on, until such a job is alone or the time is over.
 
   Args:
     placer: See `call_worker`.
     jobs: At least one job.
-    timeout_s: Seconds that a process may take.
+    timeout_s: Seconds that all processes together may take.
     environment: Environment variables beside those of this process.
 
   Raises:
     GdpError: no job has a solution.
   """
+  return _call_each(placer, jobs, deadlines.within(timeout_s), environment)
+
+
+def timeout_s(until: deadlines.Deadline, longest_s: float) -> float:
+  """Seconds that jobs may take.
+
+  Args:
+    until: The end of a time budget.
+    longest_s: Seconds that jobs may take without a budget.
+  """
+  return min(longest_s, max(until.remaining_s, _LEAST_S))
+
+
+def _call_each(
+    placer: str, jobs: Sequence[Any], until: deadlines.Deadline,
+    environment: Mapping[str, str] | None) -> list[np.ndarray | None]:
+  """See `call_each`."""
   try:
-    parts: list[np.ndarray | None] = call_worker(placer, jobs, timeout_s,
-                                                 environment)
+    parts: list[np.ndarray | None] = call_worker(placer, jobs,
+                                                 until.remaining_s, environment)
     return parts
-  except errors.GdpError:
-    if len(jobs) == 1:
+  except errors.GdpError as error:
+    if len(jobs) == 1 or until.passed:
       raise
+    problem = error
   middle, parts = len(jobs) // 2, []
   for half in (jobs[:middle], jobs[middle:]):
+    if until.passed:
+      parts += [None] * len(half)
+      continue
     try:
-      parts += call_each(placer, half, timeout_s, environment)
+      parts += _call_each(placer, half, until, environment)
     except errors.GdpError as error:
       problem = error
       parts += [None] * len(half)

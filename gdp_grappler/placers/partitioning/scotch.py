@@ -8,10 +8,12 @@ Seminar Proceedings 09061, 2009.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
@@ -21,7 +23,7 @@ from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-# Seconds that a process of Scotch may take.
+# Seconds that all mappings of one round may take.
 _TIMEOUT_S = 600.
 # Allowed excess of a part, as a share of its weight; the library's default.
 _IMBALANCE = 0.01
@@ -57,7 +59,7 @@ class ScotchPlacer:
             arguments(_IMBALANCE, seed, False),
             *(arguments(_IMBALANCES[0], seed + more, True)
               for more in range(1, _NUM_SEEDS))
-        ], map_targets)
+        ], functools.partial(map_targets, until=problem.deadline()))
 
 
 def partition(graph: group_graph.GroupGraph, num_parts: int, *,
@@ -101,9 +103,10 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
       ], _run, lambda parts: arrangement.traffic(graph, parts, distances))
 
 
-def map_targets(jobs: Sequence[tuple[partitioning.Target,
-                                     mapping.Arguments]], allowed: np.ndarray,
-                topology: bool = True) -> list[partitioning.Proposal]:
+def map_targets(
+    jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
+    allowed: np.ndarray, topology: bool = True,
+    until: deadlines.Deadline = deadlines.NEVER) -> list[partitioning.Proposal]:
   """Maps graphs onto their targets.
 
   Args:
@@ -112,10 +115,12 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target,
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. In both cases parts are assigned to devices
       by distance afterwards.
+    until: The end of the time budget.
   """
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})
-       for target, given in jobs], allowed, _run)
+       for target, given in jobs], allowed,
+      functools.partial(_run, until=until))
 
 
 def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
@@ -143,7 +148,10 @@ def _distances(target: partitioning.Target,
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
+def _run(
+    jobs: list[dict[str, Any]],
+    until: deadlines.Deadline = deadlines.NEVER) -> list[np.ndarray | None]:
   # Scotch 7.0.16 crashes on some small graphs by an invalid write.
-  return partition_process.call_each('scotch', jobs, _TIMEOUT_S,
-                                     {'SCOTCH_PTHREAD_NUMBER': '1'})
+  return partition_process.call_each(
+      'scotch', jobs, partition_process.timeout_s(until, _TIMEOUT_S),
+      {'SCOTCH_PTHREAD_NUMBER': '1'})

@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.evaluation.calibrating import calibrator
 from gdp_grappler.evaluation.calibrating import steps
+from gdp_grappler.processes import messages
 
 _ALL = steps.all_steps()
 _STEPS = tuple(
@@ -68,6 +69,22 @@ def test_without_time_the_rest_is_left_out_and_the_next_run_goes_on(tmp_path):
   some = dataclasses.replace(_options(tmp_path), steps=_STEPS[:1])
   then = calibrator.calibrate(some, said.append)
   assert then.done == ('ops',) and not then.left_out_for_time
+
+
+def test_a_step_that_failed_is_measured_by_the_next_run(measured):
+  """A transient failure once counted as done until --refresh."""
+  found, _, folder = measured
+  options, last = _options(folder), _STEPS[-1].name
+  failed = calibrator._with(dataclasses.replace(found, done=found.done[:-1]),
+                            last, messages.Failure('out of memory'))
+  assert last not in failed.done
+  assert f'{last}: out of memory' in failed.left_out
+  assert not calibrator._with_rest(failed, options).left_out_for_time
+  # Earlier releases kept such a step as done.
+  for kept in (failed, dataclasses.replace(failed, done=found.done)):
+    again = calibrator._without_failures(kept, options)
+    assert [step.name for step in calibrator._missing(again, options)] == [last]
+    assert again.left_out == found.left_out
 
 
 def test_without_a_card_it_says_what_is_missing(tmp_path):

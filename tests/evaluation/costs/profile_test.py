@@ -1,5 +1,6 @@
 """Tests of gdp_grappler.evaluation.costs.profile."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -39,6 +40,21 @@ def test_a_file_gives_back_what_was_written(path):
     for field in ('seconds', 'executions', 'workspace_bytes'):
       np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
     assert b.workspace_bytes.dtype == np.int64
+
+
+def test_ops_that_were_not_timed_are_kept(path):
+  old = profiles.make_profile(3)
+  device = dataclasses.replace(old.devices[0], untimed=(0, 2))
+  dataclasses.replace(old, devices=(device,)).save(path)
+  found, = profile_lib.load(path).devices
+  assert found.untimed == (0, 2) and found.timed.tolist() == [0, 1, 0]
+
+
+def test_files_of_earlier_releases_have_no_untimed_ops(path):
+  content = json.loads(path.read_text())
+  del content['devices'][0]['untimed'], content['digest']
+  path.write_text(json.dumps(content))
+  assert profile_lib.load(path).devices[0].timed.all()
 
 
 def test_a_missing_file(tmp_path):
@@ -99,7 +115,8 @@ def test_a_missing_field(path, field):
                           ('executions', [1, 1, float('inf')]),
                           ('workspace_bytes', [[1], [1], [1]]), ('visit_s', -1),
                           ('step_s', 'x'), ('name', 3), ('cores', 0),
-                          ('cores', [-1]), ('steps', 0), ('pool', True)])
+                          ('cores', [-1]), ('steps', 0), ('pool', True),
+                          ('untimed', 1), ('untimed', [3]), ('untimed', [.5])])
 def test_a_wrong_value_names_its_field(path, field, value):
   with pytest.raises(errors.GdpError,
                      match='profile.json is not a usable') as caught:

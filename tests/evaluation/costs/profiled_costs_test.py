@@ -1,9 +1,12 @@
 """Tests of gdp_grappler.evaluation.costs.profiled_costs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from helpers import clusters
@@ -133,6 +136,41 @@ def test_types_never_seen_take_their_family_s_ratio_and_else_the_overall():
   np.testing.assert_allclose(
       costs.op_seconds(other, _CLUSTER)[:, 0] - _VISIT_S,
       model.op_seconds(other, _CLUSTER)[:, 0] * [5, 2, 5])
+
+
+def test_ops_without_a_kernel_do_not_spoil_the_ratios_of_a_gpu():
+  """Ratios of 0 s to 0 s once made all types that were never seen NaN."""
+  gpus = presets.preset('2xP100')
+  graph = graphs.make_graph(num_ops=3, op_types=['Relu', 'Identity', 'Relu'],
+                            io_bytes=1e6)
+  model = roofline_lib.Roofline()
+  seconds = 3 * model.op_seconds(graph, gpus)[:, 1]
+  profile = profiles.of_graph(graph, seconds, visit_s=0.,
+                              devices=((gpus.devices[1].name, 'GPU'),))
+  other = graphs.make_graph(num_ops=4, names=['a', 'b', 'c', 'd'],
+                            op_types=['Tanh', 'Max', 'Identity',
+                                      'Reshape'], io_bytes=1e7)
+  costs = profiled_costs.ProfiledCostModel(profile)
+  np.testing.assert_allclose(
+      costs.op_seconds(other, gpus)[:, 1],
+      3 * model.op_seconds(other, gpus)[:, 1])
+
+
+def test_ops_that_were_not_timed_are_priced_by_the_law_of_the_others():
+  """Their price was once 0 s."""
+  graph = _graph(0)
+  profile = _lawful(graph)
+  device, = profile.devices
+  seconds = device.seconds.copy()
+  seconds[[3, 5]] = 0
+  profile = dataclasses.replace(
+      profile, devices=(dataclasses.replace(device, seconds=seconds,
+                                            untimed=(3, 5)),))
+  costs = profiled_costs.ProfiledCostModel(profile)
+  np.testing.assert_allclose(
+      costs.op_seconds(graph, _CLUSTER)[:, 0] - _VISIT_S,
+      _law(graph.flops, graph.io_bytes), rtol=1e-6)
+  assert costs.coverage(graph) == profiled_costs.Coverage(58, 2, 0)
 
 
 def test_a_worker_s_own_profile_wins():

@@ -137,10 +137,43 @@ def test_a_step_that_is_not_longer_than_none_is_not_kept(tmp_path, monkeypatch):
   assert not list(tmp_path.glob('profiles/*'))
 
 
+def test_a_profile_without_time_for_all_ops_is_not_kept(tmp_path, monkeypatch):
+  """Missing times were once reused as 0 s by all later runs."""
+  source, said = _source('dense'), []
+
+  def run_out_of_time(unused_target, setup, **unused_options):
+    return dataclasses.replace(_free(len(setup.op_names)), step_s=1.,
+                               untimed=(1, 2), complete=False)
+
+  monkeypatch.setattr(profiler.calls, 'call', run_out_of_time)
+  profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
+                                   tell=said.append)
+  assert profile.devices[0].untimed == (1, 2)
+  assert 'before 2 ops of dense_train_step were timed' in said[-1]
+  assert not list(tmp_path.glob('profiles/*'))
+
+
+def test_a_profile_says_how_many_steps_were_traced(tmp_path, lasting,
+                                                   no_process):
+  """A profile cut short once claimed all of its steps and was reused."""
+  del lasting
+  source, said = _source('dense'), []
+  profile = profiler.profile_graph(source, budget_s=0., cache_dir=tmp_path,
+                                   tell=said.append)
+  traced = profile.devices[0].steps
+  assert 0 < traced < profiler.DEFAULT_STEPS
+  assert f'ended after {traced} of {profiler.DEFAULT_STEPS} steps' in said[-1]
+  no_process()
+  again = profiler.profile_graph(source, steps=traced, cache_dir=tmp_path)
+  assert again.devices[0].steps == traced
+  with pytest.raises(AssertionError, match='was started'):
+    profiler.profile_graph(source, cache_dir=tmp_path)
+
+
 def _free(num_ops):
   return profiling_worker.Recording(6e-5, 7e-5, 0., 1e-7,
                                     np.full(num_ops, 1e-6), np.ones(num_ops),
-                                    np.zeros(num_ops, np.int64))
+                                    np.zeros(num_ops, np.int64), 2)
 
 
 def test_a_graph_that_fails_says_so(tmp_path):

@@ -4,9 +4,12 @@ import types
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.core.framework import step_stats_pb2
 
+from gdp_grappler import deadlines
 from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.profiling import single_ops
 from helpers import graph_defs
 
 _CPU, _GPU = graph_defs.CPU(0), graph_defs.GPU(0)
@@ -115,3 +118,20 @@ def test_a_condition_is_left_as_it_is():
       graph_defs.graph_def(node('a', 'Const'), node('b', 'Const'),
                            node('m', 'Merge', ['a', 'b'])), 'm')
   assert inputs['a'] == inputs['b'] == []
+
+
+def test_an_op_without_a_time_is_no_op_of_zero_seconds(monkeypatch):
+  """Ops for which no time was left once counted as measured to take 0 s."""
+  with tf.Graph().as_default() as graph, tf.device(_GPU):
+    x = tf.raw_ops.Placeholder(dtype=tf.float32, shape=[3], name='x')
+    flat = tf.raw_ops.Reshape(tensor=x, shape=[3], name='flat')
+    tf.raw_ops.Tanh(x=flat, name='timed')
+    tf.raw_ops.Sin(x=flat, name='untimed')
+  monkeypatch.setattr(single_ops, 'seconds', lambda *_: {'timed': 2.})
+  names = ('flat', 'untimed', 'timed', 'of_the_host')
+  setup = types.SimpleNamespace(op_names=names, device=_GPU,
+                                devices=(_GPU, _GPU, _GPU, _CPU))
+  seconds, untimed = profiling_worker._one_by_one_s(
+      tf, types.SimpleNamespace(graph=graph), setup, np.array([1, 1, 3, 1]),
+      deadlines.NEVER)
+  assert seconds.tolist() == [0, 0, 6, 0] and untimed == (1,)

@@ -115,3 +115,41 @@ def test_inputs_do_not_exceed_a_chunk():
     kinds = single_ops._distinct(graph, [f'large{i}' for i in range(3)])
     chunks = list(single_ops._chunks(kinds))
   assert [len(chunk) for chunk in chunks] == [1, 1, 1]
+
+
+def _gather(dims, name):
+  handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=dims)
+  tf.raw_ops.ResourceGather(resource=handle, indices=[0], dtype=tf.float32,
+                            name=name)
+
+
+def test_a_resource_has_the_size_of_its_variable():
+  """A resource once counted as one byte, so that chunks exceeded the memory."""
+  with tf.Graph().as_default() as graph:
+    for number in range(3):
+      _gather([1 << 27, number + 1], f'large{number}')
+    kinds = single_ops._distinct(graph, [f'large{i}' for i in range(3)])
+    chunks = list(single_ops._chunks(kinds))
+  assert kinds[0].size_bytes == 4 * (1 << 27) + 8
+  assert [len(chunk) for chunk in chunks] == [1, 1, 1]
+
+
+def test_a_variable_of_unknown_shape_cannot_be_made():
+  with tf.Graph().as_default() as graph:
+    _gather([None, 3], 'rows')
+    kind, = single_ops._distinct(graph, ['rows'])
+  assert not single_ops._can_be_made(kind, {})
+
+
+def test_inputs_that_cannot_be_initialized_are_left_out(monkeypatch):
+  """The error of the initializer once ended the whole profile."""
+
+  def failing(self, dtype, dims):
+    del self
+    zero = tf.raw_ops.Sub(x=tf.constant(1), y=1)
+    return tf1.Variable(
+        lambda: tf.ones(dims, dtype) * tf.cast(1 // zero, dtype),
+        use_resource=True)
+
+  monkeypatch.setattr(single_ops._Makers, '_new', failing)
+  assert not _seconds(lambda: tf.tanh(tf.ones([3]), name='tanh'))

@@ -130,3 +130,19 @@ def test_a_few_cuts_are_legal_and_over_all_accelerators():
   assert (problem.allowed[np.arange(rows.shape[1]), rows]).all()
   assert all({1, 2} <= set(row.tolist()) for row in rows)
   assert not len(metis.few(problem, 0))
+
+
+def test_large_seeds_are_different_seeds(monkeypatch):
+  """All seeds beyond those of METIS were once one seed."""
+  library, seeds = metis._pymetis(), []
+  stock = library.Options
+
+  def options(**given):
+    seeds.append(given['seed'])
+    return stock(**given)
+
+  monkeypatch.setattr(library, 'Options', options)
+  shares = np.array([.5, .5])
+  for seed in (-1, 0, (1 << 31) - 1, 1 << 31, (1 << 31) + 5, 1 << 40):
+    metis._cut(weighted_graphs.path(4), shares, False, 30, seed)
+  assert seeds == [-1, 0, (1 << 31) - 1, 0, 5, 0]

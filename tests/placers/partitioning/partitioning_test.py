@@ -1,3 +1,4 @@
+import ctypes
 import dataclasses
 import os
 import sys
@@ -5,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.placers import group_graph
@@ -142,11 +144,78 @@ def test_the_least_overflow_where_nothing_can_fit():
   assert placement.devices.tolist() == [1, 2]
 
 
-def test_native_output_is_dropped(capfd):
+def _print_in_c(line):
+  native = ctypes.CDLL(None)
+  native.puts(line)
+  native.fflush(None)
+
+
+def test_lines_of_c_code_are_dropped_and_those_of_other_threads_are_not(capfd):
+  """Lines of the program went to /dev/null as long as METIS ran."""
   with partition_process.stdout_dropped():
-    os.write(1, b'noise')
-  os.write(1, b'kept')
-  assert capfd.readouterr().out == 'kept'
+    _print_in_c(b'noise')
+    os.write(1, b'a line of another thread\n')
+  _print_in_c(b'kept')
+  assert capfd.readouterr().out == 'a line of another thread\nkept\n'
+
+
+def test_overlapping_calls_restore_the_output(capfd):
+  """The second of two calls once restored the /dev/null of the first."""
+  first = partition_process.stdout_dropped()
+  second = partition_process.stdout_dropped()
+  first.__enter__()
+  second.__enter__()
+  first.__exit__(None, None, None)
+  _print_in_c(b'noise')
+  second.__exit__(None, None, None)
+  _print_in_c(b'kept')
+  assert capfd.readouterr().out == 'kept\n'
+
+
+def test_a_program_without_standard_output_is_partitioned():
+  """METIS once failed where descriptor 1 is closed or sys.stdout is None."""
+
+  def close_and_print():
+    sys.stdout = None
+    os.close(1)
+    with partition_process.stdout_dropped():
+      _print_in_c(b'noise')
+    with pytest.raises(OSError):
+      os.fstat(1)
+
+  _in_a_fork(close_and_print)
+
+
+def test_a_fork_prints_though_another_thread_drops_output(capfd):
+  with partition_process.stdout_dropped():
+    _in_a_fork(lambda: _print_in_c(b'of the child'))
+  assert capfd.readouterr().out == 'of the child\n'
+
+
+def test_a_fork_within_a_call_drops_output_later(capfd):
+
+  def leave_and_call_again():
+    dropped.__exit__(None, None, None)
+    with partition_process.stdout_dropped():
+      _print_in_c(b'noise')
+    _print_in_c(b'kept')
+
+  dropped = partition_process.stdout_dropped()
+  with dropped:
+    _in_a_fork(leave_and_call_again)
+  assert capfd.readouterr().out == 'kept\n'
+
+
+def _in_a_fork(function):
+  """Runs a function in a fork, which must not raise."""
+  child = os.fork()
+  if not child:
+    try:
+      function()
+      os._exit(0)
+    finally:
+      os._exit(1)
+  assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.e2e
@@ -160,7 +229,7 @@ def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
   calls = []
 
   def run(placer, jobs, timeout_s, environment):
-    assert (placer, timeout_s, environment) == ('any', 9, {'A': 'b'})
+    assert (placer, environment) == ('any', {'A': 'b'}) and timeout_s > 0
     calls.append(len(jobs))
     if 'crash' in jobs:
       raise errors.GdpError('died')
@@ -168,12 +237,42 @@ def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
 
   monkeypatch.setattr(partition_process, 'call_worker', run)
   jobs = [0, 1, 'crash', 3, 4]
-  found = partition_process.call_each('any', jobs, 9, {'A': 'b'})
+  found = partition_process.call_each('any', jobs, 900, {'A': 'b'})
   assert [None if parts is None else parts[0] for parts in found
          ] == [0, 1, None, 3, 4]
   assert calls == [5, 2, 3, 1, 2]
   with pytest.raises(errors.GdpError, match='died'):
-    partition_process.call_each('any', ['crash'] * 3, 9, {'A': 'b'})
+    partition_process.call_each('any', ['crash'] * 3, 900, {'A': 'b'})
+
+
+def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
+  """Each half once got the whole time anew, and so on to single jobs."""
+  now, times = [0.], []
+
+  def run(placer, jobs, timeout_s, environment):
+    del placer, environment
+    times.append(timeout_s)
+    # The process of all jobs crashes; the first half of the jobs hangs.
+    now[0] += 3 if len(jobs) == 4 else timeout_s
+    raise errors.GdpError('died')
+
+  monkeypatch.setattr(partition_process, 'call_worker', run)
+  monkeypatch.setattr(
+      partition_process.deadlines, 'within',
+      lambda seconds: deadlines.Deadline(now[0] + seconds, lambda: now[0]))
+  with pytest.raises(errors.GdpError, match='died'):
+    partition_process.call_each('any', [0, 1, 2, 3], 9)
+  assert times == [9, 6]
+
+
+def test_jobs_take_no_longer_than_the_time_budget():
+  now = [0.]
+  until = deadlines.Deadline(50., lambda: now[0])
+  assert partition_process.timeout_s(until, 600.) == 50
+  assert partition_process.timeout_s(until, 20.) == 20
+  assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
+  now[0] = 50.  # A process has to start.
+  assert 0 < partition_process.timeout_s(until, 600.) < 50
 
 
 def test_distances_in_whole_numbers():
