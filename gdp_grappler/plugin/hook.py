@@ -89,12 +89,13 @@ def _wrap(cls: type[Any]) -> None:
                                                                   Any]) -> None:
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
+    was_on = switch.is_set(switch.value(self))
     stock_set(self, options)
     config_epoch.note()
     if switch.is_set(switch.value(self)):
       _arm_split(self)
       _switch_on()
-    else:
+    elif was_on:
       _switch_off()
 
   def get_optimizer_experimental_options(self: Any) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def _switch_on() -> None:
 
 
 def _switch_off() -> None:
-  # Only if it was ever on.
+  # Without this module no variable has moved.
   relocation = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if relocation is not None:
     relocation.move_back()

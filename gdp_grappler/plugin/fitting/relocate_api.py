@@ -39,7 +39,8 @@ def relocate(variables: Any, plan: Plan) -> int:
 
   For training loops of one's own; Keras' `fit` does it by itself. Variables
   keep their identity, and functions that were traced before go on working: the
-  next call of each is placed around the new devices. Stateful random ops begin
+  next call of each is placed around the new devices. Variables stay there when
+  the option is switched off. Stateful random ops begin
   their stream anew with it, so the time to move is before the first step.
 
     gdp_grappler.relocate(encoder.variables, 'GPU:0')
@@ -63,9 +64,11 @@ def relocate(variables: Any, plan: Plan) -> int:
     PlanError: the file cannot be read.
   """
   known = _Known(variables)
-  wanted = [(variable, device)
-            for variable, device in zip(known.variables, _wanted(known, plan))
-            if device not in ('', variable.device)]
+  named = [(variable, device)
+           for variable, device in zip(known.variables, _wanted(known, plan))
+           if device]
+  wanted = [(variable, device) for variable, device in named
+            if device != variable.device]
   free = {id(v) for v in variable_moves.movable(v for v, _ in wanted)}
   for variable, device in wanted:
     if id(variable) not in free:
@@ -74,6 +77,7 @@ def relocate(variables: Any, plan: Plan) -> int:
           'initialized, a dataset reads it, or it is part of a distribution '
           'strategy.')
   variable_moves.move(wanted)
+  variable_moves.settle(variable for variable, _ in named)
   return len(wanted)
 
 

@@ -48,6 +48,21 @@ def test_those_that_are_there_do_not_count(variables, moved):
   assert moved == []
 
 
+@pytest.mark.parametrize('device', ['CPU:0', 'CPU:1'])
+def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
+    variables, moved, device):
+  """Once any option of TensorFlow's optimizer moved them back."""
+  moves = relocate_api.variable_moves
+  for variable in variables:  # As if `fit` had moved them.
+    moves._moved[id(variable)] = variable
+    moves._homes[id(variable)] = _NAMES[2]
+  gdp_grappler.relocate(variables[:2], device)
+  assert [moves.was_moved(v) for v in variables] == [False, False, True]
+  moves.settle(variables)
+  del moved[:]
+  assert moves.move_back() == 0 and not moved
+
+
 def test_names_and_patterns_in_their_order(variables, moved):
   plan = {'decoder/bias': 'CPU:2', 'decoder/*': 'CPU:1'}
   assert gdp_grappler.relocate(variables, plan) == 2
