@@ -1,7 +1,5 @@
 """When the hook moves variables back."""
 
-import types
-
 import pytest
 
 from gdp_grappler.plugin import hook
@@ -11,7 +9,7 @@ from gdp_grappler.plugin.fitting import variable_moves
 
 @pytest.fixture
 def context(monkeypatch):
-  """A context as TensorFlow's, with options alone, that the hook has wrapped."""
+  """Has options as TensorFlow's context has; the hook has wrapped it."""
 
   class Context:
     """Has the attributes that the hook replaces."""
