@@ -142,7 +142,7 @@ def keep(name: str, outcome: outcome_lib.Outcome) -> None:
   place = _place(name)
   cache.keep(place, json.dumps(digests.sealed(_to_json(outcome))),
              notices.warn_once)
-  _make_room(place.parent)
+  cache.make_room(place.parent, MOST_ENTRIES, MOST_BYTES)
 
 
 def _place(name: str) -> pathlib.Path:
@@ -185,25 +185,6 @@ def _from_json(fields: Mapping[str, Any],
   message = fields['message'] and str(fields['message']) + _RECALLED
   return outcome_lib.Outcome(placed, message, edges, fields['before_s'],
                              fields['after_s'], fitted=bool(fields['fitted']))
-
-
-def _make_room(folder: pathlib.Path) -> None:
-  """Removes what has not been used for longest, where there is too much."""
-  try:
-    with os.scandir(folder) as found:
-      entries_of = sorted(
-          ((entry.stat().st_mtime, entry.stat().st_size, entry.path)
-           for entry in found if entry.name.endswith('.json')), reverse=True)
-  except OSError:
-    return  # Another process is making room.
-  total = 0
-  for count, (_, size, path) in enumerate(entries_of, 1):
-    total += size
-    if count > MOST_ENTRIES or total > MOST_BYTES:
-      try:
-        os.unlink(path)
-      except OSError:
-        pass  # The same.
 
 
 def optimize(
