@@ -73,6 +73,37 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
     return None
 
 
+def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
+  """Removes the JSON files that have not been used for longest.
+
+  The last one stays, whatever its size: somebody has just written it.
+
+  Args:
+    folder: Of the files; folders below it stay as they are.
+    most_entries: So many files may stay.
+    most_bytes: So large may they be together.
+  """
+  try:
+    with os.scandir(folder) as found:
+      entries = sorted(
+          ((entry.stat().st_mtime, entry.stat().st_size, entry.path)
+           for entry in found if entry.name.endswith('.json')), reverse=True)
+  except OSError:
+    return  # Another process is making room.
+  total = 0
+  for count, (_, size, name) in enumerate(entries, 1):
+    total += size
+    if count > 1 and (count > most_entries or total > most_bytes):
+      _remove(name)
+
+
+def _remove(file: str) -> None:
+  try:
+    os.unlink(file)
+  except OSError:
+    pass  # Another process has removed it, or it is another user's.
+
+
 def _strangers(*places: pathlib.Path) -> str:
   """Who else may write what is there; '' for nobody but root."""
   for place in places:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import stat
 
 # The option `gdp_placement`: '1', '0' or a dict as JSON.
 PLACEMENT = 'GDP_PLACEMENT'
@@ -56,11 +57,36 @@ def policy_folder() -> str:
 
 
 def cache_folder() -> pathlib.Path:
-  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder."""
+  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder.
+
+  A user without a home has a private folder in the folder of temporary files.
+  If that folder is not private, nothing can be kept.
+  """
   if os.environ.get(CACHE_DIR):
     return pathlib.Path(os.environ[CACHE_DIR])
   base = os.environ.get('XDG_CACHE_HOME')
-  return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
+  try:
+    return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
+  except RuntimeError:  # No HOME, and a user that the system does not know.
+    return _temporary_cache_folder()
+
+
+def _temporary_cache_folder() -> pathlib.Path:
+  """For this user alone; below a file, where nothing can be, if there is none.
+
+  Others may write in the folder of temporary files, and may have been first.
+  """
+  import tempfile
+  try:
+    folder = pathlib.Path(tempfile.gettempdir(), f'gdp_grappler-{os.geteuid()}')
+    folder.mkdir(0o700, exist_ok=True)
+    status = folder.lstat()
+    if (stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and
+        not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)):
+      return folder
+  except OSError:
+    pass
+  return pathlib.Path(os.devnull, 'gdp_grappler')
 
 
 def without_plugin() -> dict[str, str]:

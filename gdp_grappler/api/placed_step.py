@@ -11,8 +11,8 @@ import sys
 
 import numpy as np
 
-from gdp_grappler import environment
 from gdp_grappler import extras
+from gdp_grappler.api import applying
 from gdp_grappler.api import graph_defs
 from gdp_grappler.api import layering
 from gdp_grappler.api import subjects
@@ -293,8 +293,11 @@ class PlacedStep:
   def apply(self, path: str | os.PathLike[str] | None = None) -> str:
     """Has the plugin place this process' graphs accordingly from now on.
 
+    What else the option `gdp_placement` says stays.
+
     Args:
-      path: Where to write the plan; by default into the cache folder.
+      path: Where to write the plan; by default into the cache folder, where
+        nobody else may read it, and from where old plans are removed.
 
     Returns:
       Where it is.
@@ -302,19 +305,7 @@ class PlacedStep:
     Raises:
       GdpError: the file cannot be written.
     """
-    import tensorflow as tf
-
-    from gdp_grappler.plugin import switch
-    if path is None:
-      folder = environment.cache_folder() / 'plans'
-      folder.mkdir(parents=True, exist_ok=True)
-      # The pass knows a plan by its name.
-      digest = plan_lib.digest(self.graph, self.placement)
-      path = folder / f'{self.graph.fingerprint}-{digest}.json'
-    plan_lib.save(os.fspath(path), self.graph, self.placement, self._who)
-    tf.config.optimizer.set_experimental_options(
-        {switch.NAME: {'plan': os.fspath(path)}})
-    return os.fspath(path)
+    return applying.apply(self.graph, self.placement, self._who, path)
 
   def write_trace(self, path: str | os.PathLike[str],
                   order: str | None = None) -> None:

@@ -84,7 +84,7 @@ def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
 
 
 def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
-         placed_by: str = '') -> None:
+         placed_by: str = '', private: bool = False) -> None:
   """Writes a plan; a file that was there stays whole until the new one is.
 
   Args:
@@ -92,6 +92,8 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     graph: With N ops.
     placement: Of this graph.
     placed_by: As of `Plan`.
+    private: Whether nobody else may read it; makes missing folders that nobody
+      else may read.
 
   Raises:
     GdpError: the disk is full, or the file cannot be written.
@@ -114,7 +116,8 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
   if placed_by:
     fields['placed_by'] = placed_by
   files.write_atomically(path,
-                         json.dumps(digests.sealed(fields), indent=1) + '\n')
+                         json.dumps(digests.sealed(fields), indent=1) + '\n',
+                         make_folder=private, private=private)
 
 
 def load(path: str, graph: op_graph.OpGraph,

@@ -126,6 +126,8 @@ def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
   except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
     notices.warn_once(f'{place} is damaged. The graph is placed anew.')
     return None
+  if result is None:
+    return None
   try:
     os.utime(place)  # The least recently used ones go first.
   except OSError:
@@ -140,7 +142,7 @@ def keep(name: str, outcome: outcome_lib.Outcome) -> None:
   place = _place(name)
   cache.keep(place, json.dumps(digests.sealed(_to_json(outcome))),
              notices.warn_once)
-  _make_room(place.parent)
+  cache.make_room(place.parent, MOST_ENTRIES, MOST_BYTES)
 
 
 def _place(name: str) -> pathlib.Path:
@@ -154,18 +156,21 @@ def _to_json(outcome: outcome_lib.Outcome) -> dict[str, Any]:
   packed = base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode()
   return dict(names=names, devices=packed if outcome.devices else None,
               message=outcome.message, control_edges=outcome.control_edges,
-              before_s=outcome.before_s, after_s=outcome.after_s)
+              before_s=outcome.before_s, after_s=outcome.after_s,
+              fitted=outcome.fitted)
 
 
 def _from_json(fields: Mapping[str, Any],
-               devices: frozenset[str]) -> outcome_lib.Outcome:
-  """What `_to_json` made.
+               devices: frozenset[str]) -> outcome_lib.Outcome | None:
+  """What `_to_json` made; None if an earlier version of it did.
 
   Raises:
     ValueError, KeyError, TypeError, AttributeError or zlib.error: it is not.
   """
   if digests.FIELD not in fields or digests.differs(fields):
     raise ValueError('changed since it was written')
+  if 'fitted' not in fields:
+    return None
   names, placed = list(fields['names']), None
   if not set(names) <= devices:
     raise ValueError('devices of another program')
@@ -179,26 +184,7 @@ def _from_json(fields: Mapping[str, Any],
   edges = tuple((int(a), int(b)) for a, b in fields['control_edges'])
   message = fields['message'] and str(fields['message']) + _RECALLED
   return outcome_lib.Outcome(placed, message, edges, fields['before_s'],
-                             fields['after_s'])
-
-
-def _make_room(folder: pathlib.Path) -> None:
-  """Removes what has not been used for longest, where there is too much."""
-  try:
-    with os.scandir(folder) as found:
-      entries_of = sorted(
-          ((entry.stat().st_mtime, entry.stat().st_size, entry.path)
-           for entry in found if entry.name.endswith('.json')), reverse=True)
-  except OSError:
-    return  # Another process is making room.
-  total = 0
-  for count, (_, size, path) in enumerate(entries_of, 1):
-    total += size
-    if count > MOST_ENTRIES or total > MOST_BYTES:
-      try:
-        os.unlink(path)
-      except OSError:
-        pass  # The same.
+                             fields['after_s'], fitted=bool(fields['fitted']))
 
 
 def optimize(

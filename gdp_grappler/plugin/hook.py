@@ -89,13 +89,10 @@ def _wrap(cls: type[Any]) -> None:
                                                                   Any]) -> None:
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
+    was_on = switch.is_set(switch.value(self))
     stock_set(self, options)
     config_epoch.note()
-    if switch.is_set(switch.value(self)):
-      _arm_split(self)
-      _switch_on()
-    else:
-      _switch_off()
+    _switch(self, was_on)
 
   def get_optimizer_experimental_options(self: Any) -> dict[str, Any]:
     options = stock_get(self)
@@ -119,6 +116,15 @@ def _is_on(value: Any) -> bool:
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
   from gdp_grappler.plugin import option
   return option.checked(options)
+
+
+def _switch(context: Any, was_on: bool) -> None:
+  """Does what follows from the options of a context that were just set."""
+  if switch.is_set(switch.value(context)):
+    _arm_split(context)
+    _switch_on()
+  elif was_on:
+    _switch_off()
 
 
 def _arm_split(context: Any) -> None:
@@ -159,7 +165,7 @@ def _switch_on() -> None:
 
 
 def _switch_off() -> None:
-  # Only if it was ever on.
+  # Without this module no variable has moved.
   relocation = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if relocation is not None:
     relocation.move_back()

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.plugin import notices
 
 _UNCHANGED, _PLACED, _NEEDS_GRAPH, _INTERRUPTED = range(4)
 
@@ -137,11 +138,21 @@ def _adapt(function: Callable[[Query], Answer],
       return _PLACED
     except KeyboardInterrupt:
       return _INTERRUPTED
-    except BaseException:
-      # Nothing may be raised into C++.
+    except BaseException as error:
+      _warn(error)
       return _UNCHANGED
 
   return call
+
+
+def _warn(error: BaseException) -> None:
+  """Says why a graph is left alone; nothing may be raised into C++."""
+  try:
+    notices.warn_once(
+        'Graphs are left as they were: answering the pass failed '
+        f'with {type(error).__name__}: {error}. Please report it.')
+  except BaseException:
+    pass  # The user's own handler of the logger may fail.
 
 
 def _read(request: _Request) -> Query:

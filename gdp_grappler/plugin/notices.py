@@ -41,6 +41,12 @@ class _StderrHandler(logging.StreamHandler[Any]):
   def stream(self) -> Any:
     return sys.stderr
 
+  def emit(self, record: logging.LogRecord) -> None:
+    stream = sys.stderr
+    # pythonw and daemons have none; a closed one raises in `handleError`.
+    if stream is not None and not getattr(stream, 'closed', False):
+      super().emit(record)
+
 
 class _Formatter(logging.Formatter):
 

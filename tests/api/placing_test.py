@@ -1,12 +1,10 @@
 """Tests of `place`, `load_plan` and `simulate`, on graphs in files."""
 
-import dataclasses
 import json
 import pathlib
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 import gdp_grappler
@@ -121,22 +119,6 @@ def test_a_table_without_an_order_is_that_of_its_price(placed):
   devices = placed.price().to_json(placed.graph)['devices']
   for line, device in zip(placed.summary().splitlines()[4:], devices):
     assert f'{device["ops"]}' in line and units.ms(device['busy_s']) in line
-
-
-def test_plans_in_the_cache_are_named_by_what_is_in_them(
-    placed, tmp_path, monkeypatch):
-  """A plan was named by its address, which the next one may have."""
-  monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
-  try:
-    path = placed.apply()
-    assert dataclasses.replace(placed).apply() == path
-    other = dataclasses.replace(
-        placed, placement=dataclasses.replace(
-            placed.placement, priorities=np.arange(placed.graph.num_ops,
-                                                   dtype=float)))
-    assert other.apply() != path
-  finally:
-    tf.config.optimizer.set_experimental_options({'gdp_placement': False})
 
 
 def test_all_that_is_said_is_json(placed):

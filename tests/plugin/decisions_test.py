@@ -54,6 +54,20 @@ def test_a_graph_that_is_left_alone():
   assert decisions.recall('k', _DEVICES) == outcome_lib.Outcome(None, '')
 
 
+def test_a_step_that_does_not_fit_is_recalled_as_such():
+  decisions.keep('k', dataclasses.replace(_OUTCOME, fitted=False))
+  assert not decisions.recall('k', _DEVICES).fitted
+
+
+def test_a_file_without_fitted_is_decided_anew_without_a_warning(warnings):
+  fields = json.loads(json.dumps(decisions._to_json(_OUTCOME)))
+  del fields['fitted']
+  decisions.keep('k', _OUTCOME)
+  decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
+  assert decisions.recall('k', _DEVICES) is None
+  assert not warnings
+
+
 def test_without_a_key_nothing_is_kept(folder):
   decisions.keep('', _OUTCOME)
   assert not folder.exists() and decisions.recall('', _DEVICES) is None

@@ -67,6 +67,20 @@ def test_answers_without_devices(function, code):
   assert (caller.code, caller.response) == (code, None)
 
 
+def test_an_unexpected_error_is_said_once(monkeypatch):
+  said = []
+  monkeypatch.setattr(library.notices, 'warn_once', said.append)
+  assert _Caller(_raises(ValueError('why'))).code == library._UNCHANGED
+  line, = said
+  assert 'ValueError: why' in line
+
+
+def test_a_warning_that_cannot_be_written_is_not_raised_into_cpp(monkeypatch):
+  monkeypatch.setattr(library.notices, 'warn_once',
+                      _raises(ValueError('closed file')))
+  assert _Caller(_raises(ValueError('why'))).code == library._UNCHANGED
+
+
 def test_devices_then_control_edges_a_line_each():
   caller = _Caller(lambda _: library.Decision(('d0', 'd1', 'd0'), ((0, 2),
                                                                    (1, 2))))

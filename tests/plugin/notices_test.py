@@ -1,4 +1,6 @@
+import io
 import logging
+import sys
 
 import pytest
 
@@ -40,6 +42,20 @@ def test_users_can_silence_it(capsys, fresh_logger):
   notices.say('a')
   notices.warn_once('b')
   assert capsys.readouterr().err == ''
+
+
+def _closed():
+  stream = io.StringIO()
+  stream.close()
+  return stream
+
+
+@pytest.mark.parametrize('stream', [None, _closed()])
+def test_without_standard_error_lines_are_dropped(monkeypatch, stream):
+  """Once `fit` raised, and the pass placed nothing without a word."""
+  monkeypatch.setattr(sys, 'stderr', stream)
+  notices.say('a')
+  notices.warn_once('b')
 
 
 def test_users_own_handler_replaces_ours(capsys, fresh_logger):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from typing import Any, Iterable, Iterator, Mapping, Protocol, Sequence
 
 import numpy as np
@@ -39,7 +40,8 @@ def relocate(variables: Any, plan: Plan) -> int:
 
   For training loops of one's own; Keras' `fit` does it by itself. Variables
   keep their identity, and functions that were traced before go on working: the
-  next call of each is placed around the new devices. Stateful random ops begin
+  next call of each is placed around the new devices. Variables stay there when
+  the option is switched off. Stateful random ops begin
   their stream anew with it, so the time to move is before the first step.
 
     gdp_grappler.relocate(encoder.variables, 'GPU:0')
@@ -57,15 +59,17 @@ def relocate(variables: Any, plan: Plan) -> int:
     How many were moved.
 
   Raises:
-    InfeasiblePlacementError: a variable cannot be moved, or the plan knows
-      none of them.
+    InfeasiblePlacementError: a variable cannot be moved, something has no
+      variables, or the plan knows none of them.
     ClusterError: a device has no name, or is not here.
-    PlanError: the file cannot be read.
+    PlanError: it is no plan, or the file cannot be read.
   """
   known = _Known(variables)
-  wanted = [(variable, device)
-            for variable, device in zip(known.variables, _wanted(known, plan))
-            if device not in ('', variable.device)]
+  named = [(variable, device)
+           for variable, device in zip(known.variables, _wanted(known, plan))
+           if device]
+  wanted = [(variable, device) for variable, device in named
+            if device != variable.device]
   free = {id(v) for v in variable_moves.movable(v for v, _ in wanted)}
   for variable, device in wanted:
     if id(variable) not in free:
@@ -74,6 +78,7 @@ def relocate(variables: Any, plan: Plan) -> int:
           'initialized, a dataset reads it, or it is part of a distribution '
           'strategy.')
   variable_moves.move(wanted)
+  variable_moves.settle(variable for variable, _ in named)
   return len(wanted)
 
 
@@ -118,6 +123,11 @@ def _wanted(known: _Known, plan: Plan) -> list[str]:
     return _by_layer(known, layers)
   if isinstance(plan, Mapping):
     return _by_layer(known, plan)
+  if not hasattr(plan, 'graph') or not hasattr(plan, 'placement'):
+    raise errors.PlanError(
+        f'{_shown(plan)} is no plan. Give a device, a map such as '
+        '{"decoder/*": "GPU:1"}, what `gdp_grappler.place` returned, or a file.'
+    )
   return _by_name(known, _of_step(plan), 'the plan')
 
 
@@ -179,9 +189,26 @@ def _unknown(pattern: str, names: Sequence[str]) -> str:
 
 
 def _items(given: Any) -> Iterator[Any]:
-  """What was given, one by one."""
-  several = isinstance(given, Iterable) and not hasattr(given, 'variables')
-  yield from given if several else (given,)
+  """What was given, one by one.
+
+  Raises:
+    InfeasiblePlacementError: it is no variable and has none.
+  """
+  for item in _parts(given):
+    if not hasattr(item, 'variables'):
+      _tensorflow(item)
+    yield item
+
+
+def _parts(given: Any) -> Iterable[Any]:
+  """Members of a collection; any other object by itself."""
+  if (hasattr(given, 'variables') or _found(given) is not None or
+      isinstance(given, (str, bytes, Mapping))):
+    return (given,)
+  try:
+    return iter(given)
+  except TypeError:  # Scalars look like collections.
+    return (given,)
 
 
 def _all(items: Iterable[Any]) -> Iterator[Any]:
@@ -192,8 +219,10 @@ def _all(items: Iterable[Any]) -> Iterator[Any]:
       yield item
       continue
     is_optimizer = hasattr(item, 'apply_gradients')
-    if not isinstance(own, Iterable):
+    if callable(own):
       own = own()  # Of TensorFlow 1's optimizers.
+    if not isinstance(own, Iterable):
+      raise _no_variable(item)
     for variable in own:
       if not is_optimizer or len(variable.shape):
         yield variable
@@ -205,9 +234,35 @@ def _name(variable: Any) -> str:
 
 
 def _tensorflow(variable: Any) -> Any:
-  """The `tf.Variable` of a variable of Keras 3."""
+  """The `tf.Variable` of a variable of Keras 3.
+
+  Raises:
+    InfeasiblePlacementError: it is no variable.
+  """
+  found = _found(variable)
+  if found is None:
+    raise _no_variable(variable)
+  return found
+
+
+def _found(given: Any) -> Any:
+  """The `tf.Variable` that is given or is in a variable of Keras 3, or None."""
   import tensorflow as tf
-  return variable if isinstance(variable, tf.Variable) else variable.value
+  if isinstance(given, tf.Variable):
+    return given
+  value = getattr(given, 'value', None)
+  return value if isinstance(value, tf.Variable) else None
+
+
+def _no_variable(given: Any) -> errors.InfeasiblePlacementError:
+  return errors.InfeasiblePlacementError(
+      f'{_shown(given)} is no variable and has none. Give variables, models, '
+      'layers or optimizers; one or a list.')
+
+
+def _shown(given: Any) -> str:
+  text = errors.one_line(reprlib.repr(given))
+  return f'{text} of type {type(given).__name__}'
 
 
 def _full_name(device: str) -> str:

@@ -65,6 +65,18 @@ def was_moved(variable: Any) -> bool:
   return _moved.get(id(variable)) is variable
 
 
+def settle(variables: Iterable[Any]) -> None:
+  """Makes the devices of variables their original ones for `move_back`.
+
+  Args:
+    variables: Those that the user has put on their devices.
+  """
+  with _lock:
+    for variable in variables:
+      if was_moved(variable):
+        del _moved[id(variable)], _homes[id(variable)]
+
+
 def move(devices: Iterable[tuple[Any, str]]) -> None:
   """Moves variables one by one, so that few bytes are held twice.
 

@@ -43,9 +43,56 @@ def test_one_device_for_all(variables, moved):
   assert [device for _, device in moved] == ['CPU:1'] * 3
 
 
+@pytest.mark.parametrize('make', [
+    lambda: tf.Variable(1., name='x'),
+    lambda: tf.Variable([1., 2.], name='x'),
+    lambda: keras.Variable([1., 2.], name='x'),
+])
+def test_one_variable_by_itself(moved, make):
+  """Once its rows were taken for variables."""
+  variable = make()
+  assert gdp_grappler.relocate(variable, 'CPU:1') == 1
+  assert [device for _, device in moved] == ['CPU:1']
+
+
+@pytest.mark.parametrize('given', [
+    None, 'abc', b'abc', {'a': 1}, {'a': tf.Variable}, 3, [1], ['abc'],
+    tf.constant(1.),
+    tf.constant([1.]), keras.Model,
+    types.SimpleNamespace(variables=[1]), [types.SimpleNamespace()],
+    tf.data.Dataset.range(1).repeat()
+], ids=lambda given: type(given).__name__)
+def test_what_has_no_variables_is_refused(moved, given):
+  with pytest.raises(errors.InfeasiblePlacementError, match='is no variable'):
+    gdp_grappler.relocate(given, 'CPU:1')
+  assert not moved
+
+
+@pytest.mark.parametrize('plan', [None, ['CPU:0'], 3, b'CPU:0'], ids=repr)
+def test_what_is_no_plan_is_refused(variables, moved, plan):
+  with pytest.raises(errors.PlanError, match='is no plan'):
+    gdp_grappler.relocate(variables, plan)
+  assert not moved
+
+
 def test_those_that_are_there_do_not_count(variables, moved):
   assert gdp_grappler.relocate(variables, '/device:CPU:0') == 0
   assert moved == []
+
+
+@pytest.mark.parametrize('device', ['CPU:0', 'CPU:1'])
+def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
+    variables, moved, device):
+  """Once any option of TensorFlow's optimizer moved them back."""
+  moves = relocate_api.variable_moves
+  for variable in variables:  # As if `fit` had moved them.
+    moves._moved[id(variable)] = variable
+    moves._homes[id(variable)] = _NAMES[2]
+  gdp_grappler.relocate(variables[:2], device)
+  assert [moves.was_moved(v) for v in variables] == [False, False, True]
+  moves.settle(variables)
+  del moved[:]
+  assert moves.move_back() == 0 and not moved
 
 
 def test_names_and_patterns_in_their_order(variables, moved):

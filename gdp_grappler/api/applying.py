@@ -1,0 +1,55 @@
+"""Has the plugin follow a plan in this process."""
+
+from __future__ import annotations
+
+import os
+
+from gdp_grappler import cache
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.graph import op_graph
+
+# Beyond these limits the oldest plans in the cache folder are removed.
+MOST_PLANS, MOST_BYTES = 128, 512 << 20
+
+
+def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+          placed_by: str, path: str | os.PathLike[str] | None) -> str:
+  """Writes a plan and names it in the option.
+
+  Args:
+    graph: With N ops.
+    placement: Of this graph.
+    placed_by: As of `Plan`.
+    path: Where to write the plan; None for the cache folder.
+
+  Returns:
+    Where it is.
+
+  Raises:
+    GdpError: the file cannot be written.
+  """
+  import tensorflow as tf
+  from tensorflow.python.eager import context
+
+  from gdp_grappler.plugin import switch
+  if path is None:
+    path = _keep(graph, placement, placed_by)
+  else:
+    plan_lib.save(os.fspath(path), graph, placement, placed_by)
+  before = switch.value(context.context())
+  others = before if isinstance(before, dict) else {}
+  tf.config.optimizer.set_experimental_options(
+      {switch.NAME: {**others, 'plan': os.fspath(path)}})
+  return os.fspath(path)
+
+
+def _keep(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+          placed_by: str) -> str:
+  """Writes a plan into the cache folder, for this user alone."""
+  # The pass knows a plan by its name.
+  digest = plan_lib.digest(graph, placement)
+  path = cache.path('plans', f'{graph.fingerprint}-{digest}.json')
+  plan_lib.save(str(path), graph, placement, placed_by, private=True)
+  cache.make_room(path.parent, MOST_PLANS, MOST_BYTES)
+  return str(path)
