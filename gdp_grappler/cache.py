@@ -40,7 +40,8 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
     place: Of `path`.
     data: Its content.
     tell: Hears one line if that fails, or if others may write in the folder:
-      nothing would be read from there.
+      nothing would be read from there. The line is the same for all files of
+      a folder.
   """
   try:
     whose = _strangers(place.parent)
@@ -49,7 +50,11 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
       return
     files.write_atomically(place, data, make_folder=True, private=True)
   except (errors.GdpError, OSError) as error:
-    tell(f'Not kept for the next time. {error} {_MEND}')
+    # The cause alone: the error names a file, and so differs every time.
+    cause = error.__cause__ or error
+    why = getattr(cause, 'strerror', None) or cause
+    tell(f'Not kept for the next time: cannot write in {place.parent}: {why}. '
+         f'{_MEND}')
 
 
 def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
@@ -63,7 +68,7 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
   try:
     whose = _strangers(place.parent, place)
     if whose:
-      tell(f'{place} is not used: {whose}. {_MEND}')
+      tell(f'Not read: {whose}. {_MEND}')
       return None
     return files.read(place, files.MOST_PROTO_BYTES)
   except (FileNotFoundError, NotADirectoryError):

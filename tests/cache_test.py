@@ -35,6 +35,27 @@ def test_what_cannot_be_kept_costs_one_line(tmp_path, obstacle):
   assert 'Not kept' in line and 'GDP_CACHE_DIR' in line
 
 
+def test_the_line_of_a_folder_is_the_same_for_all_its_files(tmp_path):
+  """Once each file had its own, and so each graph was a warning."""
+  told = set()
+  (tmp_path / 'cache').write_text('')
+  for name in 'bc':
+    cache.keep(cache.path('a', name, folder=tmp_path / 'cache'), '', told.add)
+  line, = told
+  assert str(tmp_path / 'cache' / 'a') in line
+
+
+def test_the_line_of_a_shared_folder_is_the_same_for_all_its_files(tmp_path):
+  told = set()
+  for name in 'bc':
+    place = cache.path('a', name, folder=tmp_path)
+    place.parent.mkdir(exist_ok=True)
+    place.parent.chmod(0o777)
+    assert cache.kept(place, told.add) is None
+  line, = told
+  assert f'{tmp_path / "a"} can be written by other users' in line
+
+
 @pytest.mark.parametrize('mode', [0o620, 0o602, 0o666])
 @pytest.mark.parametrize('which', ['file', 'folder'])
 def test_what_others_may_write_is_not_read(tmp_path, which, mode):
