@@ -1,4 +1,5 @@
 import os
+import time
 
 import pytest
 
@@ -106,3 +107,31 @@ def test_what_root_has_written_is_read(tmp_path, monkeypatch):
   if not os.geteuid():
     monkeypatch.setattr(os, 'geteuid', lambda: 12345)
   assert cache.kept(place, pytest.fail) == b'text'
+
+
+def test_half_written_files_of_killed_processes_go_after_a_day(
+    tmp_path, monkeypatch):
+  """Once they stayed for ever."""
+
+  def killed(source, target):
+    raise KeyboardInterrupt
+
+  place = cache.path('a', 'b.json', folder=tmp_path)
+  with monkeypatch.context() as patch:
+    patch.setattr(os, 'replace', killed)
+    patch.setattr(os, 'unlink', lambda path: None)
+    for _ in range(2):
+      with pytest.raises(KeyboardInterrupt):
+        cache.keep(place, '{}', pytest.fail)
+  cache.keep(place, '{}', pytest.fail)
+  old, new = sorted(place.parent.glob('.*'))
+  for path in (old, place):
+    os.utime(path, (time.time() - 25 * 60 * 60,) * 2)
+  (place.parent / 'folder.json').mkdir()
+  cache.make_room(place.parent, 1, 1)
+  assert sorted(place.parent.iterdir()) == sorted(
+      (new, place, place.parent / 'folder.json'))
+
+
+def test_a_folder_that_is_not_there_has_room(tmp_path):
+  cache.make_room(tmp_path / 'a', 1, 1)
