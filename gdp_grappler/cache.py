@@ -11,11 +11,15 @@ from __future__ import annotations
 import os
 import pathlib
 import stat
+import time
 from typing import Callable
 
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
+
+# Nobody writes to one file for so long.
+_HALF_WRITTEN_S = 24 * 60 * 60
 
 Tell = Callable[[str], None]
 _MEND = (f'Mend that, or let {environment.CACHE_DIR} name another place for '
@@ -40,7 +44,8 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
     place: Of `path`.
     data: Its content.
     tell: Hears one line if that fails, or if others may write in the folder:
-      nothing would be read from there.
+      nothing would be read from there. The line is the same for all files of
+      a folder.
   """
   try:
     whose = _strangers(place.parent)
@@ -49,7 +54,11 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
       return
     files.write_atomically(place, data, make_folder=True, private=True)
   except (errors.GdpError, OSError) as error:
-    tell(f'Not kept for the next time. {error} {_MEND}')
+    # The cause alone: the error names a file, and so differs every time.
+    cause = error.__cause__ or error
+    why = getattr(cause, 'strerror', None) or cause
+    tell(f'Not kept for the next time: cannot write in {place.parent}: {why}. '
+         f'{_MEND}')
 
 
 def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
@@ -63,7 +72,7 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
   try:
     whose = _strangers(place.parent, place)
     if whose:
-      tell(f'{place} is not used: {whose}. {_MEND}')
+      tell(f'Not read: {whose}. {_MEND}')
       return None
     return files.read(place, files.MOST_PROTO_BYTES)
   except (FileNotFoundError, NotADirectoryError):
@@ -76,7 +85,8 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
 def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
   """Removes the JSON files that have not been used for longest.
 
-  The last one stays, whatever its size: somebody has just written it.
+  The last one stays, whatever its size: somebody has just written it. Files
+  that processes left half-written when they were killed go after a day.
 
   Args:
     folder: Of the files; folders below it stay as they are.
@@ -85,16 +95,29 @@ def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
   """
   try:
     with os.scandir(folder) as found:
-      entries = sorted(
-          ((entry.stat().st_mtime, entry.stat().st_size, entry.path)
-           for entry in found if entry.name.endswith('.json')), reverse=True)
+      found_files = [(entry.stat(follow_symlinks=False), entry)
+                     for entry in found if entry.is_file(follow_symlinks=False)]
   except OSError:
     return  # Another process is making room.
+  oldest = time.time() - _HALF_WRITTEN_S
+  for status, entry in found_files:
+    if _is_half_written(entry.name) and status.st_mtime < oldest:
+      _remove(entry.path)
+  whole = sorted(
+      ((status.st_mtime, status.st_size, entry.path)
+       for status, entry in found_files
+       if entry.name.endswith('.json') and not _is_half_written(entry.name)),
+      reverse=True)
   total = 0
-  for count, (_, size, name) in enumerate(entries, 1):
+  for count, (_, size, name) in enumerate(whole, 1):
     total += size
     if count > 1 and (count > most_entries or total > most_bytes):
       _remove(name)
+
+
+def _is_half_written(name: str) -> bool:
+  """Whether `files.write_atomically` gives such a name to what it writes."""
+  return name.startswith('.')
 
 
 def _remove(file: str) -> None:

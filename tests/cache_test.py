@@ -1,4 +1,5 @@
 import os
+import time
 
 import pytest
 
@@ -33,6 +34,27 @@ def test_what_cannot_be_kept_costs_one_line(tmp_path, obstacle):
   cache.keep(place, 'text', told.append)
   line, = told
   assert 'Not kept' in line and 'GDP_CACHE_DIR' in line
+
+
+def test_the_line_of_a_folder_is_the_same_for_all_its_files(tmp_path):
+  """Once each file had its own, and so each graph was a warning."""
+  told = set()
+  (tmp_path / 'cache').write_text('')
+  for name in 'bc':
+    cache.keep(cache.path('a', name, folder=tmp_path / 'cache'), '', told.add)
+  line, = told
+  assert str(tmp_path / 'cache' / 'a') in line
+
+
+def test_the_line_of_a_shared_folder_is_the_same_for_all_its_files(tmp_path):
+  told = set()
+  for name in 'bc':
+    place = cache.path('a', name, folder=tmp_path)
+    place.parent.mkdir(exist_ok=True)
+    place.parent.chmod(0o777)
+    assert cache.kept(place, told.add) is None
+  line, = told
+  assert f'{tmp_path / "a"} can be written by other users' in line
 
 
 @pytest.mark.parametrize('mode', [0o620, 0o602, 0o666])
@@ -85,3 +107,31 @@ def test_what_root_has_written_is_read(tmp_path, monkeypatch):
   if not os.geteuid():
     monkeypatch.setattr(os, 'geteuid', lambda: 12345)
   assert cache.kept(place, pytest.fail) == b'text'
+
+
+def test_half_written_files_of_killed_processes_go_after_a_day(
+    tmp_path, monkeypatch):
+  """Once they stayed for ever."""
+
+  def killed(source, target):
+    raise KeyboardInterrupt
+
+  place = cache.path('a', 'b.json', folder=tmp_path)
+  with monkeypatch.context() as patch:
+    patch.setattr(os, 'replace', killed)
+    patch.setattr(os, 'unlink', lambda path: None)
+    for _ in range(2):
+      with pytest.raises(KeyboardInterrupt):
+        cache.keep(place, '{}', pytest.fail)
+  cache.keep(place, '{}', pytest.fail)
+  old, new = sorted(place.parent.glob('.*'))
+  for path in (old, place):
+    os.utime(path, (time.time() - 25 * 60 * 60,) * 2)
+  (place.parent / 'folder.json').mkdir()
+  cache.make_room(place.parent, 1, 1)
+  assert sorted(place.parent.iterdir()) == sorted(
+      (new, place, place.parent / 'folder.json'))
+
+
+def test_a_folder_that_is_not_there_has_room(tmp_path):
+  cache.make_room(tmp_path / 'a', 1, 1)

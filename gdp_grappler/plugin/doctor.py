@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import sys
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from gdp_grappler import environment
 from gdp_grappler import errors
@@ -57,10 +58,31 @@ def examine(policy: str | None = None) -> Iterator[Finding]:
   Args:
     policy: A policy folder to check; the default one if None.
   """
-  for check in (_tensorflow, _libraries, _loaders, _other_plugins, _environment,
-                _in_a_fresh_process, _calibration, _xla):
+  checks: dict[str, Callable[[], Iterator[Finding]]] = {
+      'TensorFlow': _tensorflow,
+      'libraries': _libraries,
+      'loader': _loaders,
+      'other TensorFlow plugins': _other_plugins,
+      'environment': _environment,
+      'hook': _in_a_fresh_process,
+      'calibration': _calibration,
+      'XLA': _xla,
+      'policy': functools.partial(_policy, policy),
+  }
+  for what, check in checks.items():
+    yield from _guarded(what, check)
+
+
+def _guarded(what: str,
+             check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+  """The findings of a check; an error that it raises is the last of them."""
+  try:
     yield from check()
-  yield from _policy(policy)
+  except Exception as error:
+    # Whatever a damaged installation, TensorFlow or another package raises.
+    yield Finding(
+        BAD, what, f'the check failed: {type(error).__name__}: '
+        f'{errors.one_line(error)}', _REINSTALL)
 
 
 def _tensorflow() -> Iterator[Finding]:

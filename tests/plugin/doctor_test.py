@@ -74,6 +74,30 @@ def test_one_gpu_is_told_what_may_leave_it():
   assert 'left as they are' not in found['devices'].remedy
 
 
+def test_a_check_that_fails_is_a_finding_and_the_others_go_on(monkeypatch):
+  """Once it was a traceback, and the checks behind it were not made."""
+  checks = ('_tensorflow', '_libraries', '_loaders', '_other_plugins',
+            '_environment', '_in_a_fresh_process', '_calibration', '_xla')
+
+  def failing(*_):
+    yield doctor.Finding(doctor.GOOD, 'before', 'it fails')
+    raise PermissionError('a folder\nof sys.path')
+
+  for check in checks:
+    monkeypatch.setattr(doctor, check, failing)
+  monkeypatch.setattr(
+      doctor, '_policy',
+      lambda policy: iter([doctor.Finding(doctor.GOOD, 'policy', policy)]))
+  *found, last = doctor.examine('its folder')
+  assert (last.what, last.detail) == ('policy', 'its folder')
+  good, bad = found[::2], found[1::2]
+  assert [finding.what for finding in good] == ['before'] * len(checks)
+  assert len({finding.what for finding in bad}) == len(checks)
+  for finding in bad:
+    assert finding.state == doctor.BAD and finding.remedy
+    assert 'PermissionError: a folder of sys.path' in finding.detail
+
+
 @pytest.fixture
 def loaders(tmp_path, monkeypatch):
   """Makes a folder of sys.path with plugins of given names."""
