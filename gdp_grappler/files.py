@@ -93,7 +93,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   """Replaces a file in one step; a reader never sees half of it.
 
   Args:
-    path: The file.
+    path: The file. A link is followed, a device or a pipe is written to. A file
+      that exists keeps its mode.
     data: The whole new content; text is written as UTF-8.
     make_folder: Whether to make the file's folder if it does not exist.
     private: Whether nobody else may read the file, and folders that are made.
@@ -101,26 +102,50 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   Raises:
     GdpError: the file cannot be written; what was there before still is.
   """
-  path = pathlib.Path(path)
   data = data.encode() if isinstance(data, str) else data
-  temporary = None
   try:
+    status = _status(path)
+    if status and not stat.S_ISREG(status.st_mode):
+      # A device or a pipe takes the data. A rename would remove it.
+      with open(path, 'wb') as file:
+        file.write(data)
+      return
+    # A link stays a link.
+    target = pathlib.Path(os.path.realpath(path))
     if make_folder:
-      _make(path.parent, 0o700 if private else 0o777)
-    handle, temporary = tempfile.mkstemp(dir=path.parent,
-                                         prefix=f'.{path.name}')
-    with os.fdopen(handle, 'wb') as file:
-      file.write(data)
-      file.flush()
-      os.fsync(file.fileno())
-    os.chmod(temporary, 0o600 if private else 0o666 & ~_umask())
-    os.replace(temporary, path)
+      _make(target.parent, 0o700 if private else 0o777)
+    if private:
+      mode = 0o600
+    else:
+      mode = stat.S_IMODE(status.st_mode) if status else 0o666 & ~_umask()
+    _replace(target, data, mode)
   except OSError as error:
     raise errors.GdpError(
         f'Cannot write {path}: {error.strerror}. Make room or name '
         'another place; what was there is unchanged.') from error
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+  """Of the file, through links; None if there is no file."""
+  try:
+    return os.stat(path)
+  except FileNotFoundError:
+    return None
+
+
+def _replace(target: pathlib.Path, data: bytes, mode: int) -> None:
+  """Replaces a regular file, or makes it."""
+  # Not a prefix of the file's name, which may be as long as names can be.
+  handle, temporary = tempfile.mkstemp(dir=target.parent, prefix='.gdp')
+  try:
+    with os.fdopen(handle, 'wb') as file:
+      file.write(data)
+      file.flush()
+      os.fsync(file.fileno())
+    os.chmod(temporary, mode)
+    os.replace(temporary, target)
   finally:
-    if temporary and os.path.exists(temporary):
+    if os.path.exists(temporary):
       os.unlink(temporary)
 
 

@@ -16,8 +16,13 @@ def stderr_held() -> Iterator[None]:
   TensorFlow's start-up notes are written before its log level is known, and
   by native code, so that the file descriptor itself has to be replaced.
   """
-  sys.stderr.flush()
-  real = os.dup(2)
+  _flush()
+  try:
+    real = os.dup(2)
+  except OSError:
+    # Standard error is closed. Nothing is shown anyway.
+    yield
+    return
   with tempfile.TemporaryFile() as held:
     os.dup2(held.fileno(), 2)
     try:
@@ -27,6 +32,12 @@ def stderr_held() -> Iterator[None]:
       os.write(real, held.read())
       raise
     finally:
-      sys.stderr.flush()
+      _flush()
       os.dup2(real, 2)
       os.close(real)
+
+
+def _flush() -> None:
+  """Flushes standard error, which a program may have closed."""
+  if sys.stderr is not None and not sys.stderr.closed:
+    sys.stderr.flush()

@@ -79,3 +79,41 @@ def test_deep_nesting_is_a_wrong_value(data):
 
 def test_json_may_begin_with_a_mark():
   assert files.parse_json(b'\xef\xbb\xbf{"a": 1}') == {'a': 1}
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+  path = tmp_path / 'pipe'
+  os.mkfifo(path)
+  reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+  try:
+    files.write_atomically(path, '{}')
+    assert path.is_fifo()
+    assert os.read(reader, 10) == b'{}'
+  finally:
+    os.close(reader)
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+  target, link = tmp_path / 'folder' / 'target', tmp_path / 'link'
+  link.symlink_to(target)
+  files.write_atomically(link, 'made', make_folder=True)
+  files.write_atomically(link, 'replaced')
+  assert link.is_symlink()
+  assert target.read_text() == 'replaced'
+
+
+def test_a_name_may_be_as_long_as_names_can_be(tmp_path):
+  path = tmp_path / ('x' * 255)
+  files.write_atomically(path, 'long')
+  assert [each.name for each in tmp_path.iterdir()] == [path.name]
+  assert path.read_text() == 'long'
+
+
+@pytest.mark.parametrize('mode', [0o600, 0o640, 0o755])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+  path = tmp_path / 'plan.json'
+  path.write_text('old')
+  path.chmod(mode)
+  files.write_atomically(path, 'new')
+  assert path.read_text() == 'new'
+  assert path.stat().st_mode & 0o777 == mode

@@ -18,3 +18,23 @@ def test_what_goes_wrong_is_shown(capfd):
     os.write(2, b'native\n')
     raise ValueError
   assert capfd.readouterr().err == 'native\n'
+
+
+def test_a_closed_stderr_holds_nothing_back(monkeypatch):
+  monkeypatch.setattr(sys, 'stderr', None)
+  with quiet.stderr_held():
+    held = True
+  assert held
+
+
+def test_a_closed_descriptor_holds_nothing_back(capfd):
+  saved = os.dup(2)
+  os.close(2)
+  try:
+    with quiet.stderr_held():
+      pass
+    with pytest.raises(OSError):
+      os.fstat(2)
+  finally:
+    os.dup2(saved, 2)
+    os.close(saved)

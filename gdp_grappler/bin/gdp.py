@@ -35,6 +35,7 @@ def main() -> int:
   # Nothing here is to be placed by the plugin. Not when this is imported: the
   # environment is inherited by whatever the importing program starts.
   os.environ.update(environment.without_plugin())
+  _open_closed_streams()
   return run()
 
 
@@ -66,9 +67,30 @@ def run(argv: Sequence[str] | None = None) -> int:
   except errors.GdpError as error:
     print(f'gdp: error: {errors.one_line(error)}', file=sys.stderr)
     return 2
+  except OSError as error:
+    _discard_output()
+    where = error.filename or 'input or output'
+    message = f'{where}: {error.strerror or error}.'
+    print(f'gdp: error: {errors.one_line(message)}', file=sys.stderr)
+    return 2
   except KeyboardInterrupt:
     print('gdp: interrupted', file=sys.stderr)
     return 130
+
+
+def _open_closed_streams() -> None:
+  """Opens those of stdout and stderr that the caller has closed."""
+  for name in ('stdout', 'stderr'):
+    if getattr(sys, name) is None:
+      setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
+
+
+def _discard_output() -> None:
+  """Drops output that nobody takes; Python would fail again as it ends."""
+  try:
+    sys.stdout.flush()
+  except OSError:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_command(known: argparse.ArgumentParser,

@@ -166,7 +166,7 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
     # It was built where nobody looked for devices.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
-  if not (request.origin.names_function or request.origin.path.exists()):
+  if not (request.origin.names_function or request.origin.exists):
     near = suggestions.did_you_mean(request.graph, registry.names())
     raise errors.InvalidGraphError(
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
@@ -190,7 +190,7 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
     GdpError: the graph cannot be used.
   """
   from gdp_grappler.graph.sources import sources
-  if workload(request) is not None or not request.origin.path.is_file():
+  if workload(request) is not None or not request.origin.is_file:
     return step
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:

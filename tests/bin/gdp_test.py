@@ -77,3 +77,26 @@ def test_a_misspelt_command_is_named(capsys):
   assert ended.value.code == 2
   assert ('there is no command "plce". Did you mean "place"?'
           in capsys.readouterr().err)
+
+
+@pytest.mark.parametrize('redirection, code, says', [
+    ('> /dev/full', 2, 'gdp: error: input or output: No space left on device.'),
+    ('2>&-', 0, ''),
+    ('>&-', 0, ''),
+])
+def test_a_stream_that_takes_nothing_is_no_traceback(redirection, code, says):
+  done = subprocess.run(
+      f'{sys.executable} -m gdp_grappler.bin.gdp --quiet glossary '
+      f'{redirection}', shell=True, check=False, capture_output=True, text=True)
+  assert (done.returncode, done.stderr.strip()) == (code, says)
+
+
+@pytest.mark.parametrize('argv', [
+    ['simulate', 'x' * 300, '--cluster=2xP100', '--plan=plan.json'],
+    ['place', 'graph.pb', '--cluster=2xP100', f'--output={"x" * 300}/a.json'],
+], ids=['graph', 'output'])
+def test_a_name_that_is_too_long_is_bad_input(argv, capsys):
+  assert gdp.run(['--quiet', *argv]) == 2
+  error = capsys.readouterr().err
+  assert error.startswith('gdp: error: ') and error.count('\n') == 1
+  assert 'File name too long' in error

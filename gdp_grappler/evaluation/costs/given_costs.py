@@ -142,7 +142,7 @@ def load(
   Raises:
     InvalidGraphError: it is such a file, but a wrong one.
   """
-  if not origin.path.is_file():
+  if not origin.is_file:
     return None
   path, data = origin.text, origin.data
   if graph_json.is_graph_json(data) or path.endswith('.json'):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import pathlib
 import re
+import stat
 
 from gdp_grappler import errors
 from gdp_grappler import files
@@ -44,7 +46,38 @@ class Origin:
   @property
   def names_function(self) -> bool:
     """Whether it stands for a function; what exists is no function."""
-    return is_function(self.text) and not self.path.exists()
+    return is_function(self.text) and not self.exists
+
+  @property
+  def exists(self) -> bool:
+    """Whether there is anything of this path."""
+    return self._status is not None
+
+  @property
+  def is_file(self) -> bool:
+    """Whether it is a regular file."""
+    return self._status is not None and stat.S_ISREG(self._status.st_mode)
+
+  @property
+  def is_folder(self) -> bool:
+    """Whether it is a directory."""
+    return self._status is not None and stat.S_ISDIR(self._status.st_mode)
+
+  @functools.cached_property
+  def _status(self) -> os.stat_result | None:
+    """Of the path; None if there is nothing.
+
+    Raises:
+      InvalidGraphError: nobody can tell, as of a name that is too long.
+    """
+    try:
+      return self.path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+      # A path with a null byte is a wrong value.
+      return None
+    except OSError as error:
+      raise errors.InvalidGraphError(
+          f'Cannot read graph {self.text}: {error.strerror}.') from error
 
   @functools.cached_property
   def data(self) -> bytes:

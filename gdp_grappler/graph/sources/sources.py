@@ -108,7 +108,7 @@ def read(
 def _content(origin: origin_lib.Origin,
              tell: Callable[[str], None]) -> graph_files.Content:
   """What a file, or the file of a folder, holds."""
-  if origin.path.is_dir():
+  if origin.is_folder:
     origin = _in_directory(origin.path, tell)
   _refuse_given(origin)
   return graph_files.read(origin)
@@ -120,7 +120,7 @@ def is_traced(origin: origin_lib.Origin) -> bool:
   Raises:
     InvalidGraphError: there is no graph.
   """
-  return origin.names_function or (not origin.path.is_dir() and
+  return origin.names_function or (not origin.is_folder and
                                    graph_files.read(origin).kind == 'keras')
 
 
@@ -180,7 +180,7 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
 
 def _refuse_given(origin: origin_lib.Origin) -> None:
   """Raises an error for a graph that is costs alone."""
-  data = origin.data if origin.path.is_file() else b''
+  data = origin.data if origin.is_file else b''
   if graph_json.is_graph_json(data) or cost_graph.is_cost_graph(data):
     raise errors.InvalidGraphError(
         f'{origin.text} is a graph of costs without TensorFlow ops (JSON or '

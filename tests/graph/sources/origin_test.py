@@ -36,3 +36,22 @@ def test_missing_and_unreadable(tmp_path):
     _ = origin.Origin('none.pb').data
   with pytest.raises(errors.InvalidGraphError, match='no regular file'):
     _ = origin.Origin(str(tmp_path)).data
+
+
+@pytest.mark.parametrize('ask', ['exists', 'is_file', 'is_folder', 'data'])
+def test_a_name_that_is_too_long_is_no_graph(ask):
+  with pytest.raises(errors.InvalidGraphError, match='File name too long'):
+    getattr(origin.Origin('x' * 300), ask)
+
+
+def test_what_is_there(tmp_path):
+  (tmp_path / 'file').write_bytes(b'')
+  kinds = {
+      name: (found.exists, found.is_file, found.is_folder)
+      for name in ('file', '.', 'none', 'file/none', 'a\0b')
+      for found in [origin.Origin(f'{tmp_path}/{name}')]
+  }
+  assert kinds == {
+      'file': (True, True, False), '.': (True, False, True),
+      'none': (False,) * 3, 'file/none': (False,) * 3, 'a\0b': (False,) * 3
+  }
