@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -48,8 +48,9 @@ _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
 _TAKES_BATCHES = ('iterator',)
 
 
-def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
-         tell: Tell, architecture: str = '',
+def read(graph: Any, batch_size: int,
+         signature: Sequence[Any] | Mapping[str, Any] | None, tell: Tell,
+         architecture: str = '',
          data: Any = None) -> tuple[source_graph.SourceGraph, ...]:
   """The graph of a step; and of a v1 graph also the whole of it.
 
@@ -57,8 +58,8 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
     batch_size: For dimensions that a Keras model leaves open.
-    signature: What a `tf.function` is called with, such as tensor specs; of a
-      Keras model as `data`.
+    signature: What a `tf.function` is called with, such as tensor specs, in
+      order or by name; of a Keras model as `data`, or its inputs by name.
     tell: Hears what was assumed.
     architecture: Of the cards that the graph is for; see `gpu_tracing`. A
       training step is traced for them.
@@ -75,7 +76,9 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
     graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:
-      batch = batch_specs.of(tuple(signature), batch_size)
+      named = isinstance(signature, Mapping)
+      batch = batch_specs.of((signature,) if named else tuple(signature),
+                             batch_size)
     return _of_model(graph, batch_size, tell, architecture, batch),
   if batch is not None:
     raise errors.InvalidGraphError(
@@ -201,9 +204,11 @@ def _placement_off() -> Iterator[None]:
     tf.config.optimizer.set_experimental_options({switch.NAME: before})
 
 
-def _traced(function: Any, signature: Sequence[Any]) -> Any:
+def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any]) -> Any:
   """The concrete function of a signature."""
   try:
+    if isinstance(signature, Mapping):
+      return function.get_concrete_function(**signature)
     return function.get_concrete_function(*signature)
   except Exception as error:
     # Whatever the user's code raises.
