@@ -339,6 +339,8 @@ def canonical_device(name: str) -> str:
   Raises:
     ClusterError: the text is not a device name.
   """
+  if not isinstance(name, str):
+    raise errors.ClusterError(f'{name!r} is not a device name. Give a text.')
   hosted = _HOSTED.fullmatch(name)
   if hosted:
     job, number, name = hosted.groups()
