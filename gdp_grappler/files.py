@@ -185,6 +185,13 @@ def read_compressed_json(path: str | os.PathLike[str]) -> Any:
 
 
 def _umask() -> int:
+  """Of the process. To ask for it by `os.umask` changes it for a moment."""
+  try:
+    for line in read('/proc/self/status').splitlines():
+      if line.startswith(b'Umask:'):
+        return int(line.split()[1], 8)
+  except OSError:
+    pass  # A system without /proc.
   current = os.umask(0)
   os.umask(current)
   return current

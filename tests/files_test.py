@@ -117,3 +117,15 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
   files.write_atomically(path, 'new')
   assert path.read_text() == 'new'
   assert path.stat().st_mode & 0o777 == mode
+
+
+def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path, monkeypatch):
+  before = os.umask(0o027)
+  try:
+    # Another thread would make files for everybody while the umask is 0.
+    with monkeypatch.context() as patch:
+      patch.delattr(os, 'umask')
+      files.write_atomically(tmp_path / 'plan.json', '{}')
+  finally:
+    os.umask(before)
+  assert (tmp_path / 'plan.json').stat().st_mode & 0o777 == 0o640

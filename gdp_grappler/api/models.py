@@ -56,7 +56,8 @@ _TAKES_BATCHES = ('iterator',)
 
 
 def read(
-    graph: Any, batch_size: int, signature: Sequence[Any] | None, tell: Tell,
+    graph: Any, batch_size: int,
+    signature: Sequence[Any] | Mapping[str, Any] | None, tell: Tell,
     architecture: str = '', data: Any = None,
     tables: Mapping[str, int] | None = None
 ) -> tuple[source_graph.SourceGraph, ...]:
@@ -66,8 +67,8 @@ def read(
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
     batch_size: For dimensions that a Keras model leaves open.
-    signature: What a `tf.function` is called with, such as tensor specs; of a
-      Keras model as `data`.
+    signature: What a `tf.function` is called with, such as tensor specs, in
+      order or by name; of a Keras model as `data`, or its inputs by name.
     tell: Hears what was assumed.
     architecture: Of the cards that the graph is for; see `gpu_tracing`. A
       training step is traced for them.
@@ -89,7 +90,9 @@ def read(
       graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:
-      batch = batch_specs.of(tuple(signature), batch_size)
+      named = isinstance(signature, Mapping)
+      batch = batch_specs.of((signature,) if named else tuple(signature),
+                             batch_size)
     return _of_model(graph, batch_size, tell, architecture, batch),
   if batch is not None:
     raise errors.InvalidGraphError(
@@ -232,10 +235,12 @@ def _placement_off() -> Iterator[None]:
     tf.config.optimizer.set_experimental_options({switch.NAME: before})
 
 
-def _traced(function: Any, signature: Sequence[Any], name: str,
-            remedy: str = _SIGNATURE) -> Any:
+def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
+            name: str, remedy: str = _SIGNATURE) -> Any:
   """The concrete function of a signature."""
   try:
+    if isinstance(signature, Mapping):
+      return function.get_concrete_function(**signature)
     return function.get_concrete_function(*signature)
   except Exception as error:
     # Whatever the user's code raises.

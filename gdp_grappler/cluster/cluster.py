@@ -340,13 +340,13 @@ def canonical_device(name: str) -> str:
   Raises:
     ClusterError: the text is not a device name.
   """
-  hosted = _HOSTED.fullmatch(name)
+  hosted = _HOSTED.fullmatch(name) if isinstance(name, str) else None
   if hosted:
     job, number, name = hosted.groups()
     return f'/job:{job}/replica:0/task:{int(number)}{canonical_device(name)}'
   match = re.fullmatch(
       r'(?:(/job:[^/]+)(/replica:\d+)?(/task:\d+))?(?:/?device:|/)?'
-      r'([A-Za-z]+):(\d+)', name)
+      r'([A-Za-z]+):(\d+)', str(name))
   if not match:
     raise errors.ClusterError(
         f'"{name}" is not a device name. Write for example "GPU:0", '

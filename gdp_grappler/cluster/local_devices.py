@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 import types
 from typing import Any, Mapping, Sequence
 
@@ -32,6 +33,8 @@ from gdp_grappler.cluster import nvml
 # Two CPU devices of one process hand on a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
 _CPU_SLOTS = 2
+# Of cgroups version 2, as a container sees its own.
+_CONTAINER_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
 # What large copies reach over a lane of PCIe 1; each generation has twice as
 # much. 3.0 x16 makes 12 GB/s of it.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
@@ -373,4 +376,11 @@ def _switch(card: _Card) -> str:
 
 
 def _host_memory_bytes() -> int:
-  return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  """Of the machine, or what a container may use of it."""
+  whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  try:
+    limit = int(_CONTAINER_LIMIT.read_text())
+  except (OSError, ValueError):
+    # No container, or "max": one without a limit.
+    return whole
+  return min(whole, limit)

@@ -7,7 +7,8 @@ a shape and a value, converts to a tensor, and can be assigned to.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Sequence
+import operator
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -103,6 +104,7 @@ class Table:
     Raises:
       ValueError: it has another shape.
     """
+    value = np.asarray(value) if isinstance(value, (list, tuple)) else value
     shape = tuple(np.shape(value))
     if shape != self.shape:
       raise ValueError(f'Weight "{self.name}" has the shape {self.shape}; the '
@@ -114,6 +116,17 @@ class Table:
       part.assign(value[tuple(rows)])
     return self
 
+  def assign_add(self, value: Any) -> Table:
+    """Adds a value of the whole's shape."""
+    return self.assign(self.value + value)
+
+  def assign_sub(self, value: Any) -> Table:
+    """Subtracts a value of the whole's shape."""
+    return self.assign(self.value - value)
+
+  def __getitem__(self, index: Any) -> Any:
+    return self.value[index]
+
   def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
     return self.numpy().astype(dtype or self.dtype, copy=False)
 
@@ -124,6 +137,25 @@ class Table:
   def __repr__(self) -> str:
     return (f'<Table path={self.path}, shape={self.shape}, dtype={self.dtype}, '
             f'parts={len(self.parts)}>')
+
+
+def _by_value(name: str) -> Callable[..., Any]:
+  compute = getattr(operator, name)
+  return lambda self, *others: compute(self.value, *others)
+
+
+def _by_value_reflected(name: str) -> Callable[..., Any]:
+  compute = getattr(operator, name)
+  return lambda self, other: compute(other, self.value)
+
+
+# Tables are compared by identity, which is how they are found.
+for _name in ('__neg__', '__abs__', '__lt__', '__le__', '__gt__', '__ge__'):
+  setattr(Table, _name, _by_value(_name))
+for _name in ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow',
+              'matmul'):
+  setattr(Table, f'__{_name}__', _by_value(f'__{_name}__'))
+  setattr(Table, f'__r{_name}__', _by_value_reflected(f'__{_name}__'))
 
 
 def mark(variable: Any, part: Part) -> None:

@@ -90,6 +90,7 @@ class Table(sharded_variable.ShardedVariable):
       ValueError: it has another shape.
     """
     del use_locking, name, read_value
+    value = np.asarray(value) if isinstance(value, (list, tuple)) else value
     shape = tuple(np.shape(value))
     if shape != tuple(self.shape):
       raise ValueError(f'Weight "{self.name}" has the shape '

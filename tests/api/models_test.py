@@ -375,3 +375,22 @@ def test_tables_of_a_model_that_is_there_are_not_split():
 def test_what_takes_no_batch_says_so(graph, given, said):
   with pytest.raises(errors.GdpError, match=said):
     _placed(graph, **given)
+
+
+def test_a_signature_by_name_is_not_taken_for_its_names():
+  function = tf.function(lambda x, scale: tf.matmul(x, x) * scale)
+  spec = tf.TensorSpec((4, 4), tf.float32)
+  by_name = _placed(
+      function, signature={'scale': tf.TensorSpec((), tf.float32),
+                           'x': spec}).graph
+  in_order = _placed(function, signature=(spec, tf.TensorSpec(
+      (), tf.float32))).graph
+  assert sorted(by_name.op_types) == sorted(in_order.op_types)
+  assert 'MatMul' in by_name.op_types
+
+
+def test_inputs_of_a_model_by_name():
+  inputs = {name: keras.Input((3,), name=name) for name in ('a', 'b')}
+  model = keras.Model(inputs, inputs['a'] @ keras.ops.transpose(inputs['b']))
+  signature = {name: tf.TensorSpec((5, 3), tf.float32) for name in inputs}
+  assert 'MatMul' in _placed(model, signature=signature).graph.op_types

@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import shlex
 
 import pytest
 
 from gdp_grappler.bin import gdp
+from gdp_grappler.bin.commands import show
 
 _GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
 
@@ -53,3 +55,17 @@ def test_bad_input_gets_one_line(layers, capsys):
   ]) == 2
   error = capsys.readouterr().err
   assert 'its folder does not exist' in error and error.count('\n') == 1
+
+
+def test_the_next_command_has_what_was_typed():
+  typed = [
+      'my graph.pb', '--trip_count=3', '--pins=ignore', '--cluster=my lab.json',
+      '--max_memory=GPU:0=1GB'
+  ]
+  arguments = gdp.parser().parse_args(
+      ['show', *typed, '--plan=plan.json', '--output=my map.json'])
+  # What was typed has all that is needed of the plan.
+  said = show._next_step(arguments, placed=None)
+  assert shlex.split(said.partition('then gdp place ')[2]) == [
+      *typed, '--plan=my map.json', '--output=FILE.json'
+  ]

@@ -145,3 +145,9 @@ def test_devices_of_a_type_without_figures(tmp_path):
   assert str(error.value).startswith(f'{path}: ')
   assert "devices[1].type (" in str(error.value)
   assert "is 'TPU'; give CPU or GPU" in str(error.value)
+
+
+@pytest.mark.parametrize('name', [3, None, b'GPU:0'])
+def test_what_is_no_text_is_no_device_name(name):
+  with pytest.raises(errors.ClusterError, match='is not a device name'):
+    cluster_lib.canonical_device(name)

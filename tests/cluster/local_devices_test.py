@@ -273,3 +273,17 @@ def test_without_names_the_devices_of_the_process():
 def test_no_cpu():
   with pytest.raises(errors.ClusterError, match='no CPU device'):
     local_devices.local_cluster([_TASK + 'GPU:0'])
+
+
+@pytest.mark.parametrize('limit, has_limit', [('4096\n', True),
+                                              ('max\n', False),
+                                              (str(1 << 62), False),
+                                              (None, False)])
+def test_a_container_has_the_memory_that_it_may_use(tmp_path, monkeypatch,
+                                                    limit, has_limit):
+  path = tmp_path / 'memory.max'
+  if limit is not None:
+    path.write_text(limit)
+  monkeypatch.setattr(local_devices, '_CONTAINER_LIMIT', path)
+  whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  assert local_devices._host_memory_bytes() == (4096 if has_limit else whole)

@@ -58,3 +58,33 @@ def test_parts_are_joined_where_the_whole_would_have_been():
   assert [w.name for w in joined[2:]] == ['kernel_m', 'kernel_v']
   assert [w.shape for w in joined[2:]] == [(4, 3)] * 2
   assert table_lib.part_of(other) is None
+
+
+@pytest.mark.parametrize('axis', [0, 1])
+@pytest.mark.parametrize('compute', [
+    lambda w: w[0:2], lambda w: w[..., 1], lambda w: w * 2, lambda w: 2 - w,
+    lambda w: -w, lambda w: w / 2, lambda w: w > 3, lambda w: w @ np.ones(
+        (3, 2), np.float32), lambda w: abs(w)**2
+])
+def test_it_is_computed_with_like_one_variable(axis, compute):
+  np.testing.assert_allclose(compute(_table(axis)), compute(_WHOLE))
+
+
+@pytest.mark.parametrize('axis', [0, 1])
+def test_it_is_assigned_to_like_one_variable(axis):
+  table = _table(axis)
+  table.assign_add(np.ones((4, 3), np.float32))
+  np.testing.assert_array_equal(table.value, _WHOLE + 1)
+  table.assign_sub(_WHOLE)
+  np.testing.assert_array_equal(table.value, np.ones((4, 3)))
+  table.assign((2 * _WHOLE).tolist())
+  np.testing.assert_array_equal(table.value, 2 * _WHOLE)
+
+
+def test_a_table_is_trained_through_its_slices():
+  table = _table()
+  with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(table[2:] * 3)
+  first, last = tape.gradient(loss, [part.value for part in table.parts])
+  np.testing.assert_array_equal(first, [[0] * 3] * 2 + [[3] * 3])
+  np.testing.assert_array_equal(last, [[3] * 3])

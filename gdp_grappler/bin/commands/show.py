@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+from typing import TYPE_CHECKING
 
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
+
+if TYPE_CHECKING:
+  from gdp_grappler.api import placed_step
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,7 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
     common.say(placed.summary(every_layer=arguments.all))
     common.say_where_words_are(arguments)
   if arguments.output and not arguments.quiet:
-    common.say_words(f'Next: edit {arguments.output}, then gdp place '
-                     f'{arguments.graph} --cluster={placed.step.cluster.name} '
-                     f'--plan={arguments.output} --output=FILE.json')
+    common.say_words(_next_step(arguments, placed))
   return 0
+
+
+def _next_step(arguments: argparse.Namespace,
+               placed: placed_step.PlacedStep) -> str:
+  """What to do with the map of layers, with what was typed."""
+  where = arguments.cluster or placed.step.cluster.name
+  given = [('cluster', where), ('calibration', arguments.calibration),
+           ('max_memory', arguments.max_memory), ('plan', arguments.output)]
+  options = shlex.join(f'--{key}={value}' for key, value in given if value)
+  return (f'Next: edit {shlex.quote(arguments.output)}, then gdp place '
+          f'{common.request(arguments).typed()} {options} --output=FILE.json')

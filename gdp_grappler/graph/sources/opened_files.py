@@ -18,8 +18,10 @@ from typing import Any
 # Nobody's files.
 _OF_SYSTEM = ('/proc', '/sys', '/dev', '/etc')
 
-# A file: its path, size in bytes, and when it was changed in ns.
+# A file: its path, size in bytes, and when it was changed in ns. Of one that
+# was missing, both are `_MISSING`.
 Stamp = tuple[str, int, int]
+_MISSING = -1
 
 
 class Watch:
@@ -28,28 +30,51 @@ class Watch:
   def __init__(self) -> None:
     """An auditor cannot be taken back, so this is for processes that end."""
     self._opened: dict[str, None] = {}
+    self._made: set[str] = set()
     self._begin_ns = time.time_ns()
     sys.addaudithook(self._hear)
 
   def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
     if event == 'open' and isinstance(arguments[0], (str, bytes, os.PathLike)):
-      self._opened[os.fsdecode(arguments[0])] = None
+      name = os.fsdecode(arguments[0])
+      self._opened[name] = None
+      if arguments[2] & os.O_CREAT:
+        self._made.add(name)
 
   def stamps(self) -> list[Stamp]:
-    """Of those that are there, outside of what is installed.
+    """Of those that are there or were missing, outside of what is installed.
 
     Nor of temporary files that were written meanwhile, as TensorFlow does.
     """
     strange, found = (*_OF_SYSTEM, *_installed()), {}
     for name in list(self._opened):
       path = pathlib.Path(name).absolute()
+      if any(map(path.is_relative_to, strange)):
+        continue
       seen = stamp(_source(path))
-      if seen is None or any(map(path.is_relative_to, strange)):
+      if seen is None:
+        if name not in self._made and not _is_there(path):
+          found[str(path)] = (str(path), _MISSING, _MISSING)
         continue
       if seen[2] < self._begin_ns or not path.is_relative_to(
           tempfile.gettempdir()):
         found[seen[0]] = seen
     return list(found.values())
+
+
+def has_changed(before: Stamp) -> bool:
+  """Whether a file is another one by now, or is there and was missing."""
+  path = pathlib.Path(before[0])
+  if before[1] == _MISSING:
+    return _is_there(path)
+  return stamp(path) != before
+
+
+def _is_there(path: pathlib.Path) -> bool:
+  try:
+    return os.path.lexists(path)
+  except ValueError:
+    return False  # A name that no file can have.
 
 
 def stamp(path: pathlib.Path) -> Stamp | None:

@@ -76,9 +76,7 @@ def find(kept: pathlib.Path, path: str, tell: Tell) -> dict[str, Any] | None:
     return None
   head, _, graph = rest.partition(b'\n')
   fields = json.loads(head)
-  if any(
-      opened_files.stamp(pathlib.Path(name)) != (name, size, changed)
-      for name, size, changed in fields['files']):
+  if any(opened_files.has_changed(tuple(seen)) for seen in fields['files']):
     return None
   when = time.strftime('%Y-%m-%d %H:%M', time.localtime(fields['time']))
   tell(f'{path}: as traced on {when}, since nothing that it read has changed; '

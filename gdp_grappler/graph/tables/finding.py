@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import re
 from typing import Callable, Sequence
 
 import numpy as np
@@ -89,7 +90,9 @@ def _label(graph: op_graph.OpGraph, op: int) -> str:
 
 def _is_kept_for(slot: str, variable: str) -> bool:
   """Whether a variable's name says that an optimizer keeps it for another."""
-  return variable in slot or variable.replace('/', '_') in slot
+  names = '|'.join(map(re.escape, (variable, variable.replace('/', '_'))))
+  # "keywords/table" is no slot of "words/table".
+  return bool(re.search(rf'(?:^|/)(?:{names})(?![^\W_])', slot))
 
 
 def _is_computed(graph: op_graph.OpGraph, size_bytes: int) -> bool:

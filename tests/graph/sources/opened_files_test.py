@@ -37,7 +37,7 @@ def test_modules_and_files_of_ones_own_are_heard_of(tmp_path):
   for _ in range(2):  # From the compiled modules as well.
     found = fresh.run_code(_WATCHED, folder=tmp_path, PYTHONPATH=own).results
     names = {pathlib.Path(name).name for name, _, _ in found}
-    assert names == {'mine.py', 'beside.py', 'sizes.json'}
+    assert names == {'mine.py', 'beside.py', 'sizes.json', 'missing'}
     assert [size for name, size, _ in found if 'sizes' in name] == [3]
 
 
@@ -50,3 +50,15 @@ def test_a_change_shows(tmp_path):
   assert json.loads(json.dumps(before)) == list(before)
   path.write_text('ab')
   assert opened_files.stamp(path) != before
+
+
+def test_a_file_that_was_missing_shows_once_it_is_there(tmp_path):
+  (tmp_path / 'mine.py').write_text(_MINE)
+  (tmp_path / 'beside.py').write_text('')
+  (tmp_path / 'sizes.json').write_text('[1]')
+  own = str(pathlib.Path(__file__).parents[3])
+  found = fresh.run_code(_WATCHED, folder=tmp_path, PYTHONPATH=own).results
+  missing = next(tuple(seen) for seen in found if seen[0].endswith('/missing'))
+  assert not any(opened_files.has_changed(tuple(seen)) for seen in found)
+  (tmp_path / 'missing').write_text('')
+  assert opened_files.has_changed(missing)

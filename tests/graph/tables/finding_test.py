@@ -48,3 +48,18 @@ def test_tables_that_were_split_are_written_down(step):
   assert set(source.tables) == {('words/table', 2), ('head/kernel', 2)}
   names = {node.name for node in source.graph_def.node}
   assert 'words/table/Adam/part_1' in names and 'words/table' not in names
+
+
+@pytest.mark.parametrize('slot, is_slot', [
+    ('words/table/Adam_1', True),
+    ('Adam/m/words/table', True),
+    ('adam/words_table_momentum', True),
+    ('words_table_momentum', True),
+    ('keywords/table', False),
+    ('key_words/table', False),
+    ('adam/keywords_table_momentum', False),
+    ('words/tables', False),
+    ('words/table2', False),
+])
+def test_a_slot_has_the_whole_name_of_its_variable(slot, is_slot):
+  assert finding._is_kept_for(slot, 'words/table') == is_slot
