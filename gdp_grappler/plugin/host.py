@@ -301,9 +301,10 @@ def _capture(source: source_graph.SourceGraph, query: library.Query,
   try:
     capture.write(source, query.fingerprint, directory)
   except errors.GdpError as error:
+    # The reason alone: the error names a file, and so differs every time.
+    reason = getattr(error.__cause__, 'strerror', None) or error.__cause__
     notices.warn_once(
-        # The cause alone: the error names a file, and so differs every time.
-        f'Graphs cannot be captured in {directory}: {error.__cause__}. Set '
+        f'Graphs cannot be captured in {directory}: {reason}. Set '
         f'{environment.CAPTURE_DIR} to a directory that can be written and '
         'has space.')
 

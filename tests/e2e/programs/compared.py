@@ -34,7 +34,7 @@ def compiled(**kwargs):
   return model
 
 
-def fit(model, epochs=3):
+def fit(model, epochs=4):
   history = model.fit(X, Y, epochs=epochs, batch_size=16, verbose=0,
                       shuffle=False)
   return history.history['loss']
