@@ -98,7 +98,8 @@ def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
     load_tensorflow()
   with quiet.stderr_held():  # Some files need a part of TensorFlow.
     found = resolve.resolve(name)
-  return changed(arguments, found) if given else name
+  # Not the name: a file would be read twice, and a pipe cannot be.
+  return changed(arguments, found)
 
 
 def changed(arguments: argparse.Namespace,
