@@ -93,8 +93,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   """Replaces a file in one step; a reader never sees half of it.
 
   Args:
-    path: The file. A link is followed, a device or a pipe is written to. A file
-      that exists keeps its mode.
+    path: The file. A link is followed. A device is written to, as is a pipe
+      that somebody reads. A file that exists keeps its mode.
     data: The whole new content; text is written as UTF-8.
     make_folder: Whether to make the file's folder if it does not exist.
     private: Whether nobody else may read the file, and folders that are made.
@@ -105,10 +105,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   data = data.encode() if isinstance(data, str) else data
   try:
     status = _status(path)
-    if status and not stat.S_ISREG(status.st_mode):
-      # A device or a pipe takes the data. A rename would remove it.
-      with open(path, 'wb') as file:
-        file.write(data)
+    # A device or a pipe takes the data. A rename would remove it.
+    if (status and not stat.S_ISREG(status.st_mode) and _is_taken(path, data)):
       return
     # A link stays a link.
     target = pathlib.Path(os.path.realpath(path))
@@ -131,6 +129,23 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
     return os.stat(path)
   except FileNotFoundError:
     return None
+
+
+def _is_taken(path: str | os.PathLike[str], data: bytes) -> bool:
+  """Writes to a device or a pipe; False if nobody reads the pipe.
+
+  Whoever opens such a pipe would otherwise wait for ever.
+  """
+  try:
+    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+  except OSError as error:
+    if error.errno == errno.ENXIO:
+      return False
+    raise
+  os.set_blocking(handle, True)
+  with os.fdopen(handle, 'wb') as file:
+    file.write(data)
+  return True
 
 
 def _replace(target: pathlib.Path, data: bytes, mode: int) -> None:

@@ -93,6 +93,14 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
     os.close(reader)
 
 
+def test_a_pipe_that_nobody_reads_becomes_a_file(tmp_path):
+  """Once `gdp_bench` waited for ever where a plan had become a pipe."""
+  path = tmp_path / 'pipe'
+  os.mkfifo(path)
+  files.write_atomically(path, '{}')
+  assert path.read_text() == '{}'
+
+
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
   target, link = tmp_path / 'folder' / 'target', tmp_path / 'link'
   link.symlink_to(target)
