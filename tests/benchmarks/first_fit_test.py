@@ -25,7 +25,7 @@ def test_both_ways_trace_the_same_and_ours_is_a_part(tmp_path):
   row, = json.loads(done.stdout)
   assert tuple(row) == _KEYS
   assert row['off_traces'] == row['on_traces'] > 0
-  # The graph was left as it was, which took something, and a line says so.
+  # The plugin needs some time to leave a graph alone, and its line tells it.
   assert 0 < row['ours_s'] < row['on_s'] and row['said_s'] > 0
 
 
