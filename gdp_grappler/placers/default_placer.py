@@ -49,8 +49,9 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 # Those that use repeated structure. The search of a coarse graph finds what the
 # other anchors find, unless a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# They come after the policy of moves, which takes less time. On large graphs
-# the quickest comes first, else the one that is best on most graphs.
+# They come after the policy of moves, which takes less time. If there is time
+# for one, this is the one that is best on most graphs; else, and on large
+# graphs, the quickest comes first, so that all have a turn.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
@@ -182,11 +183,12 @@ class DefaultPlacer:
       rest = []
     last = [*lists, *rest]
     if _is_large(problem):
-      last = best_of.quickest_first(last)
       wanted_s = config.lists_of_large * budget_s
     else:
       wanted_s = max(config.lists * budget_s, config.lists_least_s)
     left_s = min(wanted_s, config.lists_most * deadline.remaining_s)
+    if _is_large(problem) or left_s >= config.lists_all_s:
+      last = best_of.quickest_first(last)
     self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
                       heard)
 

@@ -181,6 +181,8 @@ class TimeConfig:
     lists_least_s: Seconds for list schedulers if their share is less: in so
       short a time they find more than a search does.
     lists_most: Share of the time that is left which they have at most.
+    lists_all_s: Seconds that are enough for all list schedulers. With less, the
+      one that is best on most graphs is asked first.
     large: Groups times devices above which a graph is large.
     moves: Share of the search's time that the policy of moves may take.
     moves_with_coarse: The same if a coarse graph is searched as well.
@@ -207,6 +209,7 @@ class TimeConfig:
   lists_of_large: float = .1
   lists_least_s: float = .5
   lists_most: float = .5
+  lists_all_s: float = 1.
   large: int = 200_000
   moves: float = .25
   moves_with_coarse: float = .1
