@@ -182,7 +182,7 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
     monkeypatch, policy):
   clock = watched_anchors.Clock()
   asked = watched_anchors.watch(monkeypatch, clock, 5)
-  anchors = 'single_device', 'round_robin', 'm_sct', 'm_etf'
+  anchors = 'single_device', 'round_robin', 'm_etf', 'm_sct'
   placer = default_placer.DefaultPlacer(anchors=anchors, clock=clock)
   problem = _problem(1., time_budget_s=4.)
   placement = placer.place(problem)
