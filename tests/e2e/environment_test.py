@@ -39,6 +39,35 @@ shown = tf.config.optimizer.get_experimental_options().get('gdp_placement')
 print(json.dumps({'ours': ours, 'shown': shown, 'used': used()}))
 '''
 _RANDOM = '{"placer": "random", "keep_best": false}'
+# What forks of one interpreter, which has imported TensorFlow, run.
+_CODE_WINS = """
+by_environment = used()
+shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
+tf.config.optimizer.set_experimental_options({'gdp_placement': False})
+print(json.dumps({'shown': shown, 'used': by_environment, 'off': used()}))
+"""
+_HALVES = 'import os\nos.environ["GDP_PLACEMENT"] = "1"' + _REPORT
+_MISSING = """
+import pathlib
+from gdp_grappler import native
+native.LIB_DIR = pathlib.Path('/nonexistent')
+""" + _REPORT
+_OF_ANOTHER = """
+from gdp_grappler import native
+native.built_for_tensorflow = lambda: '2.20.0'
+""" + _REPORT
+_SWITCHED_ON = (_CODE_WINS, _HALVES, _MISSING, _OF_ANOTHER)
+_FORKS = """
+import os
+for code in CASES:
+  for stream in (sys.stdout, sys.stderr):
+    print('CASE', file=stream, flush=True)
+  if not os.fork():
+    exec(code)
+    sys.stdout.flush()
+    os._exit(0)
+  assert not os.wait()[1]
+"""
 
 
 @pytest.fixture(name='off', scope='module')
@@ -59,6 +88,19 @@ print(json.dumps({
     'ours': ours, 'used': used_before, 'before': before, 'messages': messages,
     'after': tf.config.optimizer.get_experimental_options()}))
 """)
+
+
+@pytest.fixture(name='switched_on', scope='module')
+def _switched_on():
+  """What each of `_SWITCHED_ON` left behind."""
+  finished = fresh.run_code(f'{_START}CASES = {_SWITCHED_ON!r}\n{_FORKS}',
+                            GDP_PLACEMENT=_RANDOM, GDP_DISABLE='0')
+  streams = (finished.stdout, finished.stderr)
+  parts = zip(*(stream.split('CASE\n')[1:] for stream in streams), strict=True)
+  return {
+      code: fresh.Finished(finished.code, *part)
+      for code, part in zip(_SWITCHED_ON, parts, strict=True)
+  }
 
 
 def test_switched_off_it_stays_out_of_the_way(off):
@@ -93,24 +135,17 @@ def test_disabled():
   assert finished.results == {'ours': [], 'shown': None, 'used': ['CPU:0']}
 
 
-def test_environment_switches_on_and_code_wins():
-  finished = fresh.run_code(
-      _START + """
-by_environment = used()
-shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
-tf.config.optimizer.set_experimental_options({'gdp_placement': False})
-print(json.dumps({'ours': ours, 'shown': shown, 'used': by_environment,
-                  'off': used()}))
-""", GDP_PLACEMENT=_RANDOM, GDP_DISABLE='0')
-  assert finished.results['shown'] == json.loads(_RANDOM)
-  assert finished.results['used'] == ['CPU:0', 'CPU:1']
-  assert finished.results['off'] == ['CPU:0']
+def test_environment_switches_on_and_code_wins(switched_on):
+  results = switched_on[_CODE_WINS].results
+  assert results['shown'] == json.loads(_RANDOM)
+  assert results['used'] == ['CPU:0', 'CPU:1']
+  assert results['off'] == ['CPU:0']
 
 
-def test_two_halves_of_a_cpu_are_not_faster():
-  finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT='1')
-  assert finished.results['shown'] is True
-  assert finished.results['used'] == ['CPU:0']
+def test_two_halves_of_a_cpu_are_not_faster(switched_on):
+  results = switched_on[_HALVES].results
+  assert results['shown'] is True
+  assert results['used'] == ['CPU:0']
 
 
 def test_bad_environment_costs_one_line():
@@ -122,25 +157,16 @@ def test_bad_environment_costs_one_line():
   assert 'mean "metis"' in finished.notices[0]
 
 
-def test_missing_library_costs_one_line():
-  finished = fresh.run_code(
-      _START + '''
-import pathlib
-from gdp_grappler import native
-native.LIB_DIR = pathlib.Path('/nonexistent')
-''' + _REPORT, GDP_PLACEMENT=_RANDOM)
+def test_missing_library_costs_one_line(switched_on):
+  finished = switched_on[_MISSING]
   assert finished.results['used'] == ['CPU:0']
   assert len(finished.notices) == 1
   assert 'libraries are missing' in finished.notices[0]
   assert 'pip install' in finished.notices[0]
 
 
-def test_library_for_another_tensorflow_costs_one_line():
-  finished = fresh.run_code(
-      _START + '''
-from gdp_grappler import native
-native.built_for_tensorflow = lambda: '2.20.0'
-''' + _REPORT, GDP_PLACEMENT=_RANDOM)
+def test_library_for_another_tensorflow_costs_one_line(switched_on):
+  finished = switched_on[_OF_ANOTHER]
   assert finished.results['used'] == ['CPU:0']
   assert len(finished.notices) == 1
   assert 'built for TensorFlow 2.20.0' in finished.notices[0]

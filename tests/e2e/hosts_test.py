@@ -20,6 +20,7 @@ pytestmark = pytest.mark.e2e
 
 _OWN = '/job:localhost/replica:0/task:0/device:CPU:0'
 _HOSTS = [f'/job:worker/replica:0/task:{task}/device:CPU:0' for task in (0, 1)]
+_LOOPBACK = {'LD_PRELOAD': str(native.LOOPBACK_PATH)}
 _FIT = r'fit of "\w+"'
 _LABELS = 'localhost/0/CPU:0', 'worker/0/CPU:0', 'worker/1/CPU:0'
 
@@ -48,10 +49,8 @@ def _servers(log, **variables):
               str(fresh.PROGRAMS / 'host_server.py'), ','.join(addresses),
               str(task)
           ], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                           env=fresh.environment(
-                               TF_GRPC_REUSE_PORT='1',
-                               LD_PRELOAD=str(native.LOOPBACK_PATH),
-                               **variables)))
+                           env=fresh.environment(TF_GRPC_REUSE_PORT='1',
+                                                 **_LOOPBACK, **variables)))
       stack.enter_context(running[-1])
       stack.callback(running[-1].kill)
     for server in running:
@@ -59,11 +58,16 @@ def _servers(log, **variables):
     yield addresses, running
 
 
-def _run(mode, **variables):
+def _run(mode, keras='keras', **variables):
+  """What the program and both servers left behind.
+
+  Servers know no Keras; a program of Keras 3 is a fork of what theirs are.
+  """
+  more = {'TF_USE_LEGACY_KERAS': '1'} if keras == 'tf_keras' else _LOOPBACK
   with tempfile.TemporaryFile() as log:
     with _servers(log, **variables) as (addresses, running):
       finished = fresh.run('hosts.py', mode, *addresses, str(running[1].pid),
-                           timeout_s=120, **variables)
+                           timeout_s=120, **more, **variables)
     log.seek(0)
     said = log.read().decode()
   return dataclasses.replace(finished, stderr=finished.stderr + said)
@@ -98,7 +102,7 @@ def test_connected_to_a_cluster():
 
 
 def test_connected_to_hosts_with_keras_2():
-  finished = _run('host', TF_USE_LEGACY_KERAS='1')
+  finished = _run('host', 'tf_keras')
   _check_fit(finished, [_OWN, *_HOSTS])
   assert min(_placed(finished, _FIT).values()) > 10
 
@@ -117,7 +121,7 @@ def test_a_resolver_makes_the_first_host_the_default():
 
 def test_a_fit_within_the_scope_of_a_host_with_keras_2():
   """The server is still at the first call when that has returned."""
-  finished = _run('scope', TF_USE_LEGACY_KERAS='1')
+  finished = _run('scope', 'tf_keras')
   _check_fit(finished, _HOSTS[1:])
   assert any('that server runs it as a whole' in n for n in finished.notices)
 

@@ -22,7 +22,7 @@ def test_it_runs_on_both_and_its_numbers_stay(program, name):
 
 
 def test_weights_of_a_saved_model_can_be_moved(program):
-  assert program.results['relocated']['moved'] == 12
+  assert program.results['relocated']['moved'] == 6
 
 
 def test_lines_say_what_was_placed(program):

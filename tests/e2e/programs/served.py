@@ -27,7 +27,7 @@ def _model():
   towers = []
   for i in range(2):
     tower = inputs
-    for j in range(6):
+    for j in range(3):
       tower = layers.Dense(8, 'tanh', name=f'tower_{i}_{j}')(tower)
     towers.append(tower)
   model = keras.Model(inputs, layers.Dense(2)(layers.Add()(towers)))
