@@ -90,8 +90,10 @@ def export_policy(network: network_lib.PlacerNetwork,
     raise ExportError(f'{target} exists and is not a policy; remove it or '
                       'export to another directory.')
   with _temporary_sibling(target) as temporary:
-    _write(network, temporary / 'policy', description)
-    _verify(network, temporary / 'policy')
+    # One function for both: tracing it takes longest.
+    policy = Policy(network)
+    _write(policy, temporary / 'policy', description)
+    _verify(policy, network.config, temporary / 'policy')
     _replace(target, temporary / 'policy', temporary / 'old')
 
 
@@ -209,10 +211,10 @@ def _unwritable(target: pathlib.Path, error: Any) -> ExportError:
       'directory.')
 
 
-def _write(network: network_lib.PlacerNetwork, directory: pathlib.Path,
+def _write(policy: Policy, directory: pathlib.Path,
            description: Mapping[str, Any]) -> None:
   options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-  tf.saved_model.save(Policy(network), str(directory), options=options)
+  tf.saved_model.save(policy, str(directory), options=options)
   (directory / 'policy.json').write_text(
       json.dumps(policy_ops.sealed(directory, description), indent=2))
 
@@ -229,11 +231,11 @@ def _optimizing() -> Iterator[None]:
     tf.config.optimizer.set_experimental_options({option: before})
 
 
-def _verify(network: network_lib.PlacerNetwork,
+def _verify(policy: Policy, config: config_lib.PlacerConfig,
             directory: pathlib.Path) -> None:
   # More than a segment, so that memory and padding count.
-  size = network.config.segment_length + 37
-  features = random_features(size, 3 * size, 3, seed=network.config.seed)
+  size = config.segment_length + 37
+  features = random_features(size, 3 * size, 3, seed=config.seed)
   try:
     found = calls.call(_LOADER, str(directory), features, timeout_s=_TIMEOUT_S)
   except calls.CallError as error:
@@ -241,7 +243,7 @@ def _verify(network: network_lib.PlacerNetwork,
                       f'{error}. Nothing was written.') from error
   # The same function, so that both processes optimize the same graph.
   with _optimizing():
-    expected = Policy(network).place(**features).numpy()
+    expected = policy.place(**features).numpy()
   if not close(found, expected, features['allowed']):
     difference = np.max(np.abs(found - expected))
     raise ExportError(

@@ -108,7 +108,7 @@ class PlacementAgent:
     self._learning_rate = config.learning_rate
     self._logits = lambda: placer(features)
     self._probabilities = tf.function(
-        lambda: tf.nn.softmax(self._logits(), axis=-1))
+        lambda: tf.nn.softmax(self._logits(), axis=-1), autograph=False)
     self._optimizer = optimizer
     with _errors_only():  # It warns of Keras's older optimizers, which do.
       self._agent = self._ppo(placer, num_units, num_devices, config)

@@ -27,9 +27,10 @@ class Imitation:
     self._optimizer = optimizer
     self._placer, self._features = placer, features
     self._allowed, self._learning_rate = allowed, learning_rate
-    self._step = tf.function(self._one_step)
+    self._step = tf.function(self._one_step, autograph=False)
     self._greedy = tf.function(
-        lambda: tf.argmax(placer(features), axis=1, output_type=tf.int32))
+        lambda: tf.argmax(placer(features), axis=1, output_type=tf.int32),
+        autograph=False)
 
   def steps(self, decisions: np.ndarray, confidence: float,
             count: int) -> float:

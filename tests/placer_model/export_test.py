@@ -2,6 +2,7 @@
 
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
+import functools
 import importlib.metadata
 import json
 import pathlib
@@ -23,6 +24,13 @@ SMALL = config_lib.PlacerConfig(type_buckets=32, type_units=4, hidden_units=16,
                                 head_units=4, feed_forward_units=12,
                                 segment_length=8, device_units=8,
                                 initial_logit_scale=1.0)
+
+
+@pytest.fixture(autouse=True, scope='module')
+def _traced_once():
+  with pytest.MonkeyPatch.context() as patches:
+    patches.setattr(export, 'Policy', functools.cache(export.Policy))
+    yield
 
 
 @pytest.fixture(name='network', scope='module')
@@ -110,7 +118,7 @@ def test_there_is_no_keras_in_it(policy):
 
 def test_a_default_policy_is_small(tmp_path):
   network = network_lib.PlacerNetwork(config_lib.preset('default'))
-  export.export_policy(network, tmp_path / 'policy', {})
+  export._write(export.Policy(network), tmp_path / 'policy', {})
   size = sum(
       p.stat().st_size for p in (tmp_path / 'policy').rglob('*') if p.is_file())
   assert size < 2_000_000
@@ -175,7 +183,7 @@ def test_a_full_disk_leaves_the_old_policy(network, old, tmp_path, monkeypatch):
 def test_other_logits_are_noticed(network, tmp_path, monkeypatch):
   """A policy whose variables are not the network's must not get out."""
   write = export._write
-  other = network_lib.PlacerNetwork(SMALL.replace(seed=5))
+  other = export.Policy(network_lib.PlacerNetwork(SMALL.replace(seed=5)))
   monkeypatch.setattr(export, '_write', lambda _, *args: write(other, *args))
   with pytest.raises(export.ExportError, match='other logits'):
     export.export_policy(network, tmp_path / 'policy', {})
@@ -185,8 +193,8 @@ def test_other_logits_are_noticed(network, tmp_path, monkeypatch):
 def test_a_damaged_policy_is_noticed(network, tmp_path, monkeypatch):
   write = export._write
 
-  def damage(network, directory, description):
-    write(network, directory, description)
+  def damage(policy, directory, description):
+    write(policy, directory, description)
     next(pathlib.Path(directory).glob('variables/*.data*')).unlink()
 
   monkeypatch.setattr(export, '_write', damage)

@@ -72,7 +72,7 @@ class MoveLearner:
     self._agent = agent_lib.PlacementAgent(self.layers, self._looks,
                                            config.rollouts, config.draws,
                                            config, self.ppo_optimizer)
-    self._criticize = tf.function(self._critic_step)
+    self._criticize = tf.function(self._critic_step, autograph=False)
 
   def network(self) -> move_network.MoveNetwork:
     """The network as it is now."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from helpers import eager
 from helpers import toy_training
 from placer_model.training import credit
 from placer_model.training import exploration
@@ -19,6 +20,15 @@ _QUICK = dataclasses.replace(train_config.preset('default'), rollouts=8,
                              search_trials=16, learning_rate=0.01,
                              imitation_learning_rate=0.1, warm_search_trials=0,
                              warm_start_steps=20, distill_steps=60)
+# Where it does not matter how well it learns.
+_BRIEF = dataclasses.replace(_QUICK, epochs=1, warm_start_steps=3,
+                             distill_steps=3)
+
+
+@pytest.fixture(name='eager')
+def _eager():
+  with eager.functions():
+    yield
 
 
 def _trainer(environment, config, seed=0, starts=None):
@@ -69,15 +79,16 @@ def test_credit_of_single_decisions_leads_to_the_optimum(transfer_s):
   assert reports[-1].entropy < reports[0].entropy
 
 
+@pytest.mark.usefixtures('eager')
 def test_one_rollout_is_the_likeliest_placement():
-  config = dataclasses.replace(_PAPER, greedy=True)
+  config = dataclasses.replace(_PAPER, epochs=1, greedy=True)
   trainer = _trainer(toy_training.chain_environment(6), config)
   trainer.placer.table.assign(np.tile([0.0, 0.1, 0.0], (6, 1)))
   assert trainer.step().sample_step_time_s <= 6.0
   assert trainer.state.evaluations['policy'] == config.rollouts
 
 
-_ANNEALED = dataclasses.replace(_QUICK, exploration='levels', levels=(2, 4, 9),
+_ANNEALED = dataclasses.replace(_BRIEF, exploration='levels', levels=(2, 4, 9),
                                 anneal=True, iterations=6, search_trials=0,
                                 last_rate=0.1)
 
@@ -97,6 +108,7 @@ def _rate(trainer):
   return float(trainer.optimizers.ppo.learning_rate) / 0.01
 
 
+@pytest.mark.usefixtures('eager')
 def test_the_learning_rate_follows_the_iterations():
   trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
   rates = []
@@ -107,6 +119,7 @@ def test_the_learning_rate_follows_the_iterations():
   assert rates[6] == rates[7] == pytest.approx(0.1)
 
 
+@pytest.mark.usefixtures('eager')
 def test_the_learning_rate_follows_the_time_where_it_is_given():
   trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
   trainer.step(0.5)
@@ -115,6 +128,7 @@ def test_the_learning_rate_follows_the_time_where_it_is_given():
   assert _rate(trainer) == pytest.approx(0.1)
 
 
+@pytest.mark.usefixtures('eager')
 def test_levels_become_finer_as_the_policy_becomes_certain(drawn):
   trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
   trainer.step()
@@ -124,12 +138,14 @@ def test_levels_become_finer_as_the_policy_becomes_certain(drawn):
   assert drawn[0] == drawn[1] < drawn[2] < drawn[3] == 9
 
 
+@pytest.mark.usefixtures('eager')
 def test_without_annealing_there_are_single_units_alone(drawn):
   config = dataclasses.replace(_ANNEALED, anneal=False)
   _trainer(toy_training.chain_environment(9), config).step()
   assert drawn == [9]
 
 
+@pytest.mark.usefixtures('eager')
 def test_equal_devices_are_exchanged_before_credit_is_given(monkeypatch):
   """What draws a placement and its mirror image learns from both the same."""
   seen = []
@@ -137,7 +153,7 @@ def test_equal_devices_are_exchanged_before_credit_is_given(monkeypatch):
   monkeypatch.setattr(
       credit, 'effects', lambda policy, decisions, *rest:
       (seen.append(decisions), effects(policy, decisions, *rest))[1])
-  config = dataclasses.replace(_PAPER, exchange=True)
+  config = dataclasses.replace(_PAPER, epochs=1, exchange=True)
   trainer = _trainer(toy_training.chain_environment(6), config)
   trainer.placer.table.assign(np.tile([-9., 1., 0.], (6, 1)))
   trainer.step()
@@ -145,13 +161,14 @@ def test_equal_devices_are_exchanged_before_credit_is_given(monkeypatch):
   assert (ones >= 3).all() and set(seen[0].ravel()) == {1, 2}
 
 
+@pytest.mark.usefixtures('eager')
 def test_the_temperature_falls_by_the_same_factor_in_equal_times(monkeypatch):
   temperatures = []
   tempered = credit.tempered
   monkeypatch.setattr(
       credit, 'tempered', lambda *arguments:
       (temperatures.append(arguments[-1]), tempered(*arguments))[1])
-  config = dataclasses.replace(_PAPER, anneal=True, temperature=2.,
+  config = dataclasses.replace(_PAPER, epochs=1, anneal=True, temperature=2.,
                                last_temperature=0.01)
   trainer = _trainer(toy_training.chain_environment(4), config)
   for done in (0., 0.5, 1.):
@@ -159,6 +176,7 @@ def test_the_temperature_falls_by_the_same_factor_in_equal_times(monkeypatch):
   np.testing.assert_allclose(temperatures, [2., 0.2, 0.02])
 
 
+@pytest.mark.usefixtures('eager')
 @pytest.mark.parametrize('window, seen', [(1, [16] * 4), (3, [16, 32, 48, 48])])
 def test_credit_looks_back_at_the_latest_rollouts(monkeypatch, window, seen):
   counts = []
@@ -167,7 +185,7 @@ def test_credit_looks_back_at_the_latest_rollouts(monkeypatch, window, seen):
       credit, 'effects', lambda policy, decisions, *rest:
       (counts.append(len(decisions)), effects(policy, decisions, *rest))[1])
   trainer = _trainer(toy_training.chain_environment(4),
-                     dataclasses.replace(_PAPER, window=window))
+                     dataclasses.replace(_PAPER, epochs=1, window=window))
   _run(trainer, 4)
   assert counts == seen
 
@@ -192,10 +210,11 @@ def test_one_device_stays_the_best_if_it_is():
   assert len(set(trainer.state.best_decisions)) == 1
 
 
+@pytest.mark.usefixtures('eager')
 def test_never_worse_than_what_it_starts_from():
   environment = toy_training.chain_environment(6)
   starts = np.array([[1, 1, 1, 2, 2, 2], [0, 1, 0, 1, 0, 1]])
-  config = dataclasses.replace(_QUICK, search_trials=0, distill_steps=0)
+  config = dataclasses.replace(_BRIEF, search_trials=0, distill_steps=0)
   trainer = _trainer(environment, config, starts=starts)
   _warm_up(trainer)
   assert trainer.state.best_step_time_s == 3.5
@@ -203,9 +222,10 @@ def test_never_worse_than_what_it_starts_from():
   assert trainer.state.best_step_time_s <= 3.5
 
 
+@pytest.mark.usefixtures('eager')
 def test_evaluations_are_counted_by_origin():
   environment = toy_training.chain_environment(6)
-  trainer = _trainer(environment, _QUICK)
+  trainer = _trainer(environment, _BRIEF)
   _warm_up(trainer)
   reports = _run(trainer, 3)
   counts = trainer.state.evaluations
@@ -254,30 +274,33 @@ def test_warm_up_goes_on_from_any_part(tmp_path):
     assert second.state.evaluations == whole.state.evaluations
 
 
+@pytest.mark.usefixtures('eager')
 def test_no_warm_up_after_the_first_iteration():
   """A run that had nothing to imitate at its start does not do so later."""
-  trainer = _trainer(toy_training.chain_environment(6), _QUICK)
+  trainer = _trainer(toy_training.chain_environment(6), _BRIEF)
   trainer.step()
   assert trainer.state.best_decisions is not None
   assert not list(trainer.warm_up())
 
 
+@pytest.mark.usefixtures('eager')
 def test_search_leaves_alone_what_cannot_move():
   environment = toy_training.chain_environment(4)
   features = dataclasses.replace(environment.features,
                                  allowed=np.eye(3, dtype=bool)[[1, 1, 2, 2]])
   environment.features = features
-  trainer = _trainer(environment, _QUICK, starts=np.array([[1, 1, 2, 2]]))
+  trainer = _trainer(environment, _BRIEF, starts=np.array([[1, 1, 2, 2]]))
   _warm_up(trainer)
   _run(trainer, 2)
   np.testing.assert_array_equal(trainer.state.best_decisions, [1, 1, 2, 2])
   assert trainer.state.evaluations['search'] == 0
 
 
+@pytest.mark.usefixtures('eager')
 def test_nothing_fits():
   environment = toy_training.chain_environment(6, memory_bytes=50,
                                                param_bytes=100)
-  trainer = _trainer(environment, _QUICK)
+  trainer = _trainer(environment, _BRIEF)
   _warm_up(trainer)
   report = trainer.step()
   assert report.reward == -10
@@ -301,10 +324,11 @@ def _without_time(reports):
   return [dataclasses.astuple(r) for r in reports]
 
 
+@pytest.mark.usefixtures('eager')
 def test_same_seed_same_run():
   runs = []
   for seed in (0, 0, 1):
-    trainer = _trainer(toy_training.chain_environment(9), _QUICK, seed)
+    trainer = _trainer(toy_training.chain_environment(9), _BRIEF, seed)
     _warm_up(trainer)
     runs.append(_without_time(_run(trainer, 4)))
   assert runs[0] == runs[1]

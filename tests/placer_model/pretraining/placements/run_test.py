@@ -14,6 +14,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
+from helpers import eager
 from helpers import graphs
 from helpers import problems
 from placer_model import config as placer_config
@@ -23,13 +24,19 @@ from placer_model.pretraining.placements import run as run_lib
 from placer_model.pretraining.placements import teacher
 
 _CONFIG = config_lib.PlacementConfig(
-    rounds=2, problems=1, steps=3, batch=1, warm=2,
+    rounds=2, problems=1, steps=2, batch=1, warm=2,
     network=placer_config.TRANSFER.replace(hidden_units=8, graph_layers=1,
                                            transformer_layers=1, heads=2,
                                            head_units=4, feed_forward_units=8,
                                            type_buckets=8),
     teacher=teacher.TeacherConfig(
         drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3))))
+
+
+@pytest.fixture(autouse=True, scope='module')
+def _eager():
+  with eager.functions():
+    yield
 
 
 def _pretrained(folder: pathlib.Path, seed: int = 0, config=_CONFIG, told=None,
@@ -66,14 +73,21 @@ def _finished(tmp_path_factory):
   return folder, _pretrained(folder, told=told), told
 
 
-def test_a_run_that_goes_on_is_the_one_that_did_not_stop(finished, tmp_path):
+def test_a_run_that_goes_on_is_the_one_that_did_not_stop(
+    finished, tmp_path, monkeypatch):
   folder, whole, told = finished
   assert len(whole) == 2 and told[0].startswith('round 1 of 2, loss ')
   assert 'held out' in told[1]
-  told = []
-  run_lib.pretrain(
-      run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG, time_budget_s=1.5),
-      {}, told.append, _Clock())
+  told, exported = [], []
+  with monkeypatch.context() as patches:
+    patches.setattr(export, 'export_policy',
+                    lambda *args: exported.append(args))
+    run_lib.pretrain(
+        run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG,
+                                 time_budget_s=1.5), {}, told.append, _Clock())
+  assert exported[0][1:] == (tmp_path / 'parts/policy', {
+      'units': 'nested', 'seed': 0, 'lessons': 1, 'rounds': 1
+  })
   assert told[-1] == 'The time is up after 1 of 2 rounds.'
   parts = _pretrained(tmp_path / 'parts')
   assert [line['loss'] for line in parts] == [line['loss'] for line in whole]
@@ -90,7 +104,8 @@ def test_what_is_exported_places(finished):
   assert not placement.violations(problem.graph)
 
 
-def test_another_run_is_not_gone_on_with(tmp_path):
+def test_another_run_is_not_gone_on_with(tmp_path, monkeypatch):
+  monkeypatch.setattr(export, 'export_policy', lambda *_: None)
   config = dataclasses.replace(_CONFIG, rounds=0)
   _pretrained(tmp_path, config=config)
   with pytest.raises(errors.GdpError, match='another seed'):

@@ -26,16 +26,19 @@ def lessons():
   ]
 
 
-def test_what_is_learned_is_said(lessons):
-  pupil = student.Student(_NETWORK, 1e-2, 20.)
+@pytest.fixture(scope='module')
+def pupil():
+  return student.Student(_NETWORK, 1e-2, 20.)
+
+
+def test_what_is_learned_is_said(lessons, pupil):
   before = evaluation.agreement(pupil, lessons, 20.)
   losses = [pupil.learn(lessons, 1.) for _ in range(60)]
   assert losses[-1] < losses[0] / 2
   assert evaluation.agreement(pupil, lessons, 20.) > max(before, .85)
 
 
-def test_no_rate_learns_nothing(lessons):
-  pupil = student.Student(_NETWORK, 1e-2, 20.)
+def test_no_rate_learns_nothing(lessons, pupil):
   before = pupil.says(lessons[0])
   pupil.learn(lessons, 0.)
   np.testing.assert_array_equal(before, pupil.says(lessons[0]))

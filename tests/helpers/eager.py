@@ -1,0 +1,22 @@
+"""Functions that are not traced, for tests that call them a few times."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+import tensorflow as tf
+
+
+@contextlib.contextmanager
+def functions() -> Iterator[None]:
+  """Inside, the body of a `tf.function` runs op by op.
+
+  Tracing a network takes as long as dozens of eager calls.
+  """
+  before = tf.config.functions_run_eagerly()
+  tf.config.run_functions_eagerly(True)
+  try:
+    yield
+  finally:
+    tf.config.run_functions_eagerly(before)
