@@ -10,6 +10,7 @@ from typing import Any, Sequence
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler import suggestions
 from gdp_grappler.bin.commands import calibrate
 from gdp_grappler.bin.commands import cluster
@@ -56,7 +57,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   _check_command(known, typed)
   arguments = known.parse_args(typed)
   try:
-    with progress_line.shown('gdp', arguments.quiet):
+    with spelling.as_flags(), progress_line.shown('gdp', arguments.quiet):
       code = arguments.action(arguments)
     sys.stdout.flush()
     return code
