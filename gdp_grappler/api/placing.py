@@ -71,7 +71,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
-    plan: Instead: a plan file, or devices by layer, {'encoder': 'GPU:0'}.
+    plan: In place of a placer: a file, or devices by layer, {'words': 'CPU:0'}.
     order: 'critical_path' adds one if it should pay; 'fifo' drops a plan's.
     seed: The same gives the same plan, unless a clock ends the search.
     time_budget_s: Of the search; None for as long as it takes by itself.
@@ -320,20 +320,21 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
     step = subject.step
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
-  chosen: tuple[str, ...] = ()
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
-    chosen_by = plan_lib.read(known).placed_by
+    written = plan_lib.read(known)
+    chosen_by, layers = written.placed_by, written.layers
+    chosen = planned.chosen(layers, step.problem(), placement)
   else:
     name = chosen_by = reasons_lib.A_MAP
     found = _by_layers(subject, step, known)
-    placement, chosen = found.placement, found.chosen
+    placement, chosen, layers = found.placement, found.chosen, known
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None,
-                             chosen_by=chosen_by, chosen=chosen), order,
-      deadline)
+                             chosen_by=chosen_by, chosen=chosen,
+                             layer_plan=layers), order, deadline)
 
 
 def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
