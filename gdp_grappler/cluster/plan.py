@@ -230,10 +230,24 @@ def _check_placement(graph: op_graph.OpGraph,
 
 def _describe(cluster: cluster_lib.Cluster) -> Any:
   """A preset's name, or all of another cluster."""
-  if presets.is_preset(cluster.name) and (presets.preset(cluster.name)
-                                          == cluster):
+  if presets.has_name_of(cluster):
     return cluster.name
   return json.loads(cluster.to_json())
+
+
+def is_plan(fields: Mapping[str, Any]) -> bool:
+  """Whether an object from a JSON file is a plan of ops."""
+  return fields.get('format') == _FORMAT
+
+
+def cluster_of(path: str, fields: Mapping[str, Any]) -> cluster_lib.Cluster:
+  """The cluster of a plan that was read from a file.
+
+  Raises:
+    PlanError: it is damaged.
+  """
+  _check_fields(path, fields)
+  return _cluster(path, fields['cluster'])
 
 
 def _cluster(path: str,

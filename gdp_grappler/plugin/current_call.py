@@ -77,6 +77,7 @@ class Named:
   def task(self, query: library.Query) -> Optimize | None:
     """As of `RunningCall`: nothing special."""
     del query
+    return None
 
   def decided(self) -> None:
     """As of `RunningCall`."""

@@ -208,7 +208,7 @@ def test_answer_that_comes_too_late_serves_the_next_query(lines):
   assert served.answer(_query(settings=hurry)) is None
   said = lines.pop()
   assert said.startswith(
-      'step: left as it was: placing it took longer than its')
+      'W step: left as it was: placing it took longer than its')
   # The user has waited for nothing, and reads how long.
   assert re.search(r'; \d+ ms spent$', said)
   go.set()
