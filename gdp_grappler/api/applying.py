@@ -14,13 +14,15 @@ MOST_PLANS, MOST_BYTES = 128, 512 << 20
 
 
 def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-          placed_by: str, path: str | os.PathLike[str] | None) -> str:
+          placed_by: str, layers: plan_lib.Layers,
+          path: str | os.PathLike[str] | None) -> str:
   """Writes a plan and names it in the option.
 
   Args:
     graph: With N ops.
     placement: Of this graph.
     placed_by: As of `Plan`.
+    layers: As of `Plan`.
     path: Where to write the plan; None for the cache folder.
 
   Returns:
@@ -34,9 +36,9 @@ def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
   from gdp_grappler.plugin import switch
   if path is None:
-    path = _keep(graph, placement, placed_by)
+    path = _keep(graph, placement, placed_by, layers)
   else:
-    plan_lib.save(os.fspath(path), graph, placement, placed_by)
+    plan_lib.save(os.fspath(path), graph, placement, placed_by, layers)
   before = switch.value(context.context())
   others = before if isinstance(before, dict) else {}
   tf.config.optimizer.set_experimental_options(
@@ -45,11 +47,11 @@ def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 
 def _keep(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-          placed_by: str) -> str:
+          placed_by: str, layers: plan_lib.Layers) -> str:
   """Writes a plan into the cache folder, for this user alone."""
   # The pass knows a plan by its name.
   digest = plan_lib.digest(graph, placement)
   path = cache.path('plans', f'{graph.fingerprint}-{digest}.json')
-  plan_lib.save(str(path), graph, placement, placed_by, private=True)
+  plan_lib.save(str(path), graph, placement, placed_by, layers, private=True)
   cache.make_room(path.parent, MOST_PLANS, MOST_BYTES)
   return str(path)

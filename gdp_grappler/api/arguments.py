@@ -56,6 +56,26 @@ def check_plan(plan: Any) -> None:
         "{'encoder': 'GPU:0'}.")
 
 
+def check_shape(shape: Any) -> None:
+  """Checks the shapes of inputs.
+
+  Args:
+    shape: By input, the sizes of its dimensions; None for none.
+
+  Raises:
+    GdpError: it is something else.
+  """
+  if shape is None:
+    return
+  if not isinstance(shape, Mapping) or not all(
+      isinstance(name, str) and isinstance(sizes, (list, tuple)) and all(
+          not _is_no(numbers.Integral, size) and size > 0 for size in sizes)
+      for name, sizes in shape.items()):
+    raise errors.GdpError(
+        f'shape is {shape!r}; give the sizes of the dimensions by input, such '
+        "as {'x': (32, 8)}.")
+
+
 def _is_no(kind: type, value: Any) -> bool:
   """Whether a value is no number of a kind; True and False are none."""
   return isinstance(value, bool) or not isinstance(value, kind)

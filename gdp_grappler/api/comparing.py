@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 import time
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
@@ -93,13 +93,14 @@ class Comparison:
 
 
 def compare(graph: Any, cluster: str | cluster_lib.Cluster,
-            placers: Sequence[str] = DEFAULT_PLACERS, *,
-            order: str | None = None, seed: int = 0,
-            time_budget_s: float | None = None,
+            placers: Sequence[str] = DEFAULT_PLACERS, *, order: str
+            | None = None, seed: int = 0, time_budget_s: float | None = None,
             batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
             trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-            signature: Sequence[Any] | None = None, may_round: bool = False,
-            repeatable: bool = False, verbose: bool | str = telling.AUTO,
+            signature: Sequence[Any] | None = None,
+            shape: Mapping[str, Sequence[int]] | None = None,
+            may_round: bool = False, repeatable: bool = False,
+            verbose: bool | str = telling.AUTO,
             tell: telling.Tell | None = None) -> Comparison:
   """Places a step by several placers; the graph is read once.
 
@@ -117,6 +118,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     trip_count: As of `place`.
     profile: As of `place`.
     signature: As of `place`.
+    shape: As of `place`.
     may_round: As of `place`.
     repeatable: As of `place`.
     verbose: As of `place`.
@@ -135,7 +137,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                         may_round))
+                         may_round, shape=shape))
     for name in placers:
       if name in failures:
         continue

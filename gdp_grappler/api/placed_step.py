@@ -54,6 +54,7 @@ class PlacedStep:
       `placed_by`.
     chosen: [N], of each op a clause on who chose its device; () for the same of
       all.
+    layer_plan: The map of layers that chose the devices; () if none did.
   """
 
   subject: subjects.Subject
@@ -64,6 +65,7 @@ class PlacedStep:
   order_is_given: bool = False
   chosen_by: str | None = None
   chosen: tuple[str, ...] = ()
+  layer_plan: plan_lib.Layers = ()
 
   @property
   def graph(self) -> op_graph.OpGraph:
@@ -266,7 +268,8 @@ class PlacedStep:
     path = os.fspath(path)
     graph_defs.check_suffix(path)
     if path.endswith('.json'):
-      plan_lib.save(path, self.graph, self.placement, self._who)
+      plan_lib.save(path, self.graph, self.placement, self._who,
+                    self.layer_plan)
       return
     order = self.control_edges
     edges = np.zeros((0, 2), int) if order is None else order.control_edges
@@ -305,7 +308,8 @@ class PlacedStep:
     Raises:
       GdpError: the file cannot be written.
     """
-    return applying.apply(self.graph, self.placement, self._who, path)
+    return applying.apply(self.graph, self.placement, self._who,
+                          self.layer_plan, path)
 
   def write_trace(self, path: str | os.PathLike[str],
                   order: str | None = None) -> None:

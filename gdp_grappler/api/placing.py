@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler import spelling
 from gdp_grappler.api import arguments
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
@@ -36,6 +37,8 @@ from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.sharding import choice
 
+Shapes = Mapping[str, Sequence[int]]
+Tables = str | Mapping[str, int]
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
 # Who gave a time budget should know of a reading that took longer.
@@ -52,9 +55,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
-          pins: str = assumptions.PINS_KEPT, data: Any = None, split_tables: str
-          | Mapping[str, int] = choice.AUTO, max_memory: str | Mapping[str, Any]
-          | None = None, verbose: bool | str = telling.AUTO,
+          shape: Shapes | None = None, pins: str = assumptions.PINS_KEPT,
+          data: Any = None, split_tables: Tables = choice.AUTO, max_memory: str
+          | Mapping[str, Any] | None = None, verbose: bool | str = telling.AUTO,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -68,8 +71,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
-    plan: In place of a placer: a plan file, or devices by layer or scope, as
-      {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
+    plan: In place of a placer: a file, or devices by layer, {'words': 'CPU:0'}.
     order: 'critical_path' adds one if it should pay; 'fifo' drops a plan's.
     seed: The same gives the same plan, unless a clock ends the search.
     time_budget_s: Of the search; None for as long as it takes by itself.
@@ -80,7 +82,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     may_round: Whether float arithmetic may go where it is rounded otherwise.
     pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
     repeatable: No clock ends the search; the budget stands for placements.
-    signature: What a `tf.function` is called with; of a model as `data`.
+    shape: Of a SavedModel's inputs that leave theirs open, {'x': (32, 8)}.
+    signature: What a `tf.function` is called with; of a SavedModel its name.
     data: One batch, as `fit` takes it, if the model does not know its inputs.
     split_tables: Tables in parts, of a file or function: 'auto' for those that
       no device can hold, 'off', or layers, as {'words': 4}.
@@ -98,7 +101,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   limits = max_memory_lib.read(max_memory)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data, split_tables, limits)
+                           may_round, pins, data, split_tables, limits, shape)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
@@ -195,8 +198,8 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
               batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
               trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
               profile: str = '', signature: Sequence[Any] | None = None,
-              may_round: bool = False, data: Any = None,
-              split_tables: str | Mapping[str, int] = choice.AUTO,
+              shape: Shapes | None = None, may_round: bool = False,
+              data: Any = None, split_tables: Tables = choice.AUTO,
               verbose: bool | str = telling.AUTO,
               tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
@@ -211,6 +214,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     trip_count: As of `place`.
     profile: As of `place`.
     signature: As of `place`.
+    shape: As of `place`.
     may_round: As of `place`.
     data: As of `place`.
     split_tables: As of `place`.
@@ -228,7 +232,8 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                         may_round, data=data, split_tables=split_tables))
+                         may_round, data=data, split_tables=split_tables,
+                         shape=shape))
     return of_plan(subject, plan)
 
 
@@ -237,7 +242,7 @@ def _cluster_of(plan: str) -> cluster_lib.Cluster:
   if plan_lib.read_layers(plan) is not None:
     raise errors.PlanError(
         f'{plan} is a map of layers, which names no cluster. Give one, such as '
-        '--cluster=2xP100.')
+        f'{spelling.argument("cluster", "2xP100")}.')
   return plan_lib.read(plan).cluster
 
 
@@ -315,20 +320,21 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
     step = subject.step
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
-  chosen: tuple[str, ...] = ()
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
-    chosen_by = plan_lib.read(known).placed_by
+    written = plan_lib.read(known)
+    chosen_by, layers = written.placed_by, written.layers
+    chosen = planned.chosen(layers, step.problem(), placement)
   else:
     name = chosen_by = reasons_lib.A_MAP
     found = _by_layers(subject, step, known)
-    placement, chosen = found.placement, found.chosen
+    placement, chosen, layers = found.placement, found.chosen, known
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None,
-                             chosen_by=chosen_by, chosen=chosen), order,
-      deadline)
+                             chosen_by=chosen_by, chosen=chosen,
+                             layer_plan=layers), order, deadline)
 
 
 def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:

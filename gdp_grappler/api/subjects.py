@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.api import arguments
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory
@@ -45,6 +46,7 @@ class Reading:
     data: One batch of a Keras model, as of `batch_specs.of`.
     split_tables: Which tables are in parts, as of `place`.
     limits: What plans may use of the cluster's memories.
+    shape: Of inputs of a SavedModel that leave theirs open, by name.
 
   Raises:
     GdpError: a size or a count is no whole number, or too small, or there is
@@ -61,6 +63,7 @@ class Reading:
   data: Any = None
   split_tables: Any = choice.AUTO
   limits: max_memory.MaxMemory = ()
+  shape: Mapping[str, Sequence[int]] | None = None
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -72,6 +75,7 @@ class Reading:
     if self.pins not in assumptions.PINS:
       raise errors.GdpError(f'pins is {self.pins!r}; give one of '
                             f'{", ".join(assumptions.PINS)}.')
+    arguments.check_shape(self.shape)
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""
@@ -79,6 +83,8 @@ class Reading:
         graph, self.batch_size, self.trip_count, self.profile, self.may_round,
         self.pins,
         self.signature or '' if isinstance(self.signature, str) else '',
+        shapes=tuple(
+            (name, tuple(sizes)) for name, sizes in (self.shape or {}).items()),
         split_tables=choice.checked(self.split_tables))
 
 
@@ -194,6 +200,10 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
     raise errors.GdpError(
         f'signature={how.signature!r} is the name of one, for the path of a '
         'SavedModel. Give the tensors that the function is called with.')
+  if how.shape:
+    raise errors.GdpError(
+        'shape is for the inputs of a SavedModel. Give data, or the signature '
+        'of a function.')
   found = where(())
 
   def read_it(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler import suggestions
 from gdp_grappler.bin.commands import calibrate
 from gdp_grappler.bin.commands import cluster
@@ -48,15 +50,15 @@ def run(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 1 if `doctor` or `verify` found something wrong, or 2 for bad input.
   """
-  known = parser()
+  known, commands = _parsers()
   typed = list(sys.argv[1:] if argv is None else argv)
   if not typed:
     known.print_help()
     return 0
-  _check_command(known, typed)
+  _check_words(known, commands, typed)
   arguments = known.parse_args(typed)
   try:
-    with progress_line.shown('gdp', arguments.quiet):
+    with spelling.as_flags(), progress_line.shown('gdp', arguments.quiet):
       code = arguments.action(arguments)
     sys.stdout.flush()
     return code
@@ -93,19 +95,36 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _check_command(known: argparse.ArgumentParser,
-                   typed: Sequence[str]) -> None:
-  """Ends the program if a command is misspelt, and says what was meant."""
+def _check_words(known: argparse.ArgumentParser,
+                 commands: Mapping[str, argparse.ArgumentParser],
+                 typed: Sequence[str]) -> None:
+  """Ends the program if a word is misspelt, and says what was meant."""
   command = next((word for word in typed if not word.startswith('-')), '')
-  names = [module.__name__.rpartition('.')[2] for module in _COMMANDS]
-  if command and command not in names:
+  if not command:
+    return
+  if command not in commands:
     known.error(f'there is no command "{command}".'
-                f'{suggestions.did_you_mean(command, names)} There are '
-                f'{", ".join(names)}.')
+                f'{suggestions.did_you_mean(command, commands)} There are '
+                f'{", ".join(commands)}.')
+  flags = [f for f in commands[command]._option_string_actions if f[:2] == '--']
+  for word in itertools.takewhile(lambda word: word != '--', typed):
+    flag = word.partition('=')[0]
+    # The beginning of a flag is one, too.
+    if flag[:2] == '--' and not any(f.startswith(flag) for f in flags):
+      near = suggestions.did_you_mean(flag, flags)
+      known.exit(
+          2, f'gdp: error: gdp {command} has no flag {flag}.{near} All: gdp '
+          f'{command} --help.\n')
 
 
 def parser() -> argparse.ArgumentParser:
   """What `gdp` understands."""
+  return _parsers()[0]
+
+
+def _parsers(
+) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+  """Of all, and of each command."""
   result = argparse.ArgumentParser(
       prog='gdp', description='Device placement for TensorFlow graphs.')
   _add_switches(result, False)
@@ -116,7 +135,7 @@ def parser() -> argparse.ArgumentParser:
   for subcommand in commands.choices.values():
     # What is not given here leaves what was given before the command.
     _add_switches(subcommand, argparse.SUPPRESS)
-  return result
+  return result, commands.choices
 
 
 def _add_switches(parser: argparse.ArgumentParser, default: Any) -> None:

@@ -1,6 +1,6 @@
 """Reads and writes cluster files: our JSON, or TensorFlow's own terms.
 
-Three forms, told apart by what is in the file:
+Four forms, told apart by what is in the file:
 
 * JSON of a `cluster.Cluster`: "name", "devices", "links", as `gdp cluster NAME
   --json` prints it. Needs no TensorFlow.
@@ -8,8 +8,9 @@ Three forms, told apart by what is in the file:
   (tensorflow/core/protobuf/device_properties.proto), each with "name" and
   "properties".
 * The same as protobuf text.
+* A plan file: the cluster that the plan was made for.
 
-The last two are described in `named_devices`.
+The second and the third are described in `named_devices`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
+from gdp_grappler.cluster import plan
 
 # Ten thousand links have less.
 _MOST_BYTES = 16 << 20
@@ -33,6 +35,7 @@ def read(path: str) -> cluster_lib.Cluster:
 
   Raises:
     ClusterError: the file is missing or wrong.
+    PlanError: it is a damaged plan.
   """
   text = _text(path)
   if not text.strip():
@@ -67,6 +70,8 @@ def write(path: str, cluster: cluster_lib.Cluster) -> None:
 
 def _from_json(fields: int | Sequence[Any] | Mapping[str, Any] | None,
                path: str) -> cluster_lib.Cluster:
+  if isinstance(fields, dict) and plan.is_plan(fields):
+    return plan.cluster_of(path, fields)
   if isinstance(fields, list):
     fields = {'devices': fields}
   devices = fields.get('devices') if isinstance(fields, dict) else None

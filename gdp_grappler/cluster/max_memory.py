@@ -9,6 +9,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.cluster import cluster as cluster_lib
 
 # By what users wrote, in their order: 'GPU:0', 'worker/1/GPU:0', or 'GPU' for
@@ -103,7 +104,8 @@ def _meant(device: str, cluster: cluster_lib.Cluster) -> list[int]:
   found = [i for i, d in enumerate(cluster.devices) if d.type == device]
   if not found:
     raise errors.ClusterError(
-        f'max_memory limits {device}, but cluster "{cluster.name}" has only '
+        f'{spelling.argument("max_memory")} limits {device}, but '
+        f'cluster "{cluster.name}" has only '
         f'{", ".join(cluster.device_labels)}.')
   return found
 
@@ -136,5 +138,6 @@ def _bytes(device: str, size: Any) -> int:
 
 def _bad(what: str) -> errors.ClusterError:
   return errors.ClusterError(
-      f'max_memory: {what}. Give devices and sizes, such as {_EXAMPLE}; sizes '
+      f'{spelling.argument("max_memory")}: {what}. Give devices and '
+      f'sizes, such as {_EXAMPLE}; sizes '
       'may be in MB, GB, MiB or GiB, or bytes.')

@@ -15,9 +15,10 @@ A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
 ops of a device start in order of decreasing priority. One that may have float
 arithmetic on another kind of device than it would be on by itself, where it is
 rounded otherwise, has "may_round": true. "placed_by" names the placer, or says
-that it was a map of layers; what is edited since is nobody's. The digest is of
-the other fields. A plan without one, or edited since, is as good as any; the
-latter is told in a line, as a flipped bit looks the same.
+that it was a map of layers, which is in "layers" then: {"encoder": "GPU:0"}.
+What is edited since is nobody's. The digest is of the other fields. A plan
+without one, or edited since, is as good as any; the latter is told in a line,
+as a flipped bit looks the same.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities', 'may_round', 'placed_by', digests.FIELD)
+           'priorities', 'may_round', 'placed_by', 'layers', digests.FIELD)
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
+
+# Pairs of a pattern of layers and a device.
+Layers = tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Plan:
     priorities: Op -> priority; None for first in, first out.
     may_round: Whether ops may be where they compute other numbers.
     placed_by: Who chose the devices; '' if nobody says, or others since.
+    layers: The map of layers that chose them: patterns and devices; () if none
+      did, or others since.
   """
 
   graph: str
@@ -70,6 +76,7 @@ class Plan:
   priorities: dict[str, float] | None = None
   may_round: bool = False
   placed_by: str = ''
+  layers: Layers = ()
 
 
 def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
@@ -84,7 +91,8 @@ def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
 
 
 def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
-         placed_by: str = '', private: bool = False) -> None:
+         placed_by: str = '', layers: Layers = (),
+         private: bool = False) -> None:
   """Writes a plan; a file that was there stays whole until the new one is.
 
   Args:
@@ -92,6 +100,7 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     graph: With N ops.
     placement: Of this graph.
     placed_by: As of `Plan`.
+    layers: As of `Plan`.
     private: Whether nobody else may read it; makes missing folders that nobody
       else may read.
 
@@ -115,6 +124,8 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     fields['may_round'] = True
   if placed_by:
     fields['placed_by'] = placed_by
+  if layers:
+    fields['layers'] = dict(layers)
   files.write_atomically(path,
                          json.dumps(digests.sealed(fields), indent=1) + '\n',
                          make_folder=private, private=private)
@@ -165,7 +176,8 @@ def read(path: str) -> Plan:
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'), fields.get('may_round', False),
-              '' if edited else fields.get('placed_by', ''))
+              '' if edited else fields.get('placed_by', ''),
+              () if edited else tuple(fields.get('layers', {}).items()))
 
 
 def read_layers(path: str) -> dict[str, str] | None:
@@ -218,10 +230,24 @@ def _check_placement(graph: op_graph.OpGraph,
 
 def _describe(cluster: cluster_lib.Cluster) -> Any:
   """A preset's name, or all of another cluster."""
-  if presets.is_preset(cluster.name) and (presets.preset(cluster.name)
-                                          == cluster):
+  if presets.has_name_of(cluster):
     return cluster.name
   return json.loads(cluster.to_json())
+
+
+def is_plan(fields: Mapping[str, Any]) -> bool:
+  """Whether an object from a JSON file is a plan of ops."""
+  return fields.get('format') == _FORMAT
+
+
+def cluster_of(path: str, fields: Mapping[str, Any]) -> cluster_lib.Cluster:
+  """The cluster of a plan that was read from a file.
+
+  Raises:
+    PlanError: it is damaged.
+  """
+  _check_fields(path, fields)
+  return _cluster(path, fields['cluster'])
 
 
 def _cluster(path: str,
@@ -263,6 +289,10 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
     raise _damaged(path, '"may_round" is neither true nor false')
   if not isinstance(fields.get('placed_by', ''), str):
     raise _damaged(path, '"placed_by" is no text')
+  layers = fields.get('layers', {})
+  if not (isinstance(layers, dict) and
+          all(isinstance(device, str) for device in layers.values())):
+    raise _damaged(path, '"layers" is not an object from layer to device')
   _check_priorities(path, fields)
 
 

@@ -84,6 +84,11 @@ def is_preset(name: str) -> bool:
   return True
 
 
+def has_name_of(cluster: cluster_lib.Cluster) -> bool:
+  """Whether the cluster's name, typed as a preset, means this cluster."""
+  return is_preset(cluster.name) and preset(cluster.name) == cluster
+
+
 def _with_hosts(body: str, network_name: str) -> str:
   """The nearest preset that has several hosts; the network is known."""
   return next(name for name in (f'2x{body}-{network_name}',

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import pathlib
-import re
 
 from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captured_folders
+from gdp_grappler.plugin import current_call
 
 
-def write(source: source_graph.SourceGraph, fingerprint: str,
-          directory: str) -> pathlib.Path:
+def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
+          call: current_call.RunningCall | None = None) -> pathlib.Path:
   """Writes a graph as a MetaGraphDef, unless it is already there.
 
   Args:
     source: With a readable name.
     fingerprint: Hex digits.
     directory: Made if it does not exist.
+    call: In which the graph runs, which gives steps of Keras their name.
 
   Returns:
-    The file, for example 'one_step_on_data_11234_0f3a9c.pb': name, number of
-    ops, start of the fingerprint.
+    The file, for example 'fit_of_sequential_11234_0f3a9c.pb': name, number
+    of ops, start of the fingerprint.
 
   Raises:
     GdpError: it cannot be written; no partial file is left.
   """
+  title = current_call.title(source.name, call)
+  if title != source.name:
+    source = dataclasses.replace(source, name=captured_folders.plain(title))
   path = pathlib.Path(directory) / captured_folders.file_name(
       source.name, len(source.graph_def.node), fingerprint)
   if not path.exists():
@@ -57,9 +62,9 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
       for name in node.experimental_debug_info.original_func_names or
       (graph_id,))
   for name, _ in counts.most_common():
-    match = _DECORATED.fullmatch(name)
-    if match:
-      return match[1]
+    plain = current_call.undecorated(name)
+    if plain != name:
+      return plain
     if name == graph_id:
       break
   return graph_id
@@ -68,4 +73,3 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
 # This many ops tell what most of a graph is, because few of its functions
 # differ.
 _ENOUGH = 2000
-_DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')

@@ -53,12 +53,34 @@ class RunningCall(Protocol):
 
 
 # What Keras 3 and tf_keras call the functions that do the steps of a call.
-_STEPS = re.compile(
-    r'(?:(?:one_step|multi_step|_?one_step|step)_on_(?:data|iterator)'
-    r'(?:_distributed)?|(?:train|test|predict|step)_function|run_step): ')
+_STEP = (r'(?:(?:one_step|multi_step|_?one_step|step)_on_(?:data|iterator)'
+         r'(?:_distributed)?|(?:train|test|predict|step)_function|run_step)')
+_NAMED_STEP = re.compile(rf'{_STEP}: ')
+# What TensorFlow makes of the name of a function.
+_DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')
 # What TensorFlow calls each function of a SavedModel of TensorFlow 1, and of
 # another wrapped graph of it, after it took the part that its outputs need.
 _PRUNED = re.compile(r'^pruned(?=: )')
+
+
+class Named:
+  """A call that only gives its name: the pass treats its graphs as any."""
+
+  has_clusters = False
+  is_placed = False
+  was_told = True
+  waiting_since: float | None = None
+
+  def __init__(self, what: str) -> None:
+    self.what = what
+
+  def task(self, query: library.Query) -> Optimize | None:
+    """As of `RunningCall`: nothing special."""
+    del query
+    return None
+
+  def decided(self) -> None:
+    """As of `RunningCall`."""
 
 
 class _Local(threading.local):
@@ -85,10 +107,29 @@ def run(call: RunningCall, function: Callable[..., Any], *args: Any,
 
 def named(line: str, call: RunningCall | None) -> str:
   """A line about a graph, with what a user called in place of its name."""
-  step = _STEPS.match(line)
+  step = _NAMED_STEP.match(line)
   if call is None or step is None:
     return _PRUNED.sub('function of a TensorFlow 1 graph', line)
   return f'{call.what}: {line[step.end():]}'
+
+
+def undecorated(function: str) -> str:
+  """'step' for '__inference_step_873'; other names stay as they are."""
+  match = _DECORATED.fullmatch(function)
+  return match[1] if match else function
+
+
+def title(name: str, call: RunningCall | None) -> str:
+  """What a user calls a graph: 'fit of "model"' for a step of Keras.
+
+  Args:
+    name: What the runtime calls it, or without what TensorFlow adds to names.
+    call: In which it runs.
+  """
+  plain = undecorated(name)
+  if call is None or not re.fullmatch(_STEP, plain):
+    return plain
+  return call.what
 
 
 def since(start: float) -> float:

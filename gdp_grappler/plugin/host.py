@@ -123,8 +123,8 @@ class Host:
       # While the program waits.
       with garbage.uncollected():
         decision, message = self._thread.run(
-            functools.partial(self._serve, query, settings, wishes, key, task),
-            settings.time_budget_s, _excused_s)
+            functools.partial(self._serve, query, settings, wishes, key, call,
+                              task), settings.time_budget_s, _excused_s)
     except KeyboardInterrupt:
       raise
     except BaseException as error:
@@ -166,6 +166,7 @@ class Host:
   def _serve(
       self, query: library.Query, settings: settings_lib.Settings,
       wishes: wishes_lib.Wishes, key: tuple[Any, ...],
+      call: current_call.RunningCall | None,
       optimize: current_call.Optimize | None
   ) -> tuple[library.Decision | None, str]:
     """On the placer thread. The decision and the line to print.
@@ -176,7 +177,7 @@ class Host:
     source = _source_graph(query, wishes)
     directory = environment.capture_directory()
     if directory:
-      _capture(source, query, directory)
+      _capture(source, query, directory, call)
     decision, message = None, ''
     if query.may_place:
       source = asked_devices.that_can_be_kept(source, settings)
@@ -294,12 +295,12 @@ def _node_name(tensor: str) -> str:
 
 
 def _capture(source: source_graph.SourceGraph, query: library.Query,
-             directory: str) -> None:
+             directory: str, call: current_call.RunningCall | None) -> None:
   from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
   captures.name_variables(source.graph_def, captures.alive(query.graph_id))
   try:
-    capture.write(source, query.fingerprint, directory)
+    capture.write(source, query.fingerprint, directory, call)
   except errors.GdpError as error:
     # The reason alone: the error names a file, and so differs every time.
     reason = getattr(error.__cause__, 'strerror', None) or error.__cause__
@@ -339,9 +340,9 @@ def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
 def _explain(error: BaseException, query: library.Query, start: float) -> str:
   if isinstance(error, TimeoutError):
     return _timed(
-        f'Graph "{query.graph_id}" is left as it was: placing it took longer '
-        "than its time budget; raise 'time_budget_s' in the option "
-        'gdp_placement', start)
+        f'{current_call.title(query.graph_id, current_call.current())}: left '
+        'as it was: placing it took longer than its time budget; raise '
+        "'time_budget_s' in the option gdp_placement", start)
   if isinstance(error, placer_thread.StillBusyError):
     return ('Graphs are left as they were while the placer is still busy '
             'with one that ran out of time.')

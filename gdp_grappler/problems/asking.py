@@ -6,6 +6,7 @@ import collections
 from typing import Any, Callable, TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph.legality import asked
@@ -49,7 +50,8 @@ def kept(found: source_graph.SourceGraph, pins: str,
   if count:
     tell(f'{found.name}: {units.count(count, "op")} of it '
          f'{"stays" if count == 1 else "stay"} on the device that tf.device '
-         'asked for (--pins=ignore lifts that).')
+         f'asked for ({spelling.argument("pins", assumptions.PINS_IGNORED)} '
+         'lifts that).')
   for device, number in lacking.items():
     tell(f'{found.name}: {units.count(number, "op")} of it '
          f'{"asks" if number == 1 else "ask"} for {device}, which cluster '

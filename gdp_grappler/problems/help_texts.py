@@ -13,9 +13,10 @@ RUNNABLE_GRAPH = (
     'as rnnlm-2 or rnnlm-2@tiny')
 GRAPH = (f'{RUNNABLE_GRAPH}; or a graph with costs of its own: a CostGraphDef '
          'or RunMetadata, or JSON as docs/graph_json.md describes it')
-CLUSTER = ("preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
-           "'local', grpc://host:port, or a cluster file; `gdp cluster --help` "
-           'has the grammar')
+CLUSTER = (
+    "preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
+    "'local', grpc://host:port, a cluster file or a plan, for its cluster; "
+    '`gdp cluster --help` has the grammar')
 BATCH_SIZE = 'size of dimensions that the graph leaves open'
 TRIP_COUNT = ('iterations of while loops whose number the graph does not tell; '
               'of such loops within one another, of all together')

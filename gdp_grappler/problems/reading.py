@@ -15,6 +15,7 @@ from absl import logging
 
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler import spelling
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -77,12 +78,12 @@ def read(request: request_lib.Request, where: Where,
   if request.given is not None:
     if request.signature or request.shapes:
       raise errors.GdpError(
-          f'{request.graph} is a graph of costs, and --signature and --shape '
-          'are for SavedModels. Leave them out.')
+          f'{request.graph} is a graph of costs. {_of_saved_models()}')
     if request.profile:
       raise errors.GdpError(
-          f'{request.graph} brings the costs of its ops, and --profile='
-          f'{request.profile} would replace them. Leave out --profile.')
+          f'{request.graph} brings the costs of its ops, and '
+          f'{spelling.argument("profile", request.profile)} would replace '
+          f'them. Leave out {spelling.argument("profile")}.')
     graph, costs = request.given
     step = step_lib.Step(graph, cluster, None, costs)
     return step.that_may_round() if request.may_round else step
@@ -161,8 +162,7 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
   if request.graph in registry.names():
     if request.signature or request.shapes:
       raise errors.InvalidGraphError(
-          f'{request.graph} is a workload, and --signature and --shape are for '
-          'SavedModels. Leave them out.')
+          f'{request.graph} is a workload. {_of_saved_models()}')
     # It was built where nobody looked for devices.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
@@ -212,6 +212,12 @@ def _tracing(request: request_lib.Request, tell: Tell,
                                      =tell, tables=layers)
 
 
+def _of_saved_models() -> str:
+  """That only SavedModels have signatures."""
+  return (f'{spelling.argument("signature")} and {spelling.argument("shape")} '
+          'are for SavedModels. Leave them out.')
+
+
 def _silent(_: str) -> None:
   """The same was told of the step."""
 
@@ -235,7 +241,7 @@ def measurable(request: request_lib.Request,
   if step.source is None:
     raise errors.GdpError(
         f'{request.graph} has costs but no TensorFlow ops, so its steps cannot '
-        'be measured. Use --reward=simulated.')
+        'be measured. Use simulated steps.')
   request_lib.refuse_profile(request.profile)
   return step.source
 

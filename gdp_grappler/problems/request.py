@@ -7,6 +7,7 @@ import functools
 import shlex
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
@@ -22,8 +23,9 @@ def refuse_profile(profile: str) -> None:
   """
   if profile:
     raise errors.GdpError(
-        f'--profile={profile} prices simulated steps, but steps are to be '
-        'measured. Leave out --profile, or use --reward=simulated.')
+        f'{spelling.argument("profile", profile)} prices simulated steps, but '
+        f'steps are to be measured. Leave out {spelling.argument("profile")}, '
+        'or use simulated steps.')
 
 
 @dataclasses.dataclass(frozen=True)

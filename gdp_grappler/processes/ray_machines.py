@@ -21,6 +21,7 @@ from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler import scratch
+from gdp_grappler import spelling
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import ray_entry
 from gdp_grappler.processes import ray_worker
@@ -54,13 +55,14 @@ def check(address: str) -> None:
     GdpError: it names no cluster, or Ray is not installed.
   """
   if not address:
-    raise errors.GdpError('--ray names no cluster. Give auto, HOST:PORT or '
-                          f'{LOCAL}.')
+    raise errors.GdpError(f'{spelling.argument("ray")} names no cluster. '
+                          f'Give auto, HOST:PORT or {LOCAL}.')
   if '://' in address:
     raise errors.GdpError(
-        f'--ray={address} is an address of Ray Client, which is not used. Give '
-        'the command on a machine of the cluster, with --ray=auto.')
-  extras.require('--ray', 'ray')
+        f'{spelling.argument("ray", address)} is an address of Ray Client, '
+        'which is not used. Give the command on a machine of the cluster, with '
+        f'{spelling.argument("ray", "auto")}.')
+  extras.require(spelling.argument('ray'), 'ray')
 
 
 class RayMachines(jobs_lib.Machines):
@@ -131,9 +133,9 @@ class RayMachines(jobs_lib.Machines):
     said = errors.one_line(error).rstrip('. ')
     if self._address == LOCAL:
       return (f'Ray does not start on this machine: {said}. Try again when it '
-              'has less to do, or leave --ray out.')
+              f'has less to do, or leave {spelling.argument("ray")} out.')
     return (f'No Ray cluster at {self._address}: {said}. Start one with "ray '
-            'start --head", or give --ray=local.')
+            f'start --head", or give {spelling.argument("ray", LOCAL)}.')
 
   def _connect(self) -> None:
     quiet = dict(log_to_driver=False, logging_level=logging.ERROR)

@@ -8,6 +8,7 @@ import operator
 from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 
 AUTO, OFF = 'auto', 'off'
 # Names of layers, or patterns of them, and how many parts each table gets.
@@ -57,7 +58,8 @@ def parse(text: str) -> Choice:
   for item in text.split(','):
     name, equals, count = item.partition('=')
     if not equals or not count.isdecimal():
-      raise errors.GdpError(f'split_tables is "{text}"; valid are {_VALID}.')
+      raise errors.GdpError(
+          f'{spelling.argument("split_tables", text)}; valid are {_VALID}.')
     named[name] = int(count)
   return checked(named)
 

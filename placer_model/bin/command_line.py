@@ -16,6 +16,7 @@ from absl import logging
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler import spelling
 from gdp_grappler.bin import starting
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
@@ -121,7 +122,8 @@ class CommandLine:
       work: Says what else is being done by `progress`.
     """
     try:
-      with progress_line.shown(self.program, QUIET.value):
+      with (spelling.as_flags(), progress_line.shown(self.program,
+                                                     QUIET.value)):
         progress.doing(first)
         return work()
     except errors.GdpError as error:

@@ -63,3 +63,15 @@ def test_place_names_a_wrong_cluster(cluster):
 def test_compare_names_the_argument():
   with pytest.raises(errors.GdpError, match='time_budget_s is'):
     gdp_grappler.compare(_GRAPH, '2xP100', ['m_etf'], time_budget_s='big')
+
+
+@pytest.mark.parametrize('shape', [8, {'x': 8}, {'x': (0,)}, {1: (2,)}])
+def test_a_wrong_shape_is_named(shape):
+  arguments.check_shape({'x': (4, np.int64(8))})
+  with pytest.raises(errors.GdpError, match='shape is .*; give the sizes'):
+    arguments.check_shape(shape)
+
+
+def test_a_shape_is_for_a_saved_model():
+  with pytest.raises(errors.GdpError, match='shape is for the inputs of'):
+    gdp_grappler.place(lambda: None, '2xP100', shape={'x': (4, 8)})

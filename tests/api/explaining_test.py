@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gdp_grappler
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler.api import placed_step
 from gdp_grappler.cluster import placement as placement_lib
@@ -51,10 +52,24 @@ def test_who_chose_is_a_map_of_layers(tmp_path):
       'is free: no layer of the map has it, and TensorFlow puts it there',
       'is free: no layer of the map has it, and it is with what it belongs to'
   }
-  path = tmp_path / 'plan.json'
+
+
+def test_a_plan_file_knows_which_ops_its_map_named(tmp_path):
+  """It once said of all ops that a map of layers had chosen."""
+  plan = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'GPU:1'})
+  path, again = tmp_path / 'plan.json', tmp_path / 'again.json'
   plan.save(path)
   read = gdp_grappler.load_plan(path, _GRAPH)
-  assert _why(read) == {'is free: a map of layers chose'}
+  assert len(_why(read)) > 1
+  assert _why(read) == _why(plan)
+  read.save(again)
+  assert again.read_bytes() == path.read_bytes()
+  # A plan for devices that the map's cluster had alone.
+  fields = json.loads(path.read_text())
+  fields['layers'] = {'dense_1': 'GPU:7'}
+  path.write_text(json.dumps(digests.sealed(fields)))
+  assert _why(gdp_grappler.load_plan(
+      path, _GRAPH)) == {'is free: a map of layers chose'}
 
 
 def test_who_chose_in_a_plan_is_the_placer_until_it_is_edited(tmp_path, placed):

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -69,10 +70,19 @@ def test_simulate_shows_a_graph_of_costs_in_other_viewers(folder, capsys):
   path, plan = folder / 'towers.json', folder / 'plan.json'
   assert _run('place', path, '--cluster=2xP100', '--placer=random', '--output',
               plan) == 0
-  assert _run('simulate', path, '--plan', plan, '--tensorboard',
-              folder / 'logs', '--node_data', folder / 'nodes.json') == 0
-  assert 'towers' in capsys.readouterr().out
-  nodes = json.loads((folder / 'nodes.json').read_text())['results']
+  assert gdp.run([
+      'simulate',
+      str(path), f'--plan={plan}', f'--tensorboard={folder / "logs"}',
+      f'--node_data={folder / "my nodes.json"}'
+  ]) == 0
+  out = capsys.readouterr().out
+  # A shell takes the command as it is.
+  assert shlex.split(out.partition('Next: ')[2].splitlines()[0]) == [
+      'model-explorer',
+      str(folder / 'my nodes.graph.json'),
+      f'--node_data_paths={folder / "my nodes.json"}'
+  ]
+  nodes = json.loads((folder / 'my nodes.json').read_text())['results']
   [shown] = tensorboard_events.graphs(folder / 'logs')
   assert {name: node['value'] for name, node in nodes.items()} == {
       node.name: node.device.rpartition('device:')[2] for node in shown.node

@@ -6,8 +6,11 @@ import shlex
 
 import pytest
 
+import gdp_grappler
 from gdp_grappler.bin import gdp
 from gdp_grappler.bin.commands import show
+from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import resolve
 
 _GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
 
@@ -55,6 +58,19 @@ def test_bad_input_gets_one_line(layers, capsys):
   ]) == 2
   error = capsys.readouterr().err
   assert 'its folder does not exist' in error and error.count('\n') == 1
+
+
+def test_the_next_command_names_a_cluster_that_can_be_typed(tmp_path, capsys):
+  """Of a plan for a cluster file it was that cluster's name."""
+  lab, plan = tmp_path / 'my lab.json', tmp_path / 'plan.json'
+  fields = json.loads(presets.preset('2xP100').to_json())
+  lab.write_text(json.dumps({**fields, 'name': 'lab'}))
+  gdp_grappler.place(_GRAPH, str(lab), placer='single_device').save(plan)
+  assert gdp.run(
+      ['show', _GRAPH, f'--plan={plan}', f'--output={tmp_path}/map.json']) == 0
+  words = shlex.split(capsys.readouterr().out.partition('gdp place ')[2])
+  typed = next(word for word in words if word.startswith('--cluster='))
+  assert resolve.resolve(typed.partition('=')[2]) == resolve.resolve(str(lab))
 
 
 def test_the_next_command_has_what_was_typed():

@@ -79,6 +79,27 @@ def test_a_misspelt_command_is_named(capsys):
           in capsys.readouterr().err)
 
 
+@pytest.mark.parametrize('command, flag, meant',
+                         [('place', '--sed=3', '--seed'),
+                          ('show', '--ouput', '--output'),
+                          ('cluster', '--jsn', '--json'),
+                          ('verify', '--quite', '--quiet')])
+def test_a_misspelt_flag_is_named(command, flag, meant, capsys):
+  """It was once "unrecognized arguments", or another flag that is missing."""
+  with pytest.raises(SystemExit) as ended:
+    gdp.run([command, 'graph.pb', flag])
+  assert ended.value.code == 2
+  name = flag.partition('=')[0]
+  assert capsys.readouterr().err == (
+      f'gdp: error: gdp {command} has no flag {name}. Did you mean "{meant}"? '
+      f'All: gdp {command} --help.\n')
+
+
+def test_the_beginning_of_a_flag_is_one(capsys):
+  assert gdp.run(['cluster', '2xP100', '--js', '--qui']) == 0
+  assert capsys.readouterr().out.startswith('{')
+
+
 @pytest.mark.parametrize('redirection, code, says', [
     ('> /dev/full', 2, 'gdp: error: input or output: No space left on device.'),
     ('2>&-', 0, ''),

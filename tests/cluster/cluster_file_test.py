@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import subprocess
 import sys
@@ -6,8 +7,11 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster_file
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
 from helpers import fresh
+from helpers import graphs
 
 
 @pytest.mark.parametrize('name', ['c.json', 'c.pbtxt', 'c', 'c.txt'])
@@ -59,3 +63,13 @@ def test_the_file_is_named_with_the_field(tmp_path):
     cluster_file.read(str(path))
   assert f'{path}: ' in str(error.value)
   assert 'links[3].bandwidth_bytes_per_s' in str(error.value)
+
+
+@pytest.mark.parametrize('name', ['2xP100', 'lab'])
+def test_a_plan_stands_for_its_cluster(tmp_path, name):
+  """A cluster that came from a file has no name that can be typed."""
+  cluster = dataclasses.replace(presets.preset('2xP100'), name=name)
+  path = str(tmp_path / 'plan.json')
+  graph = graphs.make_graph([(0, 1, 8)])
+  plan.save(path, graph, placement_lib.Placement([0, 1], cluster))
+  assert cluster_file.read(path) == cluster

@@ -56,6 +56,19 @@ def test_a_plan_brings_its_own_cluster(path, graph, cluster):
   assert plan.load(path, graph).cluster == cluster
 
 
+def test_the_map_of_layers_is_kept_until_an_edit(tmp_path, graph, cluster):
+  path = str(tmp_path / 'map.json')
+  layers = ('encoder', 'GPU:0'), ('z*', 'GPU:1')
+  plan.save(path, graph, placement_lib.Placement([0, 1, 2, 1], cluster),
+            'a map', layers)
+  assert plan.read(path).layers == layers
+  edit(path, graph='mine')
+  assert plan.read(path).layers == ()
+  edit(path, layers={'encoder': 1})
+  with pytest.raises(errors.PlanError, match='"layers" is not an object from'):
+    plan.read(path)
+
+
 def test_a_preset_is_written_by_name(tmp_path, graph):
   path = str(tmp_path / 'plan.json')
   cluster = presets.preset('2xP100')

@@ -41,7 +41,7 @@ def test_train_step_is_complete(finished, directory):
   graphs = [_read(path) for path in directory.iterdir()]
   train = max(graphs, key=lambda g: len(g.graph_def.node))
   names = {node.name for node in train.graph_def.node}
-  assert train.name == 'one_step_on_data'
+  assert train.name == 'fit_of_sequential'
   assert train.feeds and set(train.feeds) <= names
   assert train.fetches and set(train.fetches) <= names
   assert train.devices == ('/job:localhost/replica:0/task:0/device:CPU:0',)

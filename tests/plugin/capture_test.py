@@ -7,6 +7,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import capture
+from gdp_grappler.plugin import current_call
 
 
 def _graph(*origins):
@@ -48,6 +49,18 @@ def test_writes_what_can_be_read(tmp_path):
   assert (read.name, read.feeds, read.fetches,
           read.devices) == ('a/b <c>', ('n0',), ('n1',), ('/d',))
   assert read.graph_def == source.graph_def
+
+
+def test_a_step_of_keras_has_the_name_of_what_the_user_called(tmp_path):
+  """All were called 'one_step_on_data', whatever the model."""
+  call = current_call.Named('evaluate of "net"')
+  for name, expected in (('one_step_on_data', 'evaluate_of_net'), ('mine',
+                                                                   'mine')):
+    path = capture.write(source_graph.SourceGraph(name, _graph([])), 'abcdef',
+                         str(tmp_path), call)
+    assert path.name == f'{expected}_1_abcdef.pb'
+    read = meta_graph_pb2.MetaGraphDef.FromString(path.read_bytes())
+    assert source_graph.from_meta_graph(read).name == expected
 
 
 def test_same_graph_is_written_once(tmp_path):

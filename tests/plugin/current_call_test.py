@@ -23,6 +23,24 @@ def test_other_graphs_keep_their_names():
   assert current_call.named('', _CALL) == ''
 
 
+@pytest.mark.parametrize('name, title', [
+    ('__inference_one_step_on_data_873', 'fit of "model"'),
+    ('one_step_on_iterator', 'fit of "model"'),
+    ('__inference_my_step_12', 'my_step'),
+    ('session', 'session'),
+])
+def test_no_decorated_name_is_a_title(name, title):
+  assert current_call.title(name, _CALL) == title
+  assert current_call.title('__inference_one_step_on_data_8',
+                            None) == 'one_step_on_data'
+
+
+def test_a_call_may_give_its_name_alone():
+  call = current_call.Named('fit of "model"')
+  assert current_call.run(call, current_call.current) is call
+  assert call.task(None) is None and not call.is_placed
+
+
 def test_a_saved_model_of_tensorflow_1_is_not_called_pruned():
   assert current_call.named(
       'pruned: 10 ops placed by gdp',

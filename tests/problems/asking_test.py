@@ -27,7 +27,7 @@ def test_kept_are_devices_of_the_cluster(source):
   found, lines = _kept(source, 'keep')
   assert found == ['', '/device:GPU:1', '', '']
   stays, asks = lines
-  assert '1 op of it stays on the device' in stays and '--pins=ignore' in stays
+  assert '1 op of it stays on the device' in stays and "pins='ignore'" in stays
   assert '1 op of it asks for GPU:3, which cluster "2xP100" does not' in asks
 
 

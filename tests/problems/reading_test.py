@@ -159,7 +159,7 @@ def test_measuring_needs_ops_and_no_profile(towers):
     reading.measurable(request, reading.read(request, _ON_P100S))
   step = _read(_DENSE)
   assert reading.measurable(request_lib.Request(_DENSE), step) is step.source
-  with pytest.raises(errors.GdpError, match='Leave out --profile'):
+  with pytest.raises(errors.GdpError, match='Leave out profile'):
     reading.measurable(request_lib.Request(_DENSE, profile='p'), step)
 
 
@@ -178,7 +178,7 @@ def test_an_unknown_cluster_is_told_before_anything_is_read():
 
 
 def test_costs_and_a_profile_contradict_each_other(towers):
-  with pytest.raises(errors.GdpError, match='Leave out --profile'):
+  with pytest.raises(errors.GdpError, match='Leave out profile'):
     _read(towers, profile='p.json')
 
 

@@ -24,8 +24,8 @@ def test_others_need_tensorflow(text):
 def test_a_profile_is_of_no_use_where_steps_are_measured():
   request_lib.refuse_profile('')
   with pytest.raises(
-      errors.GdpError, match='--profile=p.json prices simulated'
-      ' steps.*Leave out --profile'):
+      errors.GdpError, match="profile='p.json' prices simulated"
+      ' steps.*Leave out profile'):
     request_lib.refuse_profile('p.json')
 
 

@@ -13,6 +13,7 @@ from gdp_grappler.bin.commands import common
 
 if TYPE_CHECKING:
   from gdp_grappler.api import placed_step
+  from gdp_grappler.cluster import cluster as cluster_lib
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -53,10 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
   return 0
 
 
+def _typed(cluster: cluster_lib.Cluster, plan: str) -> str:
+  """What to type for the cluster of a plan: its name may mean nothing."""
+  from gdp_grappler.cluster import presets
+  return cluster.name if presets.has_name_of(cluster) else plan
+
+
 def _next_step(arguments: argparse.Namespace,
                placed: placed_step.PlacedStep) -> str:
   """What to do with the map of layers, with what was typed."""
-  where = arguments.cluster or placed.step.cluster.name
+  where = arguments.cluster or _typed(placed.step.cluster, arguments.plan)
   given = [('cluster', where), ('calibration', arguments.calibration),
            ('max_memory', arguments.max_memory), ('plan', arguments.output)]
   options = shlex.join(f'--{key}={value}' for key, value in given if value)

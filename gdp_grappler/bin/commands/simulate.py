@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from typing import Any, TYPE_CHECKING
 
 from gdp_grappler import extras
@@ -84,8 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
                        + _peaks(cluster, emulated.peak_bytes))
       common.warn(emulated)
     if beside and not arguments.quiet:
-      common.say_words(f'Next: model-explorer {beside} '
-                       f'--node_data_paths={arguments.node_data}')
+      common.say('Next: ' + shlex.join([
+          'model-explorer',
+          str(beside), f'--node_data_paths={arguments.node_data}'
+      ]))
     common.say_where_words_are(arguments)
   return 0
 

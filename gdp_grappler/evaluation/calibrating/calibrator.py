@@ -136,10 +136,10 @@ def _card(process: worker_process.WorkerProcess,
         'doctor.') from error
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
-        f'There is nothing to calibrate: {answer.message}. Run it where the '
-        'card is, with TensorFlow\'s CUDA build (pip install '
-        '"tensorflow[and-cuda]") and --output=FILE; on other machines use '
-        '--calibration=FILE.')
+        f'There is nothing to calibrate: {answer.message}. Run gdp '
+        'calibrate --output=FILE where the card is, with TensorFlow\'s CUDA '
+        'build (pip install "tensorflow[and-cuda]"); on other machines give '
+        '--calibration=FILE to gdp place.')
   return answer
 
 
@@ -157,9 +157,11 @@ def _begun(card: exchange.Card, options: CalibrationOptions,
   known = _without_failures(known, options)
   if _missing(known, options):
     tell(f'Continuing the calibration of {card.name}: {len(known.done)} steps '
-         'are done; --refresh measures all again.')
+         'are done; gdp calibrate --refresh measures all again.')
   else:
-    tell(f'{card.name} is calibrated; --refresh measures it again.')
+    tell(
+        f'{card.name} is calibrated; gdp calibrate --refresh measures it again.'
+    )
   return known
 
 

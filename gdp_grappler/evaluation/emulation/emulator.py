@@ -201,8 +201,8 @@ class Emulator(evaluator.Evaluator):
           continue
         if not started:
           raise errors.MeasurementError(
-              f'Emulated GPUs could not start: {error}. Use --reward=simulated '
-              'if this persists.') from error
+              f'Emulated GPUs could not start: {error}. Use simulated '
+              'steps if this persists.') from error
         return emulation_worker.NotEmulated('run', str(error))
       except BaseException:  # Ctrl-C too: question and answer out of step.
         self._end()

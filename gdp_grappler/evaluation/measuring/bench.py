@@ -110,7 +110,7 @@ class Bench:
         self._check_stopped()
         if not error.killed or attempt + 1 == _STARTS:
           raise errors.MeasurementError(
-              f'Measuring could not start: {error}. Use --reward=simulated if '
+              f'Measuring could not start: {error}. Use simulated steps if '
               'this persists.') from error
 
   def _start(self) -> None:

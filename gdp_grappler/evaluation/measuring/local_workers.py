@@ -140,7 +140,7 @@ class LocalWorkers:
           self.close()
           raise errors.MeasurementError(
               f'{len(self.cores)} local workers could not start: {error}. Use '
-              '--reward=simulated if this persists.') from error
+              'fewer, or simulated steps, if this persists.') from error
       # Another program may have taken a port for itself.
       self._drop_servers()
       self._drop_ports()

@@ -206,8 +206,8 @@ def _complaint(setup: Setup) -> messages.Failure | None:
   return messages.Failure(
       f'{setup.target or "This machine"} has no device {missing[0]}; it has '
       f'{", ".join(have)}. Place on these'
-      f'{"" if setup.target else " (--cluster=local)"}, or use '
-      '--reward=simulated.', fatal=True)
+      f'{"" if setup.target else " (cluster local)"}, or use '
+      'simulated steps.', fatal=True)
 
 
 def _listen(requests: queue.SimpleQueue[Any]) -> None:

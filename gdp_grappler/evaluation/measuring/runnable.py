@@ -291,7 +291,7 @@ def _variable_argument(
   if len(shapes) != 1 or len(types) != 1:
     raise errors.MeasurementError(
         f'Argument "{node.name}" is a resource but no variable, so its value '
-        'cannot be made up. Use --reward=simulated for this graph.')
+        'cannot be made up. Use simulated steps for this graph.')
   shape = _known(shapes[0], batch_size, node)
   result = _handle(node.name, types[0], shape, node.device)
   return [result], [
@@ -309,7 +309,7 @@ def _inputs(
     if dtype in _OPAQUE:
       raise errors.MeasurementError(
           f'Input "{node.name}" is a {tf.as_dtype(dtype).name}, whose value '
-          'cannot be made up. Use --reward=simulated for this graph.')
+          'cannot be made up. Use simulated steps for this graph.')
     name = f'{node.name}{_SUFFIX}_{i}'
     known = _known(shape, batch_size, node)
     handles.append(_handle(name, dtype, known, node.device))
@@ -348,7 +348,7 @@ def _known(shape: tensor_shape_pb2.TensorShapeProto, batch_size: int,
   if shape.unknown_rank:
     raise errors.MeasurementError(
         f'The shape of "{node.name}" is unknown, so its value cannot be made '
-        'up. Give its tensors static shapes, or use --reward=simulated.')
+        'up. Give its tensors static shapes, or use simulated steps.')
   return tuple(d.size if d.size >= 0 else batch_size for d in shape.dim)
 
 

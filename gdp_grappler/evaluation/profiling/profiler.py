@@ -370,7 +370,8 @@ def _remembered(path: pathlib.Path, steps: int,
   if result.devices[0].steps < steps:
     return None
   tell(f'Reusing the profile of {result.graph} on {result.devices[0].name} '
-       f'({result.devices[0].steps} steps, {path}); --refresh measures anew.')
+       f'({result.devices[0].steps} steps, {path}); gdp profile '
+       '--refresh measures anew.')
   return result
 
 

@@ -6,9 +6,16 @@ import pathlib
 import re
 from typing import Callable
 
-# 'one_step_on_data_11234_0f3a9c.pb': name, number of ops, fingerprint's start.
+# 'fit_of_sequential_11234_0f3a9c.pb': name, number of ops, fingerprint's start.
 _NAME = re.compile(r'.+_(\d{1,9})_[0-9a-f]{6}\.pb')
+# What file names do not have.
+_OTHERS = re.compile(r'[^A-Za-z0-9_.-]+')
 _SHOWN = 5  # Of the graphs that are not taken.
+
+
+def plain(name: str) -> str:
+  """A name without what shells take for their own: 'fit_of_net'."""
+  return _OTHERS.sub('_', name).rstrip('_')
 
 
 def file_name(name: str, num_ops: int, fingerprint: str) -> str:
@@ -19,7 +26,7 @@ def file_name(name: str, num_ops: int, fingerprint: str) -> str:
     num_ops: Its ops.
     fingerprint: Hex digits.
   """
-  stem = re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[:80]
+  stem = _OTHERS.sub('_', name)[:80]
   return f'{stem}_{num_ops}_{fingerprint[:6]}.pb'
 
 

@@ -9,6 +9,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
@@ -72,12 +73,12 @@ def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,
                         any(d not in (None, w) for d, w in zip(dims, wanted))):
       raise errors.InvalidGraphError(
           f'{where} has the shape {_text(dims)}, which {_text(wanted)} does '
-          'not fit. Give another --shape.')
+          f'not fit. Give another {spelling.argument("shape")}.')
     return wanted
   if is_open:
     raise errors.InvalidGraphError(
         f'{where} has a shape without a known number of dimensions. Give one, '
-        f'such as --shape={key}={batch_size},8.')
+        f'such as {spelling.argument("shape", {key: (batch_size, 8)})}.')
   return training_step.known_shape(shape, batch_size)
 
 

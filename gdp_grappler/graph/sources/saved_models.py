@@ -17,6 +17,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import inlining
@@ -89,9 +90,11 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
     return wanted, signatures[wanted]
   have = ', '.join(available) or 'none'
   missing = f'signature "{key}"' if key else f'{_SERVING} signature'
-  raise errors.InvalidGraphError(f'{path} has no {missing}; it has: {have}. ' +
-                                 (f'Name one: --signature={available[0]}.' if
-                                  available else 'Export it with a signature.'))
+  remedy = 'Export it with a signature.'
+  if available:
+    remedy = f'Name one: {spelling.argument("signature", available[0])}.'
+  raise errors.InvalidGraphError(
+      f'{path} has no {missing}; it has: {have}. {remedy}')
 
 
 def _add_results(graph_def: graph_pb2.GraphDef,

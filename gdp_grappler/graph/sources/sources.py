@@ -24,6 +24,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.costed import cost_graph
@@ -83,7 +84,8 @@ def read(
                                 content.kind != 'saved_model'):
     raise errors.InvalidGraphError(
         f'{path} is no SavedModel, so it has no signature whose inputs have '
-        'shapes. Leave out --signature and --shape.')
+        f'shapes. Leave out {spelling.argument("signature")} and '
+        f'{spelling.argument("shape")}.')
   label = name or _label(origin)
   if content is None:
     kind = ('application'

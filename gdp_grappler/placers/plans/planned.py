@@ -37,8 +37,8 @@ from gdp_grappler.placers.plans import neighbour_fill
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
 
-# Path of a plan file, or pairs of a pattern of layers and a device.
-Plan = str | tuple[tuple[str, str], ...]
+# Path of a plan file, or a map of layers.
+Plan = str | plan_lib.Layers
 
 # Share of the ops, and of the FLOPs, that a plan has to know.
 _MIN_SHARE = .5
@@ -144,6 +144,28 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
                  f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
                  wishes.notes, refused, tuple(_chosen(wishes, devices)))
+
+
+def chosen(layers: plan_lib.Layers, problem: placer_lib.Problem,
+           placement: placement_lib.Placement) -> tuple[str, ...]:
+  """What the map of layers behind a placement says of each op.
+
+  Args:
+    layers: The map; () for none.
+    problem: The graph, N ops, and the cluster.
+    placement: What the map once gave.
+
+  Returns:
+    [N] clauses; () without a map, or if the map is not for this graph and
+    cluster.
+  """
+  if not layers:
+    return ()
+  try:
+    wishes = _of_layers(layer_map.checked(dict(layers)), problem)
+  except errors.GdpError:
+    return ()
+  return tuple(_chosen(wishes, placement.devices))
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from tensorflow.python.eager import context
 
+from gdp_grappler import environment
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
@@ -73,7 +74,7 @@ class KerasFunction:
       self._seen = value
       self._batch_size = batch_sizes.size_of(args[0])
     if self._settings is None:
-      return self._stock(*args)
+      return self._unplaced(*args)
     self.waiting_since = None
     with batches.assumed(self._batch_size):
       result = current_call.run(self, self._run, *args)
@@ -106,6 +107,12 @@ class KerasFunction:
   def is_compiled_by_keras(self) -> bool:
     """Whether XLA compiles it although nobody said so."""
     return self._make_placeable is not None
+
+  def _unplaced(self, *args: Any) -> Any:
+    """Graphs may be captured, and then have the name of the call."""
+    if not environment.capture_directory():
+      return self._stock(*args)
+    return current_call.run(current_call.Named(self._what), self._stock, *args)
 
   def _run(self, *args: Any) -> Any:
     """Compared is only `fit`; other functions go where its variables are."""

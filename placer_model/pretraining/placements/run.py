@@ -15,6 +15,7 @@ import dataclasses
 import json
 import math
 import pathlib
+import shlex
 import shutil
 import time
 from typing import Any, Callable, Mapping
@@ -204,7 +205,7 @@ class _Run:
 
 def next_steps(model_dir: pathlib.Path) -> str:
   """What a user may want to do with what a run has left."""
-  policy = model_dir / 'policy'
+  policy = shlex.quote(str(model_dir / 'policy'))
   return (f'Next: see {model_dir / "curves.json"} for how well answers are '
           f'foretold; place by it with `gdp place GRAPH --placer=gdp_one_shot '
           f'--policy={policy}`, or go on with `gdp_train '

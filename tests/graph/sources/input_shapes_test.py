@@ -51,7 +51,7 @@ def test_shape_that_an_export_left_out_is_not_a_scalar():
 
 @pytest.mark.parametrize('said, shape, part', [
     ((), None, 'input "x" of signature "serve" has a shape without a known '
-     'number of dimensions. Give one, such as --shape=x=16,8.'),
+     'number of dimensions. Give one, such as shape={\'x\': (16, 8)}.'),
     ((('x', (4, 5)),), (None, 8), 'has the shape [?, 8], which [4, 5] does'),
     ((('x', (4,)),), (None, 8), 'which [4] does not fit'),
     ((('z', (4,)),), (None, 8), 'has no input "z". It has x.'),

@@ -1,0 +1,36 @@
+"""Tests of how messages spell arguments."""
+
+import json
+
+import pytest
+
+import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler import spelling
+from gdp_grappler.bin import gdp
+
+
+@pytest.mark.parametrize('name, value, python, flag', [
+    ('cluster', None, 'cluster', '--cluster'),
+    ('cluster', '2xP100', "cluster='2xP100'", '--cluster=2xP100'),
+    ('shape', {'x': (8, 3)}, "shape={'x': (8, 3)}", '--shape=x=8,3'),
+    ('max_memory', {'GPU:0': '1GB', 'CPU': '2GB'
+                   }, "max_memory={'GPU:0': '1GB', 'CPU': '2GB'}",
+     '--max_memory=GPU:0=1GB,CPU=2GB'),
+])
+def test_an_argument_of_python_is_a_flag_of_a_command(name, value, python,
+                                                      flag):
+  assert spelling.argument(name, value) == python
+  with spelling.as_flags():
+    assert spelling.argument(name, value) == flag
+  assert spelling.argument(name, value) == python
+
+
+def test_python_hears_of_arguments_and_a_command_of_flags(tmp_path, capsys):
+  """Errors of the Python API once named flags of the command line."""
+  plan = tmp_path / 'map.json'
+  plan.write_text(json.dumps({'layer': 'GPU:0'}))
+  with pytest.raises(errors.PlanError, match="such as cluster='2xP100'"):
+    gdp_grappler.load_plan(plan, 'graph.pb')
+  assert gdp.run(['show', 'graph.pb', f'--plan={plan}']) == 2
+  assert 'such as --cluster=2xP100.' in capsys.readouterr().err
