@@ -12,9 +12,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import gpu_rewrites
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import switch
 from gdp_grappler.workloads import registry
@@ -68,7 +68,7 @@ def _seen(workload: workload_lib.Workload,
     step = _prepare(workload, unrewritten)
   finally:
     library.unregister()
-  shown = [q for q in seen if step in map(graph_files.producer, q.fetches)]
+  shown = [q for q in seen if step in map(name_parts.node_of, q.fetches)]
   if not shown:
     raise errors.InvalidGraphError(
         f'Grappler did not show {workload.name} to the pass. Report this.')

@@ -127,7 +127,7 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
   except (tf.errors.OpError, ValueError, RuntimeError) as error:
     raise errors.MeasurementError(
         f'Transfers of cluster "{cluster.name}" cannot be timed: '
-        f'{" ".join(str(error).split())[:300]}. Check that its devices exist '
+        f'{errors.one_line(error, 300)}. Check that its devices exist '
         f'{"at " + target if target else "in this process"}.') from error
 
 
