@@ -19,7 +19,7 @@ import collections
 import dataclasses
 import sys
 import types
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 from benchmarks import tables
 from gdp_grappler import progress
@@ -34,7 +34,6 @@ _PLACERS = 'gdp_grappler.placers.'
 _STARTS = tuple(_PLACERS + name
                 for name in ('coordinates', 'list_scheduling', 'partitioning',
                              'policy', 'simple'))
-_Row = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, order=True)

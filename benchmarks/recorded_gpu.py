@@ -78,11 +78,6 @@ class Run:
   def measured_s(self) -> float:
     return statistics.median(self.steps_s)
 
-  @property
-  def is_searched(self) -> bool:
-    """Whether a search has compared it with many others by its price."""
-    return self.name.startswith(_SEARCHED)
-
 
 def load_runs(folder: pathlib.Path) -> list[Run]:
   """All runs that a folder tells of.

@@ -5,16 +5,37 @@ from __future__ import annotations
 _LONGEST = 2000
 
 
-def one_line(message: object) -> str:
+def one_line(message: object, longest: int = _LONGEST) -> str:
   """What to print of an error or a notice.
 
   Names that stand in it may come from anybody's file: they may have new lines,
   commands for the terminal, or megabytes.
+
+  Args:
+    message: Or an exception.
+    longest: Characters of the line, at the most; then its middle is left out.
   """
-  text = ' '.join(str(message).split())
-  if len(text) > _LONGEST:
-    text = f'{text[:_LONGEST // 2]} ... {text[-_LONGEST // 2:]}'
+  text, gap = ' '.join(str(message).split()), ' ... '
+  if len(text) > longest:
+    half = (longest - len(gap)) // 2
+    text = f'{text[:half]}{gap}{text[-half:]}'
   return printable(text)
+
+
+def first_line(error: BaseException) -> str:
+  """The first line of an error, without full stop; its type if it is empty."""
+  text = str(getattr(error, 'message', None) or error).strip()
+  if not text:
+    return type(error).__name__
+  return printable(text.splitlines()[0].rstrip('.'))
+
+
+def described(error: BaseException, longest: int = _LONGEST) -> str:
+  """One line for any error; it begins with the type unless that is ours."""
+  text = one_line(error, longest)
+  if isinstance(error, GdpError):
+    return text
+  return f'{type(error).__name__}: {text}'
 
 
 def printable(text: object) -> str:

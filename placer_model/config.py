@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler import suggestions
 
 
@@ -94,10 +92,6 @@ class PlacerConfig:
     for field in dataclasses.fields(self):
       self._check(field, getattr(self, field.name))
 
-  def to_json(self) -> str:
-    """Text that `from_json` reads back."""
-    return json.dumps(dataclasses.asdict(self), indent=2)
-
   def replace(self, **changes: Any) -> PlacerConfig:
     """A copy with other values.
 
@@ -119,20 +113,6 @@ class PlacerConfig:
 _MAY_BE_ZERO = ('max_neighbors', 'graph_layers', 'transformer_layers',
                 'positions', 'places', 'seed')
 _WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
-
-
-def from_json(text: str) -> PlacerConfig:
-  """Reads what `PlacerConfig.to_json` wrote.
-
-  Raises:
-    ConfigError: not JSON, an unknown field, or a wrong value.
-  """
-  try:
-    return PlacerConfig(**files.parse_json(text))
-  except (ValueError, TypeError) as error:
-    raise ConfigError(
-        f'Not a network configuration: {error}. It is a JSON object with '
-        'fields of PlacerConfig.') from error
 
 
 def preset(name: str) -> PlacerConfig:

@@ -125,7 +125,7 @@ def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
           tf.errors.OpError) as error:
     raise errors.PolicyMismatchError(
         f'The network of the policy in {directory} cannot be read: '
-        f'{str(error).splitlines()[0]}. Export it again with gdp_train.'
+        f'{errors.first_line(error)}. Export it again with gdp_train.'
     ) from error
   return network
 
@@ -205,7 +205,7 @@ def _temporary_sibling(target: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _unwritable(target: pathlib.Path, error: Any) -> ExportError:
-  reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
+  reason = getattr(error, 'strerror', None) or errors.first_line(error)
   return ExportError(
       f'Cannot write policy {target}: {reason}. Free space or choose another '
       'directory.')

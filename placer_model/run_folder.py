@@ -6,11 +6,21 @@ import contextlib
 import fcntl
 import os
 import pathlib
-from typing import Iterator
+import shutil
+from typing import Iterable, Iterator
 
 from gdp_grappler import errors
 
 _LOCK = '.lock'
+
+
+def remove(paths: Iterable[pathlib.Path]) -> None:
+  """Removes files, and folders with all that is in them; some may be gone."""
+  for path in paths:
+    if path.is_dir():
+      shutil.rmtree(path, ignore_errors=True)
+    else:
+      path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

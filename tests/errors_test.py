@@ -21,6 +21,21 @@ def test_a_terminal_is_not_told_what_to_do(said, printed):
   assert errors.one_line(said) == printed
 
 
+@pytest.mark.parametrize('error, line', [
+    (ValueError('one.\ntwo'), 'one'),
+    (ValueError('\n '), 'ValueError'),
+    (OSError(2, 'gone'), '[Errno 2] gone'),
+])
+def test_first_lines(error, line):
+  assert errors.first_line(error) == line
+
+
+def test_errors_of_others_are_described_with_their_type():
+  assert errors.described(errors.PlanError('is\nwrong')) == 'is wrong'
+  assert errors.described(KeyError('a')) == "KeyError: 'a'"
+  assert errors.described(ValueError('a' * 99), 12) == 'ValueError: aaa ... aaa'
+
+
 def test_megabytes_are_cut():
   printed = errors.one_line('begin ' + 'x' * (8 << 20) + ' end')
   assert len(printed) < 2010

@@ -20,7 +20,6 @@ keras: Any = importlib.import_module(
 layers: Any = keras.layers
 Model: Any = keras.Model
 Layer: Any = keras.layers.Layer
-LEGACY = keras.__version__.startswith('2.')
 
 # Numbers, as nested as may be, and variables or arrays.
 Numbers = tuple[Any, Sequence[Any]]

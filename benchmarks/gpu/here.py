@@ -12,6 +12,8 @@ import sys
 import time
 from typing import Any, Callable, Sequence
 
+from gdp_grappler import errors
+
 CPU = 'CPU'
 _PART_MEGABYTES = 12_000
 
@@ -85,11 +87,6 @@ class Lines(logging.Handler):
     self.lines.append(record.getMessage())
 
 
-def in_one_line(error: BaseException) -> str:
-  """What went wrong, for a table."""
-  return f'{type(error).__name__}: {" ".join(str(error).split())[:300]}'
-
-
 def go_through(names: Sequence[str], path: pathlib.Path, until: float,
                measure: Callable[[str], dict[str, Any]]) -> None:
   """Measures the models that a file does not have yet, and writes each there.
@@ -110,7 +107,7 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
     try:
       known[short(name)] = measure(name)
     except Exception as error:  # One model that fails is one line of the table.
-      known[short(name)] = {'error': in_one_line(error)}
+      known[short(name)] = {'error': errors.described(error, 300)}
     write(path, known)
     print(short(name), known[short(name)], flush=True)
     keras.backend.clear_session()

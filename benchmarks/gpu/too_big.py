@@ -17,6 +17,8 @@ import subprocess
 import sys
 from typing import Any
 
+from gdp_grappler import errors
+
 _CARD_MEGABYTES = 5000
 # Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
 _WIDTHS = {'GPU': 8192, 'CPU': 256}
@@ -67,7 +69,7 @@ def _trained(device: str, is_on: bool) -> dict[str, Any]:
       model = _model(_WIDTHS[device])
     losses = _fit(model, _WIDTHS[device])
   except tf.errors.ResourceExhaustedError as error:
-    return {'error': str(error).splitlines()[0][:300]}
+    return {'error': errors.first_line(error)[:300]}
   result: dict[str, Any] = {'losses': losses}
   if device == 'GPU':
     result['peak_bytes'] = [

@@ -29,15 +29,13 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import name_parts
 
 _MAX_PATTERNS = 10_000
 _MAX_LETTERS = 1_000
 _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
-# Put before the path of the op that something was made for.
-_PREFIX = re.compile(
-    r'((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -224,7 +222,8 @@ def _parts(pattern: str) -> tuple[str, ...]:
 def path_of(name: str) -> tuple[str, ...]:
   """The scopes of an op and its own name, without what it was inlined from."""
   parts = name.split('/')
-  return tuple(p for p in parts[:-1] if not _PREFIX.fullmatch(p)) + (parts[-1],)
+  return tuple(
+      p for p in parts[:-1] if not name_parts.is_caller(p)) + (parts[-1],)
 
 
 @functools.lru_cache(maxsize=20_000)

@@ -79,7 +79,8 @@ def from_text(text: str, origin: str) -> cluster_lib.Cluster:
   try:
     message = text_protos.parse(text, _message_class()())
   except ValueError as error:
-    raise cluster_json.not_a_cluster_file(origin, _one_line(error)) from error
+    raise cluster_json.not_a_cluster_file(origin,
+                                          errors.one_line(error)) from error
   return _read(message, origin)
 
 
@@ -96,7 +97,8 @@ def from_json(fields: dict[str, Any], origin: str) -> cluster_lib.Cluster:
   try:
     message = json_format.ParseDict(fields, _message_class()())
   except json_format.ParseError as error:
-    raise cluster_json.not_a_cluster_file(origin, _one_line(error)) from error
+    raise cluster_json.not_a_cluster_file(origin,
+                                          errors.one_line(error)) from error
   return _read(message, origin)
 
 
@@ -333,7 +335,3 @@ def _bandwidth(at: str, properties: device_properties_pb2.DeviceProperties,
                  'where bandwidth is not given.')
     return default
   return properties.bandwidth * 1e3
-
-
-def _one_line(error: Exception) -> str:
-  return ' '.join(str(error).split())

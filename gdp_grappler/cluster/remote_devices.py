@@ -56,7 +56,7 @@ def remote_cluster(target: str,
   except tf.errors.OpError as error:
     raise errors.ClusterError(
         f'{target} cannot be reached within {timeout_s:g} s: '
-        f'{" ".join(str(error).split())[:200]}. Start all tasks of that '
+        f'{errors.one_line(error, 200)}. Start all tasks of that '
         'cluster, or name one that runs.') from error
   return of_devices(
       target,

@@ -67,7 +67,7 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
     labels = native_graph.coarsen(work, kinds, edges.sources, edges.consumers,
                                   edges.heavy, edges.slight, fair,
                                   config.light_share * fair)
-  return _in_topological_order(graph, labels[graph.groups])
+  return in_topological_order(graph, labels[graph.groups])
 
 
 def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
@@ -136,7 +136,7 @@ def units(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
 
 def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
   """int32 [N], one unit per group, in topological order."""
-  return _in_topological_order(graph, graph.groups)
+  return in_topological_order(graph, graph.groups)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -185,8 +185,14 @@ def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
   return unique_rows.distinct([first, second])[1].astype(np.int32)
 
 
-def _in_topological_order(graph: op_graph.OpGraph,
-                          labels: np.ndarray) -> np.ndarray:
+def in_topological_order(graph: op_graph.OpGraph,
+                         labels: np.ndarray) -> np.ndarray:
+  """int32 [N], other numbers of sets of ops, by their first ops.
+
+  Args:
+    graph: N ops.
+    labels: int [N], a number of each op's set.
+  """
   if not graph.num_ops:
     return np.zeros(0, np.int32)
   in_order = labels[graph.topological_order]

@@ -233,6 +233,14 @@ class OpGraph:
     return result
 
   @functools.cached_property
+  def group_order(self) -> np.ndarray:
+    """int64 [G], groups in the topological order of their first ops."""
+    first = np.unique(self.groups[self.topological_order], return_index=True)[1]
+    result = np.argsort(first)
+    result.setflags(write=False)
+    return result
+
+  @functools.cached_property
   def successor_arrays(self) -> tuple[np.ndarray, np.ndarray]:
     """Where each op's consumers begin int64 [N + 1], and these int32 [E]."""
     order = np.argsort(self.edges[:, 0], kind='stable')

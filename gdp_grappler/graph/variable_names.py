@@ -22,9 +22,6 @@ from gdp_grappler.graph import op_kinds
 _ATTRIBUTE = '_gdp_variable'
 # The ends of readers' names that say nothing of their layer.
 _NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
-# What names of ops begin with where functions were inlined, and in gradients.
-_BEFORE = re.compile(
-    r'^((Stateful)?PartitionedCall(_\d+)?/|gradient_tape(_\d+)?/)*')
 
 
 def mark(node: node_def_pb2.NodeDef, name: str) -> None:
@@ -82,7 +79,7 @@ def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
   users: dict[int, set[str]] = {op: set() for op in unknown}
   readers: dict[int, list[str]] = {op: [] for op in unknown}
   for source, _, target in edges[np.isin(edges[:, 0], unknown)].tolist():
-    name = _BEFORE.sub('', nodes[target].name)
+    name = name_parts.without_callers(nodes[target].name)
     users[source].add(_scope(name))
     if nodes[target].op not in op_kinds.ASSIGNMENTS:
       readers[source].append(name)

@@ -166,8 +166,7 @@ def blocks(problem: placer_lib.Problem, rng: np.random.Generator) -> np.ndarray:
   """
   graph, cluster = problem.graph, problem.cluster
   devices = np.array(cluster.accelerators)
-  first = np.unique(graph.groups[graph.topological_order], return_index=True)[1]
-  order = np.argsort(first, kind='stable')
+  order = graph.group_order
   work = np.cumsum(
       np.bincount(graph.groups, problem.op_seconds[:, devices].min(axis=1),
                   graph.num_groups)[order])

@@ -82,26 +82,6 @@ class GroupGraph:
     """int64 [2M], in proportion to the bytes of `adjacency`, at least 1."""
     return integers(self.adjacency[2], 2 * TOTAL_WEIGHT)
 
-  def cut(self, parts: np.ndarray) -> int:
-    """Sum of the integer weights of edges between different parts.
-
-    Args:
-      parts: int [V], the part of each vertex.
-    """
-    crossing = parts[self.rows] != parts[self.adjacency[1]]
-    return int(self.integer_edges[crossing].sum()) // 2
-
-  def imbalance(self, parts: np.ndarray, shares: np.ndarray) -> float:
-    """Largest ratio of a part's weight to its share; 1 if balanced.
-
-    Args:
-      parts: int [V], the part of each vertex.
-      shares: float64 [k], share of the weight that each part should get,
-        positive, with sum 1.
-    """
-    loads = np.bincount(parts, self.integer_weights, len(shares))
-    return float((loads / np.maximum(shares * loads.sum(), 1e-30)).max())
-
   def reweighted(self, weights: np.ndarray) -> GroupGraph:
     """The same graph with other weights of vertices.
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, TYPE_CHECKING
 from gdp_grappler import deadlines
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.graph import name_parts
 from gdp_grappler.placers.policy import eager_thread
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import batches
@@ -283,15 +284,10 @@ def _source_graph(query: library.Query,
   # A function is fed through its arguments, a session as it was told.
   feeds = query.feeds + tuple(
       node.name for node in graph_def.node if node.op == '_Arg')
-  fetches = tuple(dict.fromkeys(map(_node_name, query.fetches)))
+  fetches = tuple(dict.fromkeys(map(name_parts.node_of, query.fetches)))
   return source_graph.SourceGraph(
       capture.readable_name(query.graph_id, graph_def), graph_def, feeds,
       fetches, query.devices, decisions.fingerprint(query))
-
-
-def _node_name(tensor: str) -> str:
-  """'a' for 'a:0' and '^a'."""
-  return tensor.lstrip('^').split(':')[0]
 
 
 def _capture(source: source_graph.SourceGraph, query: library.Query,

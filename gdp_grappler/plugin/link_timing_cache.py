@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from gdp_grappler import cache
 from gdp_grappler import digests
+from gdp_grappler import errors
 from gdp_grappler.cluster import connected_devices
 from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.plugin import notices
@@ -88,7 +89,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
       wires[frozenset(pair)] = _wire(*pair, end, clock, game)
     except Exception as error:  # Of TensorFlow, and of servers that are gone.
       notices.warn_once('The network cannot be timed; its figures stay '
-                        f'assumed: {" ".join(str(error).split())[:200]}')
+                        f'assumed: {errors.one_line(error, 200)}')
       return {}
   median = task_links.Wire(
       statistics.median(wire.latency_s for wire in wires.values()),

@@ -17,7 +17,6 @@ from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 
-NAME = switch.NAME
 # The meta optimizer's default, if the configuration has no value.
 _DEFAULT_ITERATIONS = 2
 
@@ -34,13 +33,14 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
   for key, value in options.items():
     if not isinstance(key, str) or not key.startswith('gdp_'):
       continue
-    if key != NAME:
+    if key != switch.NAME:
       raise ValueError(f'Unknown option {key!r}. '
-                       + settings_lib.nearest(key, (NAME,)))
+                       + settings_lib.nearest(key, (switch.NAME,)))
     settings_lib.from_option(value)
   return {
-      **options,
-      **({NAME: copy.deepcopy(options[NAME])} if NAME in options else {})
+      **options, **({
+          switch.NAME: copy.deepcopy(options[switch.NAME])
+      } if switch.NAME in options else {})
   }
 
 
@@ -57,13 +57,13 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   if settings is None and not environment.capture_directory():
     return
   rewrite_options = config.graph_options.rewrite_options
-  if any(o.name == NAME for o in rewrite_options.custom_optimizers):
+  if any(o.name == switch.NAME for o in rewrite_options.custom_optimizers):
     return
   if not connect():
     return
   if scopes.were_used():
     _keep_attributes(rewrite_options)
-  optimizer = rewrite_options.custom_optimizers.add(name=NAME)
+  optimizer = rewrite_options.custom_optimizers.add(name=switch.NAME)
   _write_parameters(optimizer.parameter_map, settings)
   if is_planned:
     # Never read: a different configuration makes a different function.

@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any, Mapping
 
+from gdp_grappler import errors
 from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
@@ -52,15 +53,13 @@ def call(function: str, *arguments: Any, timeout_s: float,
 
 def serve(function: str) -> None:
   """The child's side of `call`: answers once with (result, problem)."""
-  stream = messages.answers()
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
+  stream = messages.begin_child()
   arguments = messages.receive(sys.stdin.buffer.read)
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # There is nothing more to read.
   try:
     answer = launching.resolve(function)(*arguments), ''
   except Exception as error:
     # Whatever it raises is told by the caller.
-    text = ' '.join(str(error).split())[:_LONGEST].rstrip('. ')
+    text = errors.one_line(error, _LONGEST).rstrip('. ')
     answer = None, f'{type(error).__name__}: {text}'
   messages.send(stream, answer)

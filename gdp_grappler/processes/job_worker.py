@@ -53,15 +53,9 @@ def _tried(work: Callable[[], Any]) -> tuple[Any, str]:
   """What it returns and '', or None and why not."""
   try:
     return work(), ''
-  except errors.GdpError as error:
-    return None, _one_line(str(error))
   except Exception as error:
     # Whatever it raises is told by whoever wanted the job done.
-    return None, _one_line(f'{type(error).__name__}: {error}')
-
-
-def _one_line(text: str) -> str:
-  return ' '.join(text.split())[:_LONGEST]
+    return None, errors.described(error, _LONGEST)
 
 
 def _read(size: int) -> bytes:

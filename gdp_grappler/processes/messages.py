@@ -15,6 +15,8 @@ import threading
 import time
 from typing import Any, BinaryIO, Callable, IO
 
+from gdp_grappler import errors
+
 _LENGTH = struct.Struct('>Q')
 _WATCH_S = 1.
 _LONGEST = 300  # Characters of an error of somebody else's.
@@ -44,7 +46,7 @@ def cause(error: BaseException) -> str:
   is of no use elsewhere.
   """
   text = str(error).split('Traceback (most recent call last)')[0]
-  return ' '.join(text.split())[:_LONGEST]
+  return errors.one_line(text, _LONGEST)
 
 
 def send(stream: IO[bytes], message: Any) -> None:
@@ -77,6 +79,18 @@ def answers() -> BinaryIO:
   """Where this process answers; what prints goes to standard error."""
   result = os.fdopen(os.dup(1), 'wb')
   os.dup2(2, 1)  # Whatever prints must not garble the answers.
+  return result
+
+
+def begin_child() -> BinaryIO:
+  """Where this process, a child, answers (`answers`).
+
+  From now on the process ends with its parent, and rather than its parent if
+  memory runs out.
+  """
+  result = answers()
+  end_with_parent()
+  volunteer_for_oom()
   return result
 
 

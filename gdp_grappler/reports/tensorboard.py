@@ -96,7 +96,7 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
   try:
     yield
   except tf.errors.OpError as error:
-    reason = error.message.strip().splitlines()[0].rsplit('; ', 1)[-1]
+    reason = errors.first_line(error).rsplit('; ', 1)[-1]
     raise errors.GdpError(
         f'Cannot write TensorBoard events to {os.fspath(folder)}: {reason}. '
         f'{remedy}') from error

@@ -12,11 +12,11 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import gpu_rewrites
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.plugin import library
-from gdp_grappler.plugin import option
+from gdp_grappler.plugin import switch
 from gdp_grappler.workloads import registry
 from gdp_grappler.workloads import workload as workload_lib
 
@@ -68,7 +68,7 @@ def _seen(workload: workload_lib.Workload,
     step = _prepare(workload, unrewritten)
   finally:
     library.unregister()
-  shown = [q for q in seen if step in map(graph_files.producer, q.fetches)]
+  shown = [q for q in seen if step in map(name_parts.node_of, q.fetches)]
   if not shown:
     raise errors.InvalidGraphError(
         f'Grappler did not show {workload.name} to the pass. Report this.')
@@ -102,8 +102,8 @@ def _config(unrewritten: bool) -> config_pb2.ConfigProto:
   rewriting.meta_optimizer_timeout_ms = -1  # None: large graphs take minutes.
   rewriting.meta_optimizer_iterations = _ITERATIONS
   if unrewritten:
-    rewriting.optimizers.append(option.NAME)  # And no other.
-  parameters = rewriting.custom_optimizers.add(name=option.NAME).parameter_map
+    rewriting.optimizers.append(switch.NAME)  # And no other.
+  parameters = rewriting.custom_optimizers.add(name=switch.NAME).parameter_map
   parameters['capture'].b = True
   parameters['iterations'].i = _ITERATIONS
   return config

@@ -174,12 +174,9 @@ class _Holder:
       else:
         self._measure(request, folder)
       code = 0
-    except errors.GdpError as error:
-      print(' '.join(str(error).split()), file=sys.stderr)
     except BaseException as error:
       # Whatever it is, it is this cell's; the table's footnotes show it.
-      print(f'{type(error).__name__}: {" ".join(str(error).split())}',
-            file=sys.stderr)
+      print(errors.described(error), file=sys.stderr)
     finally:
       sys.stderr.flush()
       # Neither destructors nor exit handlers of the parent's objects.
@@ -202,8 +199,7 @@ class _Holder:
                             self._simulator, folder / PLAN)
     except errors.InfeasiblePlacementError as error:
       result = {
-          'status': cell_lib.INFEASIBLE,
-          'message': ' '.join(str(error).split())
+          'status': cell_lib.INFEASIBLE, 'message': errors.one_line(error)
       }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     records.write(folder / RECORD, request.key, self._loaded.task.name,

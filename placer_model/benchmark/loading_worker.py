@@ -58,9 +58,7 @@ class Failure:
 
 def main() -> None:
   """Answers until the parent is gone."""
-  output = messages.answers()
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
+  output = messages.begin_child()
   while True:
     try:
       request = messages.receive(sys.stdin.buffer.read)
@@ -72,11 +70,9 @@ def main() -> None:
 def _answer(request: str | Load) -> dict[str, int] | Summary | Failure:
   try:
     return _load(request) if isinstance(request, Load) else _workloads()
-  except errors.GdpError as error:
-    return Failure(' '.join(str(error).split()))
   except Exception as error:
     # One graph that cannot be loaded must not end the others.
-    return Failure(f'{type(error).__name__}: {" ".join(str(error).split())}')
+    return Failure(errors.described(error))
 
 
 def _workloads() -> dict[str, int]:

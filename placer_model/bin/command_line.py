@@ -97,7 +97,7 @@ class CommandLine:
       rest = flags.FLAGS(argv)
     except flags.Error as error:
       sys.exit(
-          self.fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
+          self.fail(f'{errors.first_line(error)} (--help lists all flags)'))
     if len(rest) > 1:
       sys.exit(
           self.fail(f'unexpected argument "{rest[1]}"; all input comes by '

@@ -12,6 +12,7 @@ import re
 import numpy as np
 
 from gdp_grappler.graph import choices
+from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import union_find
 from gdp_grappler.placers import placer as placer_lib
@@ -60,11 +61,7 @@ def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
   if count > max_groups:
     sets = _Layers(graph, of_ops, count, seconds).cut(max_groups)[sets]
     of_ops = sets[graph.groups]
-  order = of_ops[graph.topological_order]
-  _, first = np.unique(order, return_index=True)
-  rank = np.empty(len(first), np.int32)
-  rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-  return rank[sets]
+  return coarsening.in_topological_order(graph, of_ops)[graph.first_ops]
 
 
 def _with_only_consumer(graph: op_graph.OpGraph,

@@ -34,6 +34,7 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
+from placer_model import run_folder
 from placer_model.pretraining import learner as learner_lib
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
@@ -234,10 +235,9 @@ class _Run:
 
 def restart(model_dir: pathlib.Path) -> None:
   """Removes what a run has left in its folder, and nothing else."""
-  for name in ('weights.npz', 'state.npz', 'curves.json'):
-    (model_dir / name).unlink(missing_ok=True)
-  for name in ('logs', 'held_out'):
-    shutil.rmtree(model_dir / name, ignore_errors=True)
+  run_folder.remove(model_dir / name
+                    for name in ('weights.npz', 'state.npz', 'curves.json',
+                                 'logs', 'held_out'))
 
 
 def _log_name(number: int) -> str:

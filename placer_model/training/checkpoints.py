@@ -6,7 +6,6 @@ import contextlib
 import json
 import pathlib
 import re
-import shutil
 import time
 from typing import Any, Callable, Iterator, Mapping, Protocol
 
@@ -178,9 +177,9 @@ def _number(name: str) -> tuple[int, int]:
 
 def _remove(directory: pathlib.Path, name: str) -> None:
   """All files of a checkpoint, complete or not; the index goes first."""
-  for path in sorted(directory.glob(f'{name}[._]*'),
-                     key=lambda path: path.suffix != '.index'):
-    _delete(path)
+  run_folder.remove(
+      sorted(directory.glob(f'{name}[._]*'),
+             key=lambda path: path.suffix != '.index'))
 
 
 def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
@@ -223,23 +222,14 @@ def held(model_dir: pathlib.Path) -> Iterator[None]:
   """
   with run_folder.held(model_dir, '--model_dir'):
     for pattern in _LEFT_BY_THE_KILLED:
-      for path in model_dir.glob(pattern):
-        _delete(path)
+      run_folder.remove(model_dir.glob(pattern))
     yield
-
-
-def _delete(path: pathlib.Path) -> None:
-  """Whatever it is."""
-  if path.is_dir():
-    shutil.rmtree(path, ignore_errors=True)
-  else:
-    path.unlink(missing_ok=True)
 
 
 def discard(model_dir: pathlib.Path) -> None:
   """Removes what a run has learned, not what it measured or exported."""
-  for name in ('checkpoints', 'tensorboard', _IDENTITY, 'results.json'):
-    _delete(model_dir / name)
+  run_folder.remove(model_dir / name for name in ('checkpoints', 'tensorboard',
+                                                  _IDENTITY, 'results.json'))
 
 
 def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
@@ -294,6 +284,4 @@ def _short(value: object) -> str:
 def _first_line(error: Exception) -> str:
   if isinstance(error, MemoryError):
     return 'it claims to be larger than the memory'
-  text = getattr(error, 'message', None) or str(error)
-  return text.strip().splitlines()[0].rstrip('.') if text.strip() else type(
-      error).__name__
+  return errors.first_line(error)

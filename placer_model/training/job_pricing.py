@@ -31,7 +31,6 @@ from placer_model.training import task as task_lib
 # Of a worker: jobs run side by side, not simulations.
 _THREADS = 1
 _ANSWER = f'{__name__}:make'
-_Wanted = tuple[int, str, int]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from placer_model.training import json_files
 # The network that chooses moves of a search, and the papers' network, which
 # decides about a graph in one forward pass.
 MOVES, ONE_SHOT = 'moves', 'one_shot'
-ALL = MOVES, ONE_SHOT
 # Field of a run's config.json; runs of one shot lack it.
 FIELD = 'network'
 

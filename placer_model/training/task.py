@@ -39,7 +39,6 @@ from placer_model.training import initial_weights
 from placer_model.training import network_kinds
 from placer_model.training import train_config
 
-UNITS = (coarsening.COARSE, coarsening.FINE)
 # The first placement runs whatever the time; if it hangs, for so long.
 _LEAST_TIMEOUT_S = 30.
 
@@ -54,7 +53,7 @@ class TrainOptions:
       where steps are measured.
     reward: One of `rewards.ALL`.
     model_dir: Where everything goes.
-    units: One of `UNITS`; 'fine' decides about every group of ops by itself.
+    units: 'coarse', or 'fine': decide about every group of ops by itself.
     config: Name of the presets of `train_config` and `placer_model.config`.
     seed: Of weights, samples and baselines.
     batch_size: As of `request.Request`.

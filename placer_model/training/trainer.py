@@ -17,6 +17,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers.policy import policy_decoding
 from placer_model.training import agent as agent_lib
 from placer_model.training import credit
+from placer_model.training import divergences
 from placer_model.training import environment as environment_lib
 from placer_model.training import equal_devices
 from placer_model.training import exploration
@@ -190,7 +191,7 @@ class Trainer:
       probabilities = self._agent.probabilities()
       trials = self._price(self._sample(probabilities, rng), 'policy')
       rewards, losses = self._learn(probabilities, trials)
-      kl = _divergence(probabilities, self._agent.probabilities())
+      kl = divergences.divergence(probabilities, self._agent.probabilities())
       if self._knows_best():
         self._look_around(self._config.search_trials, rng)
         self._imitation.slow_down(_SELF_IMITATION_SHARE)
@@ -201,7 +202,7 @@ class Trainer:
                   sample_step_time_s=float(trials.step_time_s.min()),
                   best_step_time_s=self.state.best_step_time_s,
                   evaluations=self.state.total_evaluations,
-                  entropy=_entropy(probabilities), kl=kl,
+                  entropy=divergences.entropy(probabilities), kl=kl,
                   decisions=_counts(trials.decisions,
                                     probabilities.shape[1]), **losses)
 
@@ -385,14 +386,3 @@ class Trainer:
 
 def _counts(decisions: np.ndarray, num_devices: int) -> tuple[int, ...]:
   return tuple(np.bincount(decisions.ravel(), minlength=num_devices).tolist())
-
-
-def _entropy(probabilities: np.ndarray) -> float:
-  safe = np.maximum(probabilities, 1e-30)
-  return float(-(probabilities * np.log(safe)).sum(axis=1).mean())
-
-
-def _divergence(before: np.ndarray, after: np.ndarray) -> float:
-  """Mean over units of KL(before || after)."""
-  ratio = np.log(np.maximum(before, 1e-30)) - np.log(np.maximum(after, 1e-30))
-  return float((before * ratio).sum(axis=1).mean())

@@ -4,6 +4,29 @@ import tensorflow as tf
 from gdp_grappler.graph import name_parts
 
 
+@pytest.mark.parametrize('tensor', ['a', 'a:1', '^a'])
+def test_nodes_of_tensors(tensor):
+  assert name_parts.node_of(tensor) == 'a'
+
+
+@pytest.mark.parametrize('name, bare', [
+    ('PartitionedCall_2/gradient_tape/net/dense_1/MatMul',
+     'net/dense_1/MatMul'),
+    ('StatefulPartitionedCall/net/Func/x', 'net/Func/x'),
+    ('gradients_1/net/x', 'net/x'),
+    ('gradients', 'gradients'),
+])
+def test_scopes_of_callers_go(name, bare):
+  assert name_parts.without_callers(name) == bare
+
+
+def test_callers_and_numbers():
+  assert name_parts.is_caller('StatefulPartitionedCall_3')
+  assert not name_parts.is_caller('net') and not name_parts.is_caller('')
+  assert name_parts.without_number('dense_12') == 'dense'
+  assert name_parts.without_number('dense') == 'dense'
+
+
 @pytest.mark.parametrize('name, guess', [
     ('net/dense/MatMul_variable', True),
     ('net/dense/variable', True),

@@ -46,6 +46,12 @@ def test_topological_order_of_random_graphs(seed):
   assert (position[graph.edges[:, 0]] < position[graph.edges[:, 1]]).all()
 
 
+def test_groups_in_the_order_of_their_first_ops():
+  graph = graphs.make_graph([(3, 1), (1, 0)], 4, groups=[0, 1, 2, 1])
+  assert graph.topological_order.tolist() == [2, 3, 1, 0]
+  assert graph.group_order.tolist() == [2, 1, 0]
+
+
 def test_cycle_is_named():
   graph = graphs.make_graph([(0, 1, 1), (1, 2, 1), (2, 1, 1)])
   with pytest.raises(errors.InvalidGraphError, match='cycle near "op1"'):

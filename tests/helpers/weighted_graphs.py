@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers.partitioning import partitioning
 
 
 def make(weights, edges: Sequence[tuple[int, int,
@@ -31,13 +32,12 @@ def two_cliques(size: int = 5) -> group_graph.GroupGraph:
   return make(np.ones(2 * size), [*edges, (0, size, 1.)])
 
 
-def random(seed: int, count: int) -> group_graph.GroupGraph:
-  """Connected, of different weights."""
-  rng = np.random.default_rng(seed)
-  edges = [(int(rng.integers(max(0, i - 20), i)), i, rng.exponential())
-           for i in range(1, count) for _ in range(3)]
-  edges = list({edge[:2]: edge for edge in edges}.values())
-  return make(rng.exponential(size=count), edges)
+def job(graph: group_graph.GroupGraph, num_parts: int,
+        **given: Any) -> dict[str, Any]:
+  """Arguments of a library for one mapping; `given` are other than usual."""
+  return dict(graph=graph, shares=np.full(num_parts, 1 / num_parts),
+              fixed=np.full(graph.num_vertices, partitioning.FREE),
+              distances=None, imbalance=.03, seed=0) | given
 
 
 def sides(parts: np.ndarray) -> set[tuple[int, ...]]:

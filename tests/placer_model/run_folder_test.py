@@ -66,3 +66,11 @@ def test_what_lies_in_place_of_the_lock_is_neither_opened_nor_emptied(tmp_path):
   os.mkfifo(folder / '.lock')
   with run_folder.held(folder, '--model_dir'):
     pass
+
+
+def test_files_and_folders_are_removed_and_some_may_be_gone(tmp_path):
+  (tmp_path / 'a').write_text('')
+  (tmp_path / 'b/c').mkdir(parents=True)
+  (tmp_path / 'other').write_text('')
+  run_folder.remove(tmp_path / name for name in ('a', 'b', 'nowhere'))
+  assert [path.name for path in tmp_path.iterdir()] == ['other']

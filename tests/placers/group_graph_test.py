@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from gdp_grappler.placers import group_graph
 from helpers import graphs
@@ -58,14 +57,6 @@ def test_weights_on_devices_of_different_speed():
   np.testing.assert_allclose(graph.weights, [2., 2.])
 
 
-def test_cut_and_imbalance():
-  graph = _build(graphs.chain(4), 1.)
-  parts = np.array([0, 0, 0, 1])
-  assert graph.cut(parts) * 3 == pytest.approx(group_graph.TOTAL_WEIGHT)
-  assert graph.imbalance(parts, np.array([.5, .5])) == pytest.approx(1.5)
-  assert graph.imbalance(parts, np.array([.75, .25])) == pytest.approx(1)
-
-
 def test_integers_are_positive_and_bounded():
   weights = group_graph.integers(np.array([0., 1e-12, 3., 1.]))
   assert weights.tolist() == [1, 1, 3 << 28, 1 << 28]
@@ -103,4 +94,3 @@ def test_no_ops_and_no_edges():
   assert nothing.num_vertices == 0 and not nothing.adjacency[1].size
   lonely = _build(graphs.make_graph(num_ops=3), 1.)
   assert lonely.adjacency[0].tolist() == [0, 0, 0, 0]
-  assert lonely.cut(np.array([0, 1, 2])) == 0

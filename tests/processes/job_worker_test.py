@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from gdp_grappler import errors
 from gdp_grappler.processes import job_worker
 
 
@@ -26,4 +27,10 @@ def test_messages_come_in_parts(pipe):
 
 
 def test_a_long_story_is_cut():
-  assert len(job_worker._one_line('word ' * 1000)) == job_worker._LONGEST
+
+  def fail():
+    raise errors.GdpError('word ' * 1000)
+
+  result, why = job_worker._tried(fail)
+  assert result is None and why.startswith('word word')
+  assert len(why) <= job_worker._LONGEST

@@ -33,4 +33,4 @@ def test_a_cause_is_one_short_line_without_where_python_was():
       'ValueError: no\n  such thing\nTraceback (most recent call '
       'last):\n\n  File "x.py", line 3, in f\n')
   assert messages.cause(error) == 'ValueError: no such thing'
-  assert len(messages.cause(ValueError('x' * 5000))) == 300
+  assert len(messages.cause(ValueError('x' * 5000))) <= 300

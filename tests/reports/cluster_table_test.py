@@ -52,8 +52,7 @@ def test_measured_links_show_their_error(bounded):
   cluster = clusters.make_cluster(1)
   line = line_fit.Line(2e-3, 1e9, 0.04, 0.5, bounded)
   timings = ping_pong.Timings(
-      1e-3,
-      tuple(ping_pong.PairTimes(a, 1 - a, (1,), (2e-3,), line) for a in (0, 1)),
+      1e-3, tuple(ping_pong.PairTimes(a, 1 - a, (1,), line) for a in (0, 1)),
       {})
   text = cluster_table.text(ping_pong.apply(cluster, timings), timings)
   assert 'CPU:0 -> GPU:0' in text and 'GPU:0 -> CPU:0' in text

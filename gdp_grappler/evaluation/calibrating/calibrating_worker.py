@@ -9,10 +9,10 @@ pair of a step's name and the seconds that the step may take. The answer is an
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import sys
 import types
-from typing import Any
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import calibration as calibration_lib
@@ -35,13 +35,8 @@ _LEAST_BYTES = 1 << 30
 
 def main() -> None:
   """Serves until it is killed or its parent ends."""
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
-  answers = messages.answers()
-
-  def request() -> Any:
-    return messages.receive(sys.stdin.buffer.read)
-
+  answers = messages.begin_child()
+  request = functools.partial(messages.receive, sys.stdin.buffer.read)
   setup = request()
   import tensorflow as tf
   found = describe(tf, setup)

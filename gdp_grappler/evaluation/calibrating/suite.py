@@ -7,7 +7,7 @@ size. A calibration measures these first, and the sizes between them later.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 # Makes the inputs of one op. The function that it returns makes one op of these
 # inputs at each call.
@@ -372,8 +372,3 @@ KINDS = (
     Kind('ResourceApplyAdam', _adam, _COUNTS[1:5]),
     Kind('RandomUniform', _random, _COUNTS[1:5]),
 )
-
-
-def by_name(op_type: str, kinds: Sequence[Kind] = KINDS) -> Kind:
-  """The kind of an op type."""
-  return next(kind for kind in kinds if kind.op_type == op_type)

@@ -30,7 +30,6 @@ import numpy as np
 
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
@@ -45,17 +44,15 @@ _ONE_PLACE = .05
 
 
 @dataclasses.dataclass(frozen=True)
-class CalibratedCostModel(cost_model.CostModel):
+class CalibratedCostModel(roofline_lib.OverRoofline):
   """A cost model of measured kernels, where the cluster knows some.
 
   Attributes:
-    base: The roofline for the rest.
     op_work: What the host does for an op beyond a bare launch, as of
       `host_work`; None for the roofline's.
     cudnn_work: The same for an op that asks cuDNN.
   """
 
-  base: roofline_lib.Roofline = roofline_lib.Roofline()
   op_work: float | None = None
   cudnn_work: float | None = None
 
@@ -86,10 +83,6 @@ class CalibratedCostModel(cost_model.CostModel):
                       found)
     return result
 
-  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N], the roofline's."""
-    return self.base.launches(graph)
-
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N], as measured, of one card for all; else the roofline's."""
     result = self.base.host_work(graph)
@@ -101,20 +94,6 @@ class CalibratedCostModel(cost_model.CostModel):
       if work is not None:
         result[rows] = work * times[rows]
     return result
-
-  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                  seconds: np.ndarray) -> np.ndarray:
-    """float64 [N, D], see `card_shares`."""
-    return card_shares.of(graph, cluster, seconds)
-
-  def workspace_bytes(self, graph: op_graph.OpGraph,
-                      cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D]; the roofline's."""
-    return self.base.workspace_bytes(graph, cluster)
-
-  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """The roofline's."""
-    return self.base.contention(cluster)
 
   def _correct(self, seconds: np.ndarray, op_types: Sequence[str],
                flops: np.ndarray, io_bytes: np.ndarray,

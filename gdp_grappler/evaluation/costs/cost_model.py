@@ -76,4 +76,5 @@ class CostModel(Protocol):
     """int64 [N, D], memory each op needs on each device while it runs."""
 
   def contention(self, cluster: cluster_lib.Cluster) -> Contention:
-    """How devices of the cluster slow each other down."""
+    """How devices of the cluster slow each other down; by default not."""
+    return no_contention(cluster)

@@ -79,10 +79,6 @@ class GivenCostModel(cost_model.CostModel):
     once = self.costs.workspace_bytes[self._rows(graph)]
     return np.repeat(once[:, None], cluster.num_devices, 1)
 
-  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """None: files say nothing of it."""
-    return cost_model.no_contention(cluster)
-
   def _column(self, graph: op_graph.OpGraph, rows: np.ndarray,
               cluster: cluster_lib.Cluster, device: cluster_lib.Device,
               roofline: np.ndarray) -> np.ndarray:

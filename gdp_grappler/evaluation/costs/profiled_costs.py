@@ -28,7 +28,6 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
@@ -59,16 +58,14 @@ class Coverage:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProfiledCostModel(cost_model.CostModel):
+class ProfiledCostModel(roofline_lib.OverRoofline):
   """A cost model of measured seconds.
 
   Attributes:
     profile: What was measured.
-    base: The roofline for the rest.
   """
 
   profile: profile_lib.Profile
-  base: roofline_lib.Roofline = roofline_lib.Roofline()
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -79,19 +76,6 @@ class ProfiledCostModel(cost_model.CostModel):
       if measured is not None:
         result[:, column] = self._seconds(graph, device, measured)
     return result
-
-  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N], the roofline's."""
-    return self.base.launches(graph)
-
-  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N], the roofline's."""
-    return self.base.host_work(graph)
-
-  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                  seconds: np.ndarray) -> np.ndarray:
-    """float64 [N, D], see `card_shares`."""
-    return card_shares.of(graph, cluster, seconds)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -208,7 +192,7 @@ def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
     raise errors.GdpError(
         f'{path} is the profile of "{profile.graph}", which has no type of op '
         f'in common with "{graph.name}". Profile that one: `gdp profile`.')
-  return ProfiledCostModel(profile, base or roofline_lib.Roofline())
+  return ProfiledCostModel(profile, base=base or roofline_lib.Roofline())
 
 
 class _Laws:

@@ -96,10 +96,6 @@ class Roofline(cost_model.CostModel):
     once = np.array([f.host_work for f in families], float)[rows]
     return once * np.maximum(graph.executions, 1)
 
-  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """None: it differs by machine and graph, and has to be measured."""
-    return cost_model.no_contention(cluster)
-
   def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                   seconds: np.ndarray) -> np.ndarray:
     """float64 [N, D], see `card_shares`."""
@@ -128,6 +124,35 @@ class Roofline(cost_model.CostModel):
         gpu if d.type == 'GPU' else np.zeros_like(gpu) for d in cluster.devices
     ]
     return np.stack(columns, 1).astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class OverRoofline(cost_model.CostModel):
+  """A base of cost models that know something better than the roofline.
+
+  Attributes:
+    base: The roofline, for all that a subclass does not override.
+  """
+
+  base: Roofline = dataclasses.field(default=Roofline(), kw_only=True)
+
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.launches(graph)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.host_work(graph)
+
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], the roofline's."""
+    return self.base.card_shares(graph, cluster, seconds)
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D], the roofline's."""
+    return self.base.workspace_bytes(graph, cluster)
 
 
 def family(op_type: str) -> str:

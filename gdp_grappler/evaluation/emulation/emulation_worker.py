@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from gdp_grappler import errors
 from gdp_grappler.evaluation.emulation import emulated_graph
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.emulation import native_gpus
@@ -84,10 +85,8 @@ class NotEmulated:
 
 def main() -> None:
   """Serves until the input ends."""
-  answers = messages.answers()
   _keep_to_one_core()
-  messages.volunteer_for_oom()
-  messages.end_with_parent()
+  answers = messages.begin_child()
   try:
     worker = Worker(messages.receive(sys.stdin.buffer.read))
     messages.send(answers, None)
@@ -127,9 +126,9 @@ class Worker:
     try:
       return self._run(request)
     except tf.errors.ResourceExhaustedError as error:
-      return NotEmulated('memory', _one_line(error))
+      return NotEmulated('memory', errors.one_line(error, _MESSAGE_CHARACTERS))
     except (tf.errors.OpError, ValueError) as error:
-      return NotEmulated('run', _one_line(error))
+      return NotEmulated('run', errors.one_line(error, _MESSAGE_CHARACTERS))
 
   def _run(self, request: Request) -> Emulated:
     import tensorflow as tf
@@ -192,7 +191,3 @@ def _runs(session: Any, targets: list[str]) -> Callable[[], object]:
   from tensorflow.core.protobuf import config_pb2
   return session._make_callable_from_options(
       config_pb2.CallableOptions(target=targets))
-
-
-def _one_line(error: Exception) -> str:
-  return ' '.join(str(error).split())[:_MESSAGE_CHARACTERS]

@@ -63,14 +63,12 @@ class PairTimes:
     source: Index of the sender.
     target: Index of the receiver.
     sizes: [P] bytes.
-    round_trip_s: [P] of a tensor there and an empty message back.
-    line: Fitted to these.
+    line: Fitted to [P] round trips: a tensor there, an empty message back.
   """
 
   source: int
   target: int
   sizes: tuple[int, ...]
-  round_trip_s: tuple[float, ...]
   line: line_fit.Line
 
 
@@ -118,8 +116,7 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
       progress(f'{_short(names[source])} -> {_short(names[other])}')
       seconds = _round_trips(tf, names, source, other, target, sizes)
       pairs.append(
-          PairTimes(source, other, tuple(sizes), seconds,
-                    line_fit.fit(sizes, seconds)))
+          PairTimes(source, other, tuple(sizes), line_fit.fit(sizes, seconds)))
     taken = {}
     for pair in pairs if copies else ():
       if _apart(cluster, pair):
@@ -130,7 +127,7 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
   except (tf.errors.OpError, ValueError, RuntimeError) as error:
     raise errors.MeasurementError(
         f'Transfers of cluster "{cluster.name}" cannot be timed: '
-        f'{" ".join(str(error).split())[:300]}. Check that its devices exist '
+        f'{errors.one_line(error, 300)}. Check that its devices exist '
         f'{"at " + target if target else "in this process"}.') from error
 
 

@@ -92,9 +92,7 @@ def main(cores: list[int]) -> None:
   """
   if cores:
     os.sched_setaffinity(0, cores)
-  answers = messages.answers()
-  messages.volunteer_for_oom()
-  messages.end_with_parent()
+  answers = messages.begin_child()
   requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
   threading.Thread(target=_listen, args=(requests,), daemon=True).start()
   import tensorflow  # noqa: F401

@@ -20,7 +20,6 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import edge_search
-from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -246,32 +245,6 @@ def chooser(
   """What a `Measurer` asks for the control edges of an order, int32 [C, 2]."""
   return lambda graph, placement: control_edges(graph, placement, simulator,
                                                 config).control_edges
-
-
-def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-             simulator: simulator_lib.Simulator,
-             wanted: str | None = None) -> placement_lib.Placement:
-  """The placement with the priorities that an order means, or without.
-
-  Priorities that it has are kept; others are given only where control edges
-  that enforce them are predicted to pay.
-
-  Args:
-    graph: N ops.
-    placement: Of these ops, on the simulator's cluster.
-    simulator: Prices.
-    wanted: As of `order.chosen`.
-
-  Raises:
-    ValueError: not a device of the cluster per op, or no such order.
-  """
-  has_priorities = placement.priorities is not None
-  if order_names.chosen(wanted, has_priorities) == order_names.FIFO:
-    return dataclasses.replace(placement, priorities=None)
-  if has_priorities:
-    return placement
-  order = control_edges(graph, placement, simulator)
-  return dataclasses.replace(placement, priorities=order.priorities)
 
 
 def evaluate(

@@ -7,6 +7,7 @@ steps for that long and answers with their median time.
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from typing import Any, Callable
@@ -21,13 +22,8 @@ _WARMUP = 5
 
 def main() -> None:
   """Serves until it is killed or its parent ends."""
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
-  answers = messages.answers()
-
-  def request() -> Any:
-    return messages.receive(sys.stdin.buffer.read)
-
+  answers = messages.begin_child()
+  request = functools.partial(messages.receive, sys.stdin.buffer.read)
   setup = request()
   import tensorflow as tf
   try:

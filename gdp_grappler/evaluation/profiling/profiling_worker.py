@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.evaluation.profiling import traces
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
 
@@ -198,7 +199,7 @@ def _one_by_one(graph_def: Any, runnable: runnable_lib.Runnable) -> Any:
   if any(node.op in op_kinds.CONTROL_FLOW for node in nodes.values()):
     return graph_def
   inputs = {
-      name: [i.lstrip('^').split(':')[0] for i in node.input]
+      name: [name_parts.node_of(i) for i in node.input]
       for name, node in nodes.items()
   }
   before: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()

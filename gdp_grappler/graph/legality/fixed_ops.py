@@ -6,6 +6,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked as asked_lib
@@ -92,8 +93,7 @@ def _called_by_name(source: source_graph.SourceGraph,
                     names: Sequence[str]) -> list[int]:
   """Ops that the caller feeds or fetches."""
   callers = {
-      name.lstrip('^').split(':')[0]
-      for name in (*source.feeds, *source.fetches)
+      name_parts.node_of(name) for name in (*source.feeds, *source.fetches)
   }
   return [op for op, name in enumerate(names) if name in callers]
 

@@ -20,13 +20,10 @@ from typing import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import union_find
 
-# Put before the scopes of an op that something was made for.
-_BEFORE = re.compile(
-    r'^(((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?/)*')
-_NUMBER = re.compile(r'_\d+$')
 # A scalar that only an optimizer uses may count steps.
 _SCALAR_BYTES = 8
 _PART = re.compile(r'[/_]part_\d+$')
@@ -212,5 +209,5 @@ class _Joiner:
 
 def _scope(name: str) -> str:
   """The outermost scope of an op, without its number; '' if it is in none."""
-  first, rest = _BEFORE.sub('', name).partition('/')[::2]
-  return _NUMBER.sub('', first) if rest else ''
+  first, rest = name_parts.without_callers(name).partition('/')[::2]
+  return name_parts.without_number(first) if rest else ''

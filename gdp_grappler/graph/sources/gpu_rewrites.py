@@ -28,6 +28,7 @@ from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import tf_optimizer
 
 from gdp_grappler import errors
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import kernels
@@ -68,10 +69,9 @@ def rewritten(
                                         graph_id=b'gdp',
                                         cluster=_cluster(architecture))
   except (tf_errors.OpError, ValueError, RuntimeError) as error:
-    reason = str(error).strip().splitlines()[0]
     raise errors.InvalidGraphError(
-        f'{path} cannot be rewritten for GPUs: {reason}. Capture its graph on '
-        'a machine with a GPU and give that.') from error
+        f'{path} cannot be rewritten for GPUs: {errors.first_line(error)}. '
+        'Capture its graph on a machine with a GPU and give that.') from error
   for node in result.node:
     if node.name in arguments:
       node.CopyFrom(arguments[node.name])
@@ -101,7 +101,7 @@ def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   Those are the results, and the ends that have an effect or stand for some.
   """
   read = {
-      graph_files.producer(tensor) for node in graph_def.node
+      name_parts.node_of(tensor) for node in graph_def.node
       for tensor in node.input
   }
   return tuple(node.name for node in graph_def.node
@@ -144,7 +144,7 @@ def _place(graph_def: graph_pb2.GraphDef) -> None:
     on_gpu = kernels.allowed_types(node)[_GPU_TYPE]
     node.device = _GPU if on_gpu else _CPU
   for node in graph_def.node:
-    sources = [nodes[graph_files.producer(tensor)] for tensor in node.input]
+    sources = [nodes[name_parts.node_of(tensor)] for tensor in node.input]
     if node.op in op_kinds.BATCHES:
       for each in (node, *sources):
         each.device = _CPU

@@ -19,9 +19,9 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.sources import gpu_rewrites
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import inlining
 
 _SWITCH = 'disable_meta_optimizer'
@@ -102,7 +102,7 @@ def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
   """Inputs without borders: what is waited for is waited for beyond them."""
   result = [beyond(t) for t in tensors if not t.startswith('^')]
   waited = (beyond(t[1:]) for t in tensors if t.startswith('^'))
-  result += dict.fromkeys(f'^{graph_files.producer(t)}' for t in waited)
+  result += dict.fromkeys(f'^{name_parts.node_of(t)}' for t in waited)
   return result
 
 

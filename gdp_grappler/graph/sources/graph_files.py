@@ -20,6 +20,7 @@ from tensorflow.python.framework import op_def_registry
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import text_protos
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_validation
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
@@ -86,7 +87,7 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
     raise _unusable(path, f'node "{twice}" is there twice', 'rename one')
   for node in graph_def.node:
     for tensor in node.input:
-      if producer(tensor) not in known:
+      if name_parts.node_of(tensor) not in known:
         raise _unusable(
             path, f'"{node.name}" reads "{tensor}", which is not in the graph',
             'the file may be cut off; write it again')
@@ -109,11 +110,6 @@ def check_ends(source: source_graph.SourceGraph, path: str) -> None:
       raise _unusable(
           path, f'"{name}" is to be fed or fetched but is not in '
           'the graph', 'capture or export it again')
-
-
-def producer(tensor: str) -> str:
-  """The node that a node's input names: 'a' for 'a:1' and '^a'."""
-  return tensor.lstrip('^').split(':')[0]
 
 
 def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
@@ -143,11 +139,12 @@ def _check_outputs(graph_def: graph_pb2.GraphDef, path: str) -> None:
   for node in graph_def.node:
     for tensor in node.input:
       _, colon, index = tensor.partition(':')
+      source = name_parts.node_of(tensor)
       if colon and (not index.isdecimal() or len(index) > _MOST_DIGITS or
-                    int(index) >= counts[producer(tensor)]):
+                    int(index) >= counts[source]):
         raise _unusable(
-            path, f'"{node.name}" reads "{tensor}", but "{producer(tensor)}" '
-            f'has {counts[producer(tensor)]} outputs', 'write it again')
+            path, f'"{node.name}" reads "{tensor}", but "{source}" '
+            f'has {counts[source]} outputs', 'write it again')
 
 
 def _num_outputs(node: node_def_pb2.NodeDef) -> int:

@@ -69,9 +69,9 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
         config, meta_graph, graph_id=b'gdp',
         cluster=grappler_cluster.Cluster(devices=[device]))
   except (tf_errors.OpError, ValueError, RuntimeError) as error:
-    reason = str(error).strip().splitlines()[0]
-    raise _unusable(path,
-                    f'its functions cannot be inlined ({reason})') from error
+    raise _unusable(
+        path, f'its functions cannot be inlined ({errors.first_line(error)})'
+    ) from error
 
 
 def objection(graph_def: graph_pb2.GraphDef) -> str | None:

@@ -10,8 +10,8 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import spelling
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
 
 # Name of an input, and sizes of its dimensions.
@@ -37,7 +37,7 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
       the user says, or there is none of a name.
   """
   inputs = {
-      graph_files.producer(info.name): key
+      name_parts.node_of(info.name): key
       for key, info in definition.inputs.items()
   }
   said = dict(shapes)

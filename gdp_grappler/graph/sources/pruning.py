@@ -8,9 +8,9 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import inlining
 
 _NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
@@ -35,7 +35,7 @@ def declared_fetches(
       info.name for key in sorted(meta_graph.signature_def)
       for info in meta_graph.signature_def[key].outputs.values() if info.name
   ]
-  return tuple(dict.fromkeys(map(graph_files.producer, train_op or outputs)))
+  return tuple(dict.fromkeys(map(name_parts.node_of, train_op or outputs)))
 
 
 def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 
 def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   """Names of the nodes that no other reads or waits for."""
-  read = {graph_files.producer(i) for n in graph_def.node for i in n.input}
+  read = {name_parts.node_of(i) for n in graph_def.node for i in n.input}
   return tuple(n.name for n in graph_def.node if n.name not in read)
 
 
@@ -102,7 +102,7 @@ def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
   seen, waiting = set(targets), list(targets)
   while waiting:
     for tensor in nodes[waiting.pop()].input:
-      name = graph_files.producer(tensor)
+      name = name_parts.node_of(tensor)
       if name not in seen:
         seen.add(name)
         waiting.append(name)
@@ -117,7 +117,7 @@ class _Needs:
     consumers: dict[str, list[str]] = {name: [] for name in nodes}
     for node in graph_def.node:
       for tensor in node.input:
-        consumers[graph_files.producer(tensor)].append(node.name)
+        consumers[name_parts.node_of(tensor)].append(node.name)
     self._nodes = nodes
     self._checkpoints = _reached(
         (n.name for n in graph_def.node if n.op in op_kinds.CHECKPOINTING),
@@ -153,5 +153,5 @@ def _looks(node: node_def_pb2.NodeDef,
   """Whether a node looks at a variable or at what is fed."""
   return (node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
           node.op not in _NO_READ and
-          any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
+          any(nodes[name_parts.node_of(i)].op in op_kinds.VARIABLES
               for i in node.input if not i.startswith('^')))

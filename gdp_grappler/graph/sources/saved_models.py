@@ -18,6 +18,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import spelling
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import inlining
@@ -103,7 +104,7 @@ def _add_results(graph_def: graph_pb2.GraphDef,
   names = []
   for i, (_, info) in enumerate(sorted(signature.outputs.items())):
     node = graph_def.node.add(name=f'{_RESULT}_{i}', op='Identity')
-    node.input.extend([info.name, f'^{graph_files.producer(info.name)}'])
+    node.input.extend([info.name, f'^{name_parts.node_of(info.name)}'])
     node.attr['T'].type = info.dtype
     names.append(node.name)
   return tuple(names)

@@ -14,8 +14,8 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph.legality import kernels
-from gdp_grappler.graph.sources import graph_files
 
 # Attributes that TensorFlow ignores stay with the parts, but for this one, of
 # which each part would have another.
@@ -112,7 +112,7 @@ class _Parts:
   def constant(self, value: Any, dtype: int | None = None) -> int:
     """Adds a constant of the fused op's type, or of another one."""
     kind = dtype or self.node.attr['T'].type
-    made = self.add('Const', f'^{graph_files.producer(self.inputs[0])}')
+    made = self.add('Const', f'^{name_parts.node_of(self.inputs[0])}')
     attributes = self._made[made].attr
     attributes['dtype'].type = kind
     attributes['value'].tensor.CopyFrom(

@@ -21,6 +21,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.tables import handles as handles_lib
 from gdp_grappler.graph.tables import lookups
@@ -174,12 +175,12 @@ class _Rewriter:
                               fetches: set[str]) -> None:
     """Removes nodes that somebody read before and nobody does now."""
     before = {
-        item.lstrip('^').partition(':')[0] for node in self.view.nodes.values()
+        name_parts.node_of(item) for node in self.view.nodes.values()
         for item in node.input
     }
     while True:
       now = {
-          item.lstrip('^').partition(':')[0] for node in graph_def.node
+          name_parts.node_of(item) for node in graph_def.node
           for item in node.input
       }
       kept = [

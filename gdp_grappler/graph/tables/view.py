@@ -10,6 +10,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework import tensor_util
 
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
@@ -71,7 +72,7 @@ class View:
     waits_for: dict[str, int] = {}
     for node in self.nodes.values():
       feeding = {
-          tensor.partition(':')[0] for tensor in inputs(node)
+          name_parts.node_of(tensor) for tensor in inputs(node)
           if self.producer(tensor)[0].op not in op_kinds.NEXT_ITERATIONS
       }
       waits_for[node.name] = len(feeding)

@@ -1,4 +1,4 @@
-"""Assigns parts to devices, and measures how far bytes travel.
+"""Assigns parts to devices.
 
 A partitioner without distances numbers its parts in any order. The numbers are
 the devices, so the order matters if distances between devices differ.
@@ -36,21 +36,6 @@ def arrange(parts: np.ndarray, target: partitioning.Target,
   ], axis=1) * target.distances.max()
   return _exchange(_exchanged_bytes(graph, parts, count), target.distances,
                    misfits, target.shares, target.num_workers)[parts]
-
-
-def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
-            distances: np.ndarray | None = None) -> float:
-  """Sum over the cut edges of bytes times distance.
-
-  Args:
-    graph: V vertices.
-    parts: int [V], the part of each vertex.
-    distances: float64 [k, k], distances between parts; 1 if None.
-  """
-  count = int(parts.max(initial=0)) + 1
-  sent = _exchanged_bytes(graph, parts, count)
-  return float((sent * distances[:count, :count]
-               ).sum() if distances is not None else sent.sum())
 
 
 def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,

@@ -6,12 +6,11 @@ jobs. Their placers propose in the same two rounds.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partitioning
@@ -23,40 +22,6 @@ Run = Callable[[list[dict[str, Any]]], list[np.ndarray | None]]
 # Maps graphs onto targets, with the library's arguments for each.
 Map = Callable[[Sequence[tuple[partitioning.Target, Arguments]], np.ndarray],
                list[partitioning.Proposal]]
-
-
-def partition(graph: group_graph.GroupGraph, num_parts: int,
-              shares: np.ndarray | None, fixed: np.ndarray | None,
-              imbalance: float, variants: Iterable[Arguments], run: Run,
-              cost: Callable[[np.ndarray], float]) -> np.ndarray:
-  """int [V], the part of each vertex in the best of several mappings.
-
-  A mapping within the allowed imbalance is better than one beyond it, and a
-  smaller excess is better. Of equals, the mapping with the least cost wins.
-
-  Args:
-    graph: V vertices.
-    num_parts: k.
-    shares: float64 [k], share of the weight that each part should get; equal
-      if None.
-    fixed: int [V], part that a vertex must be in, -1 for any; any if None.
-    imbalance: Allowed excess of a part, as a share of its weight.
-    variants: Arguments of each mapping beside these.
-    run: Runs the library.
-    cost: Cost of int [V], the part of each vertex.
-
-  Raises:
-    GdpError: the library failed.
-  """
-  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
-  if num_parts == 1 or not graph.num_vertices:
-    return np.zeros(graph.num_vertices, int)
-  given = dict(graph=graph, shares=shares, fixed=fixed, imbalance=imbalance)
-  return min(
-      (parts for parts in run([given | {**variant}
-                               for variant in variants]) if parts is not None),
-      key=lambda parts:
-      (partitioning.excess(graph, parts, shares, imbalance), cost(parts)))
 
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],

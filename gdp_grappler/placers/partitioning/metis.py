@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from typing import Iterable, Iterator, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -84,43 +84,6 @@ class MetisPlacer:
     return partitioning.best_of_two_rounds(
         problem, functools.partial(propose, cuts=[_Cut()]),
         functools.partial(propose, cuts=_FURTHER))
-
-
-def partition(
-    graph: group_graph.GroupGraph, num_parts: int, *,
-    shares: np.ndarray | None = None, imbalance: float = _IMBALANCE,
-    seeds: Iterable[int] = range(-1, 15)
-) -> np.ndarray:
-  """int [V], the part of each vertex in the best of several cuts.
-
-  A cut within the allowed imbalance is better than one beyond it, and a smaller
-  excess is better. Of equals, the cut with the fewest bytes wins.
-
-  Args:
-    graph: V vertices.
-    num_parts: k.
-    shares: float64 [k], share of the weight that each part should get; equal by
-      default.
-    imbalance: Allowed excess of a part, as a share of its weight.
-    seeds: Seeds of k-way partitioning and of recursive bisection; -1 is the
-      library's default seed.
-
-  Raises:
-    GdpError: pymetis is not installed.
-  """
-  shares, _ = partitioning.completed(graph, num_parts, shares, None)
-  # The imbalance of the caller, and the library's defaults.
-  limits = {
-      *_ufactors(imbalance, num_parts), (False, _DEFAULT_UFACTORS[False]),
-      (True, _DEFAULT_UFACTORS[True])
-  }
-  cuts = [
-      _cut(graph, shares, recursive, ufactor, seed) for seed in seeds
-      for recursive, ufactor in sorted(limits)
-  ]
-  return min(
-      cuts, key=lambda parts:
-      (partitioning.excess(graph, parts, shares, imbalance), graph.cut(parts)))
 
 
 def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:

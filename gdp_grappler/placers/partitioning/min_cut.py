@@ -63,4 +63,4 @@ def _propose(problem: placer_lib.Problem, until: deadlines.Deadline,
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES
           for balanced in ((True, False) if not seed else (True,))
           for target in targets
-      ][:most], problem.allowed, topology=False, until=until))
+      ][:most], problem.allowed, until, topology=False))

@@ -9,14 +9,13 @@ the Steiner tree metric. ALENEX 2024.
 from __future__ import annotations
 
 import functools
-from typing import Any, Iterable, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
@@ -65,54 +64,6 @@ class MtKahyparPlacer:
         ], functools.partial(_map_targets, until=problem.deadline()))
 
 
-def partition(
-    graph: group_graph.GroupGraph, num_parts: int, *,
-    shares: np.ndarray | None = None, distances: np.ndarray | None = None,
-    fixed: np.ndarray | None = None, imbalance: float = _IMBALANCE,
-    seeds: Iterable[int] = range(4)) -> np.ndarray:
-  """int [V], the part of each vertex in the best of several mappings.
-
-  See `mapping.partition`; the cost is the bytes sent (`sent_bytes`).
-
-  Args:
-    graph: V vertices.
-    num_parts: k.
-    shares: See `mapping.partition`.
-    distances: float64 [k, k], cost of a byte between two parts; equal by
-      default.
-    fixed: See `mapping.partition`.
-    imbalance: See `mapping.partition`.
-    seeds: Seeds of the mappings.
-
-  Raises:
-    GdpError: mtkahypar is not installed, or the library failed.
-  """
-  extras.require('The placer "mt_kahypar"', 'mtkahypar')
-  return mapping.partition(
-      graph, num_parts, shares, fixed, imbalance,
-      [dict(distances=distances, seed=seed) for seed in seeds], _run,
-      lambda parts: sent_bytes(graph, parts, distances))
-
-
-def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
-               distances: np.ndarray | None = None) -> float:
-  """Bytes of all nets, once for each part other than the producer's.
-
-  Args:
-    graph: H nets.
-    parts: int [V], the part of each vertex.
-    distances: float64 [k, k], factors of bytes from the part of the producer to
-      the part of the receiver; 1 if None.
-  """
-  net = np.repeat(np.arange(len(graph.net_bytes)), np.diff(graph.net_starts))
-  home = parts[graph.net_pins[graph.net_starts[:-1]]]
-  count = int(parts.max(initial=0)) + 1
-  pairs = np.unique(net * count + parts[graph.net_pins])
-  net, there = pairs // count, pairs % count
-  length = 1. if distances is None else distances[home[net], there]
-  return float((graph.net_bytes[net] * length)[there != home[net]].sum())
-
-
 def _most_vertices(seconds: float | None) -> int:
   """Vertices of all mappings of one round in a time budget."""
   if seconds is None:
@@ -134,9 +85,8 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target,
                              ], allowed, functools.partial(_run, until=until))
 
 
-def _run(
-    jobs: list[dict[str, Any]],
-    until: deadlines.Deadline = deadlines.NEVER) -> list[np.ndarray | None]:
+def _run(jobs: list[dict[str, Any]],
+         until: deadlines.Deadline) -> list[np.ndarray | None]:
   """The parts of each job; None for a job that the library refuses."""
   return partition_process.call_each(
       'mt_kahypar', jobs, partition_process.timeout_s(until, _TIMEOUT_S))

@@ -211,37 +211,6 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
   return result
 
 
-def completed(graph: group_graph.GroupGraph, num_parts: int,
-              shares: np.ndarray | None,
-              fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-  """Shares [k] and fixed parts [V], with defaults.
-
-  Args:
-    graph: V vertices.
-    num_parts: k.
-    shares: float64 [k]; equal shares if None.
-    fixed: int [V]; all vertices are `FREE` if None.
-  """
-  if shares is None:
-    shares = np.full(num_parts, 1 / num_parts)
-  if fixed is None:
-    fixed = np.full(graph.num_vertices, FREE)
-  return shares, fixed
-
-
-def excess(graph: group_graph.GroupGraph, parts: np.ndarray, shares: np.ndarray,
-           imbalance: float) -> float:
-  """Excess of the heaviest part beyond the allowed imbalance, rounded.
-
-  Args:
-    graph: V vertices.
-    parts: int [V], the part of each vertex.
-    shares: float64 [k], share of the weight that each part should get.
-    imbalance: Allowed excess of a part, as a share of its weight.
-  """
-  return round(max(graph.imbalance(parts, shares) - 1 - imbalance, 0.), 4)
-
-
 def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
                        further: Propose) -> placement_lib.Placement:
   """The best of proposals for all targets, then for targets like the best.

@@ -9,16 +9,14 @@ Seminar Proceedings 09061, 2009.
 from __future__ import annotations
 
 import functools
-from typing import Any, Iterable, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
@@ -31,8 +29,6 @@ _IMBALANCE = 0.01
 _IMBALANCES = (0.05, 0.2, 0.5)
 # Seeds that are tried.
 _NUM_SEEDS = 3
-# Seeds of `partition`, at the least and at the most.
-_SEEDS_OF_PARTITION = 6, 64
 # Vertices of all mappings of one round together, at the most, so that a large
 # graph takes only seconds.
 _MOST_VERTICES = 500_000
@@ -62,60 +58,18 @@ class ScotchPlacer:
         ], functools.partial(map_targets, until=problem.deadline()))
 
 
-def partition(graph: group_graph.GroupGraph, num_parts: int, *,
-              shares: np.ndarray | None = None,
-              distances: np.ndarray | None = None,
-              fixed: np.ndarray | None = None, imbalance: float = _IMBALANCE,
-              seeds: Iterable[int] | None = None) -> np.ndarray:
-  """int [V], the part of each vertex in the best of several mappings.
-
-  See `mapping.partition`; the cost is the traffic.
-
-  Args:
-    graph: V vertices.
-    num_parts: k.
-    shares: See `mapping.partition`.
-    distances: float64 [k, k], cost of a byte between two parts; equal by
-      default.
-    fixed: See `mapping.partition`.
-    imbalance: See `mapping.partition`.
-    seeds: Seeds of the mappings; by default, small graphs get more seeds.
-
-  Raises:
-    GdpError: scotchpy is not installed, or Scotch failed.
-  """
-  extras.require('The placer "scotch"', 'scotchpy')
-  if seeds is None:
-    fewest, most = _SEEDS_OF_PARTITION
-    seeds = range(
-        min(max(_MOST_VERTICES // max(graph.num_vertices, 1) // 4, fewest),
-            most))
-  # Two descriptions of the same architecture, which Scotch treats differently.
-  uniform = np.ones((num_parts, num_parts)) - np.eye(num_parts)
-  return mapping.partition(
-      graph, num_parts, shares, fixed, imbalance, [
-          dict(distances=form, imbalance=imbalance * factor, seed=seed,
-               balanced=balanced)
-          for form in ((distances,) if distances is not None else (None,
-                                                                   uniform))
-          for factor in (1., 0.3) for balanced in (False, True)
-          for seed in seeds
-      ], _run, lambda parts: arrangement.traffic(graph, parts, distances))
-
-
-def map_targets(
-    jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
-    allowed: np.ndarray, topology: bool = True,
-    until: deadlines.Deadline = deadlines.NEVER) -> list[partitioning.Proposal]:
+def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
+                allowed: np.ndarray, until: deadlines.Deadline,
+                topology: bool = True) -> list[partitioning.Proposal]:
   """Maps graphs onto their targets.
 
   Args:
     jobs: Target and arguments (`arguments`) of each mapping.
     allowed: bool [V, D], devices that each vertex may have.
+    until: The end of the time budget.
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. In both cases parts are assigned to devices
       by distance afterwards.
-    until: The end of the time budget.
   """
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})
@@ -148,9 +102,8 @@ def _distances(target: partitioning.Target,
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(
-    jobs: list[dict[str, Any]],
-    until: deadlines.Deadline = deadlines.NEVER) -> list[np.ndarray | None]:
+def _run(jobs: list[dict[str, Any]],
+         until: deadlines.Deadline) -> list[np.ndarray | None]:
   # Scotch 7.0.16 crashes on some small graphs by an invalid write.
   return partition_process.call_each(
       'scotch', jobs, partition_process.timeout_s(until, _TIMEOUT_S),

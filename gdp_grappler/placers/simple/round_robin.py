@@ -6,7 +6,6 @@ import numpy as np
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 
 
@@ -27,17 +26,10 @@ class RoundRobinPlacer:
     turns = np.array(cluster.accelerators)
     devices = constraints.fallback_devices(allowed, cluster.host)
     choices, turn = allowed[:, turns], 0
-    for group in _in_topological_order(problem.graph).tolist():
+    for group in problem.graph.group_order.tolist():
       offsets = np.flatnonzero(np.roll(choices[group], -turn))
       if offsets.size:
         turn = (turn + int(offsets[0])) % len(turns)
         devices[group] = turns[turn]
         turn = (turn + 1) % len(turns)
     return placement_lib.from_groups(problem.graph, devices, cluster)
-
-
-def _in_topological_order(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [G], groups in the topological order of their first ops."""
-  order = graph.groups[graph.topological_order]
-  first = np.unique(order, return_index=True)[1]
-  return np.argsort(first, kind='stable')

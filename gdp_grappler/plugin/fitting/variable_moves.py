@@ -125,7 +125,7 @@ def move_back() -> int:
       notices.say(
           f'{len(_moved)} variables stay where they were moved, because a '
           'device no longer answers; load them from a '
-          f'checkpoint ({" ".join(error.message.split())[:200]})')
+          f'checkpoint ({errors.one_line(error.message, 200)})')
     # Variables that stay may be moved back later.
     kept = {i: _homes[i] for i in list(_moved)}
     _homes.clear()

@@ -16,7 +16,6 @@ import json
 import math
 import pathlib
 import shlex
-import shutil
 import time
 from typing import Any, Callable, Mapping
 
@@ -32,6 +31,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
 from placer_model import export
+from placer_model import run_folder
 from placer_model.pretraining import rounds
 from placer_model.pretraining.placements import config as config_lib
 from placer_model.pretraining.placements import evaluation
@@ -214,10 +214,9 @@ def next_steps(model_dir: pathlib.Path) -> str:
 
 def restart(model_dir: pathlib.Path) -> None:
   """Removes what a run has left in its folder, and nothing else."""
-  for name in (_IDENTITY, 'curves.json'):
-    (model_dir / name).unlink(missing_ok=True)
-  for name in ('checkpoints', 'lessons', 'policy'):
-    shutil.rmtree(model_dir / name, ignore_errors=True)
+  run_folder.remove(model_dir / name
+                    for name in (_IDENTITY, 'curves.json', 'checkpoints',
+                                 'lessons', 'policy'))
 
 
 def _lesson_name(number: int) -> str:

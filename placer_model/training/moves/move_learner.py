@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.training import agent as agent_lib
+from placer_model.training import divergences
 from placer_model.training import optimizers as optimizers_lib
 from placer_model.training.moves import episodes
 from placer_model.training.moves import move_config
@@ -98,8 +99,8 @@ class MoveLearner:
     return {
         **figures, 'critic_loss':
             float(loss) if self._config.critic_epochs else 0., 'entropy':
-                _entropy(before), 'kl':
-                    _divergence(before, after)
+                divergences.entropy(before), 'kl':
+                    divergences.divergence(before, after)
     }
 
   def _show(
@@ -153,15 +154,3 @@ def _most_looks(config: move_config.MoveConfig) -> int:
   """How many looks an iteration has; the last of an episode may be short."""
   return (math.ceil(config.rollouts / config.at_once)
           + math.ceil(config.rollouts / (config.episode_prices - 1)))
-
-
-def _entropy(probabilities: np.ndarray) -> float:
-  """Mean over the choices, nats."""
-  safe = np.maximum(probabilities, 1e-30)
-  return float(-(probabilities * np.log(safe)).sum(axis=1).mean())
-
-
-def _divergence(before: np.ndarray, after: np.ndarray) -> float:
-  """Mean over the choices of KL(before || after), nats."""
-  ratio = np.log(np.maximum(before, 1e-30)) - np.log(np.maximum(after, 1e-30))
-  return float((before * ratio).sum(axis=1).mean())

@@ -16,6 +16,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import kernels
 
 _ON_GPU = op_graph.DEVICE_TYPES.index('GPU')
+_MUL = next(kind for kind in suite.KINDS if kind.op_type == 'Mul')
 
 
 class _Session:
@@ -127,7 +128,7 @@ def test_no_second_part_and_no_second_card(bench):
 
 
 def test_copies_run_behind_products_and_are_as_many_as_are_counted(bench):
-  found, left_out = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
+  found, left_out = kernel_times.of_kind(tf, bench, _MUL,
                                          ((1 << 8,), (1 << 16,)), 3)
   assert not left_out
   assert [k.seconds for k in found] == [pytest.approx(1e-6)] * 2
@@ -140,8 +141,7 @@ def test_copies_run_behind_products_and_are_as_many_as_are_counted(bench):
 
 
 def test_what_is_too_large_or_has_no_kernel_is_left_out(bench):
-  _, left_out = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
-                                     ((1 << 30,),), 3)
+  _, left_out = kernel_times.of_kind(tf, bench, _MUL, ((1 << 30,),), 3)
   assert left_out == ['Mul 1073741824: needs more memory']
 
 
@@ -156,15 +156,14 @@ def test_a_size_that_fails_is_left_out_and_the_others_are_not(
     return quick(steps, until)
 
   monkeypatch.setattr(clocks, 'quick', failing)
-  found, left_out = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
+  found, left_out = kernel_times.of_kind(tf, bench, _MUL,
                                          ((1 << 8,), (1 << 16,)), 3)
   assert left_out == ['Mul 256: no memory'] and len(found) == 1
 
 
 def test_without_time_sizes_are_left_out(bench):
   late = dataclasses.replace(bench, until=deadlines.within(0.))
-  found, left_out = kernel_times.of_kind(tf, late, suite.by_name('Mul'),
-                                         ((1 << 8,),), 3)
+  found, left_out = kernel_times.of_kind(tf, late, _MUL, ((1 << 8,),), 3)
   assert not found and left_out == ['Mul 256: no time left']
 
 
@@ -183,6 +182,5 @@ def test_all_of_it_runs_on_a_cpu_that_is_said_to_run_ahead(monkeypatch):
   found = host_figures.ops(tf, bench, 3)
   # A CPU tells nothing of streams: the gap is what is assumed, or less.
   assert 0 <= found['gap_s'] <= found['small_kernel_s']
-  kernels_, _ = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
-                                     ((1 << 12,),), 3)
+  kernels_, _ = kernel_times.of_kind(tf, bench, _MUL, ((1 << 12,),), 3)
   assert len(kernels_) <= 1

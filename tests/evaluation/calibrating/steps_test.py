@@ -10,7 +10,7 @@ def test_the_host_and_coarse_sizes_come_before_finer_ones():
 
 
 def test_sizes_of_a_step():
-  kind = suite.by_name('Mul')
+  kind = next(kind for kind in suite.KINDS if kind.op_type == 'Mul')
   coarse, finer = steps.CalibrationStep('Mul', kind), steps.CalibrationStep(
       'Mul, finer', kind, True)
   assert coarse.sizes == kind.coarse and finer.sizes == kind.finer

@@ -82,7 +82,3 @@ def test_an_op_never_reads_one_tensor_twice():
 
 # Scalars, and what the forward pass has made.
 _SHARED = {'ResourceApplyAdam', 'CudnnRNNBackpropV3', 'MaxPoolGrad'}
-
-
-def test_by_name():
-  assert suite.by_name('MatMul').op_type == 'MatMul'

@@ -19,8 +19,7 @@ def _line(latency_s, bytes_per_s):
 
 def _timings(there, back, copies):
   pairs = tuple(
-      ping_pong.PairTimes(*ends, (1, 100), (line.seconds(1),
-                                            line.seconds(100)), line)
+      ping_pong.PairTimes(*ends, (1, 100), line)
       for ends, line in (((0, 1), there), ((1, 0), back)))
   return ping_pong.Timings(3e-3, pairs, copies)
 
@@ -107,10 +106,6 @@ def test_larger_tensors_take_longer_between_workers(monkeypatch):
     cluster = remote_devices.remote_cluster(workers.target)
     timings = ping_pong.measure(cluster, workers.target,
                                 sizes=(1, 1 << 12, 1 << 22, 1 << 25))
-  for pair in timings.pairs:
-    assert pair.round_trip_s[0] > 0
-    assert pair.round_trip_s[3] > pair.round_trip_s[2] > 2 * max(
-        pair.round_trip_s[:2])
   assert set(timings.copies) == {(0, 1), (1, 0)}
   changed = ping_pong.apply(cluster, timings)
   assert all(1e7 < l.bandwidth_bytes_per_s < 1e12 for l in changed.links)

@@ -13,7 +13,6 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import edge_pricer
-from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
@@ -344,24 +343,6 @@ def test_a_step_with_free_edges_is_that_of_the_graph_with_them(seed, num_ops):
                                           simulator)
   assert order.with_edges_s <= order.fifo_s
   assert (order.priorities is None) == (not len(order.control_edges))
-
-
-def test_in_order_keeps_priorities_and_gives_them_where_they_pay():
-  graph, placement, costs = orders.late_chain(4)
-  simulator = simulator_lib.Simulator(placement.cluster, costs)
-  paid = control_edges.in_order(graph, placement, simulator,
-                                order_names.CRITICAL_PATH)
-  assert paid.priorities is not None
-  assert control_edges.in_order(graph, placement, simulator).priorities is None
-  assert control_edges.in_order(graph, paid, simulator) is paid
-  assert control_edges.in_order(graph, paid, simulator,
-                                order_names.FIFO).priorities is None
-  # Without fillers there is nothing to wait for, and nothing to gain.
-  graph, placement, costs = orders.late_chain(0)
-  simulator = simulator_lib.Simulator(placement.cluster, costs)
-  same = control_edges.in_order(graph, placement, simulator,
-                                order_names.CRITICAL_PATH)
-  assert same.priorities is None
 
 
 def test_evaluate_has_the_edges_in_every_evaluator():

@@ -129,11 +129,6 @@ def test_ends_that_are_not_there(ends):
     graph_files.check_ends(graph_defs.source(_GRAPH, **ends), 'f.pb')
 
 
-@pytest.mark.parametrize('tensor', ['a', 'a:1', '^a'])
-def test_producers(tensor):
-  assert graph_files.producer(tensor) == 'a'
-
-
 @pytest.mark.parametrize('tensor, said', [
     ('a:2000000000', 'has 1 outputs'),
     ('a:1', 'has 1 outputs'),

@@ -6,42 +6,6 @@ from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partitioning
 from helpers import graphs
 from helpers import problems
-from helpers import weighted_graphs
-
-
-def _partition(answers, num_parts=2, cost=lambda parts: float(parts[0])):
-  jobs = []
-
-  def run(given):
-    jobs.extend(given)
-    return answers
-
-  parts = mapping.partition(weighted_graphs.path(4), num_parts, None, None, .1,
-                            [dict(seed=seed) for seed in range(len(answers))],
-                            run, cost)
-  return parts.tolist(), jobs
-
-
-def test_balance_counts_before_cost():
-  uneven, even = np.array([0, 0, 0, 1]), np.array([1, 1, 0, 0])
-  assert _partition([uneven, None, even])[0] == even.tolist()
-
-
-def test_of_balanced_parts_the_cheapest_wins():
-  first, second = np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])
-  assert _partition([first, second])[0] == second.tolist()
-
-
-def test_every_job_has_defaults_and_its_own_arguments():
-  _, jobs = _partition([np.array([0, 0, 1, 1])] * 2)
-  assert [job['seed'] for job in jobs] == [0, 1]
-  for job in jobs:
-    assert job['shares'].tolist() == [.5, .5]
-    assert job['fixed'].tolist() == [partitioning.FREE] * 4
-
-
-def test_one_part_needs_no_library():
-  assert _partition([], num_parts=1) == ([0] * 4, [])
 
 
 @pytest.fixture(name='problem')

@@ -8,7 +8,6 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import counting_evaluator
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs
@@ -26,37 +25,25 @@ _place = functools.partial(problems.placed, metis.MetisPlacer())
 
 
 def test_two_cliques_are_cut_at_the_thin_edge():
-  graph = weighted_graphs.two_cliques()
-  parts = metis.partition(graph, 2)
+  parts = metis.cut(weighted_graphs.two_cliques(), np.full(2, .5))
   assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
-  assert graph.cut(parts) == group_graph.integers(graph.net_bytes)[-1]
 
 
 def test_target_weights():
-  parts = metis.partition(weighted_graphs.path(90), 2,
-                          shares=np.array([2 / 3, 1 / 3]))
+  parts = metis.cut(weighted_graphs.path(90), np.array([2 / 3, 1 / 3]))
   assert 57 <= (parts == 0).sum() <= 63
   assert (np.diff(parts) != 0).sum() == 1
 
 
-def test_the_best_of_more_seeds_cuts_no_more():
-  graph = weighted_graphs.random(seed=1, count=300)
-  cuts = [
-      graph.cut(metis.partition(graph, 4, seeds=range(-1, last)))
-      for last in (0, 4, 12)
-  ]
-  assert cuts == sorted(cuts, reverse=True) and cuts[0] > 0
-
-
 def test_nothing_is_printed_for_empty_parts(capfd):
-  parts = metis.partition(weighted_graphs.path(2), 8)
+  parts = metis.cut(weighted_graphs.path(2), np.full(8, 1 / 8))
   assert parts.shape == (2,) and set(parts) <= set(range(8))
   assert capfd.readouterr().out == ''
 
 
 def test_no_vertices_and_no_weight():
-  assert metis.partition(weighted_graphs.path(0), 4).shape == (0,)
-  parts = metis.partition(weighted_graphs.path(8, weight=0.), 2)
+  assert metis.cut(weighted_graphs.path(0), np.full(4, 1 / 4)).shape == (0,)
+  parts = metis.cut(weighted_graphs.path(8, weight=0.), np.full(2, .5))
   assert sorted(np.bincount(parts)) == [4, 4]
 
 

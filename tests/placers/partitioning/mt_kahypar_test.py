@@ -4,9 +4,9 @@ import importlib.util
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import mt_kahypar
 from gdp_grappler.placers.partitioning import partition_process
 from helpers import clusters
@@ -19,48 +19,41 @@ pytestmark = pytest.mark.e2e
 _place = functools.partial(problems.placed, mt_kahypar.MtKahyparPlacer())
 
 
+def _partition(graph, num_parts, **given):
+  job = weighted_graphs.job(graph, num_parts, **given)
+  return mt_kahypar._run([job], deadlines.NEVER)[0]
+
+
 def test_two_cliques_are_cut_at_the_thin_edge():
-  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2)
+  parts = _partition(weighted_graphs.two_cliques(), 2)
   assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
 
 
 def test_any_seed_will_do():
-  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2,
-                               seeds=[1 << 40])
+  parts = _partition(weighted_graphs.two_cliques(), 2, seed=1 << 40)
   assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
-
-
-def test_a_tensor_for_several_groups_of_a_device_is_sent_once():
-  # One net of ten pins and bytes 10 against three edges of 4.
-  graph = group_graph.GroupGraph(np.ones(10), np.array([0, 10]), np.arange(10),
-                                 np.array([10.]))
-  assert mt_kahypar.sent_bytes(graph, np.arange(10) // 5) == 10
-  assert mt_kahypar.sent_bytes(graph, np.array([0] * 8 + [1, 2])) == 20
-  distances = np.array([[0, 1, 3], [1, 0, 1], [3, 1, 0.]])
-  assert mt_kahypar.sent_bytes(graph, np.array([0] * 8 + [1, 2]),
-                               distances) == 40
 
 
 def test_target_weights_and_the_same_answer_again():
   graph, shares = weighted_graphs.path(90), np.array([2 / 3, 1 / 3])
-  parts = mt_kahypar.partition(graph, 2, shares=shares)
+  parts = _partition(graph, 2, shares=shares)
   assert 56 <= (parts == 0).sum() <= 63
   assert (np.diff(parts) != 0).sum() == 1
-  again = mt_kahypar.partition(graph, 2, shares=shares)
+  again = _partition(graph, 2, shares=shares)
   assert again.tolist() == parts.tolist()
 
 
 def test_fixed_vertices_stay():
   fixed = np.full(10, -1)
   fixed[[0, 5, 6]] = 1, 0, 0
-  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2, fixed=fixed)
+  parts = _partition(weighted_graphs.two_cliques(), 2, fixed=fixed)
   assert parts.tolist() == [1] * 5 + [0] * 5
 
 
 def test_parts_that_talk_are_mapped_close_to_each_other():
   distances = np.array([[0, 9, 1, 9], [9, 0, 9, 1], [1, 9, 0, 9], [9, 1, 9,
                                                                    0.]])
-  parts = mt_kahypar.partition(weighted_graphs.path(40), 4, distances=distances)
+  parts = _partition(weighted_graphs.path(40), 4, distances=distances)
   crossed = [(a, b) for a, b in zip(parts[:-1], parts[1:]) if a != b]
   far = [pair for pair in crossed if distances[pair] == 9]
   assert len(crossed) == 3 and len(far) == 1
@@ -94,7 +87,7 @@ def test_a_heavy_vertex_has_room(capfd):
   graph = weighted_graphs.make([1000] + [1] * 20,
                                [(0, i, 1.) for i in range(1, 21)])
   distances = 1. + np.arange(9).reshape(3, 3) % 2
-  parts = mt_kahypar.partition(graph, 3, distances=distances + distances.T)
+  parts = _partition(graph, 3, distances=distances + distances.T)
   assert parts.shape == (21,) and capfd.readouterr() == ('', '')
 
 
@@ -107,9 +100,9 @@ def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
 
   monkeypatch.setattr(partition_process, 'call_worker', call_worker)
   graph = weighted_graphs.path(4)
-  assert mt_kahypar.partition(graph, 2).tolist() == [0] * 4
+  assert _partition(graph, 2).tolist() == [0] * 4
   with pytest.raises(errors.GdpError, match='SIGSEGV'):
-    mt_kahypar.partition(graph, 2, seeds=[1])
+    _partition(graph, 2, seed=1)
 
 
 @pytest.mark.parametrize('budget_s', [.001, .005])

@@ -24,7 +24,6 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler.graph import coarsening
-from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import axes as axes_lib
 from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.graph.structure import native_scopes
@@ -161,18 +160,12 @@ class Moves:
     accelerators[list(problem.cluster.accelerators)] = True
     return native_drawer.MoveLayout(
         starts, neighbours, neighbourhood.eagerness(size),
-        self._topological(graph),
+        graph.group_order[np.isin(graph.group_order, self.movable)],
         np.array(
             coarsening.levels(problem.graph, problem.allowed,
                               problem.op_seconds, _UNITS)),
         np.array(self._scopes()), np.array([*self._axes.values()]), seconds,
         problem.allowed.T, accelerators)
-
-  def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """Movable groups in the topological order of their first ops."""
-    first = np.unique(graph.groups[graph.topological_order],
-                      return_index=True)[1]
-    return self.movable[np.argsort(first[self.movable], kind='stable')]
 
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, number of the name scope of each group, by depth."""
