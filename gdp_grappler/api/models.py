@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -34,8 +34,8 @@ from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
-from gdp_grappler.plugin import switch
-from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.plugin import current_call
+from gdp_grappler.plugin.fitting import trainers
 from gdp_grappler.sharding import scope
 
 Tell = Callable[[str], None]
@@ -159,16 +159,18 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
   without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
-    with _placement_off():
+    with trainers.unwrapped():
       # One that was made before may be compiled, or run eagerly.
       model.train_function = None
-      step = _without_plugin(
-          training_step.empty_step(model, name, batch_size,
-                                   lambda note: tell(f'{name}: {note}'), batch))
+      step = training_step.empty_step(model, name, batch_size,
+                                      lambda note: tell(f'{name}: {note}'),
+                                      batch)
       graph_def = gpu_tracing.for_architecture(
           architecture, name,
-          functools.partial(tracing_worker.collect, lambda: _instantiate(step),
-                            name, 'IteratorGetNext'))
+          functools.partial(
+              tracing_worker.collect, lambda: current_call.run(
+                  current_call.LeftAlone(name), _instantiate, step), name,
+              'IteratorGetNext'))
       captures.annotate(graph_def, captures.concrete_functions(step.func))
   except errors.InvalidGraphError as error:
     if batch is None:
@@ -197,13 +199,6 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
   return _of_function(_traced(forward, (specs,), name, _DATA), name)
 
 
-def _without_plugin(step: functools.partial[Any]) -> functools.partial[Any]:
-  """A step as Keras made it, also where the option has been on before."""
-  if isinstance(step.func, keras_function.KerasFunction):
-    return functools.partial(step.func.stock, *step.args)
-  return step
-
-
 def _instantiate(step: functools.partial[Any]) -> None:
   """Has a step's graph made, and cancels the step before its first op.
 
@@ -219,20 +214,6 @@ def _instantiate(step: functools.partial[Any]) -> None:
   cancelling.start_cancel()
   with cancellation.CancellationManagerContext(cancelling):
     step()
-
-
-@contextlib.contextmanager
-def _placement_off() -> Iterator[None]:
-  """Keeps the plugin from placing what is traced only to be looked at."""
-  before = switch.value(context.context())
-  if not switch.is_set(before):
-    yield
-    return
-  tf.config.optimizer.set_experimental_options({switch.NAME: False})
-  try:
-    yield
-  finally:
-    tf.config.optimizer.set_experimental_options({switch.NAME: before})
 
 
 def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],

@@ -83,6 +83,19 @@ class Named:
     """As of `RunningCall`."""
 
 
+class LeftAlone(Named):
+  """A call of which the pass leaves all graphs alone, without a word."""
+
+  # So nobody says what becomes of a function that a user has XLA compile.
+  is_compiled_by_keras = True
+
+  def task(self, query: library.Query) -> Optimize | None:
+    """As of `RunningCall`."""
+    del query
+    from gdp_grappler.plugin import outcome
+    return outcome.leave_alone
+
+
 class _Local(threading.local):
   call: RunningCall | None = None
 

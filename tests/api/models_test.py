@@ -8,6 +8,7 @@ import tensorflow as tf
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.api import models
+from gdp_grappler.plugin import switch
 from helpers import fresh
 
 tf1 = tf.compat.v1
@@ -173,25 +174,67 @@ def test_a_model_without_inputs_is_refused():
     _placed(model)
 
 
-def test_the_option_is_off_only_while_a_model_is_traced():
+def test_the_option_stays_as_it_is_while_a_model_is_traced():
+  """Another thread may train by it."""
   seen = []
   model = _model(optimizer='sgd', loss='mse')
   make = model.make_train_function
-  options = tf.config.optimizer.get_experimental_options
 
   def spy(*args, **kwargs):
-    seen.append(options().get('gdp_placement'))
+    seen.append(switch.value(models.context.context()))
     return make(*args, **kwargs)
 
   model.make_train_function = spy
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'mode': 'report'}})
+  before = switch.value(models.context.context())
   try:
     models.read(model, 4, None, lambda line: None)
-    after = models.switch.value(models.context.context())
+    seen.append(switch.value(models.context.context()))
   finally:
     tf.config.optimizer.set_experimental_options({'gdp_placement': False})
-  assert after == {'mode': 'report'}
+  assert len(seen) == 2 and all(value is before for value in seen)
+
+
+@pytest.mark.e2e
+def test_variables_stay_where_fit_has_put_them():
+  """They went back while a model was placed, and `fit` went on without them."""
+  done = fresh.run_code("""
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import gdp_grappler
+
+cpu, = tf.config.list_physical_devices('CPU')
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+tf.config.optimizer.set_experimental_options(
+    {'gdp_placement': {'plan': {'moved': 'CPU:1'}, 'min_ops': 1}})
+model = keras.Sequential([
+    keras.Input((4,)), keras.layers.Dense(4, name='moved'),
+    keras.layers.Dense(2)])
+model.compile('adam', 'mse')
+seen = []
+
+
+class Places(keras.callbacks.Callback):
+
+  def on_epoch_end(self, epoch, logs=None):
+    function = model.train_function
+    gdp_grappler.place(model, '2xP100', placer='random', verbose=False)
+    seen.append((model.layers[0].kernel.value.device[-5:],
+                 model.train_function is function, function.is_placed))
+
+
+model.fit(np.zeros((8, 4)), np.zeros((8, 2)), epochs=2, verbose=0,
+          callbacks=[Places()])
+print(json.dumps(seen))
+""")
+  assert done.code == 0, done.stderr
+  assert done.results == [['CPU:1', True, True]] * 2
 
 
 def test_a_step_for_gpus_is_what_a_gpu_would_run_and_leaves_no_trace():

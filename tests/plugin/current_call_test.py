@@ -3,6 +3,7 @@ import types
 import pytest
 
 from gdp_grappler.plugin import current_call
+from gdp_grappler.plugin import outcome
 
 _CALL = types.SimpleNamespace(what='fit of "model"', waiting_since=None)
 
@@ -33,6 +34,11 @@ def test_no_decorated_name_is_a_title(name, title):
   assert current_call.title(name, _CALL) == title
   assert current_call.title('__inference_one_step_on_data_8',
                             None) == 'one_step_on_data'
+
+
+def test_a_call_may_have_its_graphs_left_alone():
+  task = current_call.LeftAlone('tracing').task(None)
+  assert task is outcome.leave_alone
 
 
 def test_a_call_may_give_its_name_alone():

@@ -15,7 +15,6 @@ from gdp_grappler.cluster import connected_devices
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import link_timing_cache
-from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import task_links
 
 
@@ -57,28 +56,11 @@ def _game(source: str, target: str, size: int,
   def once() -> None:
     # Under a scope of another task that task would run all of it.
     with tf.device(None):
-      current_call.run(_AsItIs(), lambda: play(ball).numpy())
+      current_call.run(current_call.LeftAlone('timing of the network'),
+                       lambda: play(ball).numpy())
 
   once()
   return once
-
-
-class _AsItIs:
-  """A call of which the pass leaves all graphs alone, without a word."""
-
-  has_clusters = False
-  is_placed = False
-  was_told = True
-  waiting_since: float | None = None
-  what = 'timing of the network'
-
-  def task(self, query: Any) -> current_call.Optimize | None:
-    """As of `current_call.RunningCall`."""
-    del query
-    return outcome_lib.leave_alone
-
-  def decided(self) -> None:
-    """As of `current_call.RunningCall`."""
 
 
 _TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _game)

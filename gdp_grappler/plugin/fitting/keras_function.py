@@ -99,11 +99,6 @@ class KerasFunction:
     return self._what
 
   @property
-  def stock(self) -> Callable[..., Any]:
-    """The function that Keras made."""
-    return self._stock
-
-  @property
   def is_compiled_by_keras(self) -> bool:
     """Whether XLA compiles it although nobody said so."""
     return self._make_placeable is not None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import Any, Callable
+import threading
+from typing import Any, Callable, Iterator
 import weakref
 
 from gdp_grappler.plugin import current_call
@@ -21,6 +23,27 @@ _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
 # By id of a model: the train function of its last training. A model that is
 # compiled anew forgets it.
 _last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+class _Local(threading.local):
+  makes_stock = False
+
+
+_local = _Local()
+
+
+@contextlib.contextmanager
+def unwrapped() -> Iterator[None]:
+  """In the context, functions of Keras are its own, on this thread.
+
+  What is traced only to be looked at takes nothing over from what trains the
+  model, which goes on afterwards.
+  """
+  outer, _local.makes_stock = _local.makes_stock, True
+  try:
+    yield
+  finally:
+    _local.makes_stock = outer
 
 
 @functools.cache
@@ -48,6 +71,8 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
   @functools.wraps(stock)
   def make(self: Any, force: bool = False) -> Any:
+    if _local.makes_stock:
+      return stock(self, force=force)
     before = getattr(self, attribute)
     stock(self, force=force)
     made = getattr(self, attribute)
