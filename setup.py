@@ -213,6 +213,7 @@ class BuildNative(setuptools.Command):
     """Nothing to check."""
 
   def run(self):
+    """Compiles the native libraries."""
     _build_native()
 
 
@@ -220,6 +221,7 @@ class Build(build.build):
   """The ordinary build after the native one."""
 
   def run(self):
+    """Compiles the native libraries, and copies what goes into the wheel."""
     _build_native()
     # A module that was removed must not live on in the next wheel.
     shutil.rmtree(self.build_lib, ignore_errors=True)
@@ -238,6 +240,7 @@ class BdistWheel(bdist_wheel.bdist_wheel):
   """
 
   def get_tag(self):
+    """Python's version, ABI and platform, as the file's name has them."""
     platform = super().get_tag()[2]
     machine = platform.removeprefix('linux_')
     if machine != platform:
@@ -250,6 +253,7 @@ class Sdist(sdist.sdist):
   """Sources only: what was compiled here fits this machine alone."""
 
   def make_release_tree(self, base_dir, files):
+    """Leaves out what was compiled."""
     super().make_release_tree(
         base_dir, [f for f in files if not f.startswith(f'{_LIB_DIR}/')])
 
@@ -258,6 +262,7 @@ class Distribution(setuptools.Distribution):
   """Tells setuptools that the package is bound to a platform."""
 
   def has_ext_modules(self):
+    """True, as if there were C extensions."""
     return True
 
 

@@ -114,6 +114,7 @@ def _cell(name: str, num_ops: int, width: int,
 
 
 def main() -> None:
+  """Prints the tables."""
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--sizes', type=int, nargs='*',

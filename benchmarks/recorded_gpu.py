@@ -76,6 +76,7 @@ class Run:
 
   @property
   def measured_s(self) -> float:
+    """Seconds of a step, the median."""
     return statistics.median(self.steps_s)
 
 

@@ -84,6 +84,7 @@ class Lines(logging.Handler):
     logger.propagate = False
 
   def emit(self, record: logging.LogRecord) -> None:
+    """Keeps the line."""
     self.lines.append(record.getMessage())
 
 

@@ -1,11 +1,11 @@
 """Smaller graphs, in which what belongs together is one op.
 
-A cell is a set of groups, such as a time step of a layer. It is no op: what
-comes out of it in the middle would wait for its end, and two cells may each
-need something of the other. So the ops of a cell are one node where as many
-changes of cells come before them, and as many after. A chain of such nodes is
+A tile is a set of groups, such as a time step of a layer. It is no op: what
+comes out of it in the middle would wait for its end, and two tiles may each
+need something of the other. So the ops of a tile are one node where as many
+changes of tiles come before them, and as many after. A chain of such nodes is
 as long as that of the ops; what the longest path through the graph needs, the
-gradient of a cell's input, stays apart from what nothing waits for, the
+gradient of a tile's input, stays apart from what nothing waits for, the
 gradient of its weights.
 """
 
@@ -30,7 +30,7 @@ class Contraction:
   """A graph of N ops as one of M nodes.
 
   Attributes:
-    graph: M nodes in C groups, the cells; may be on any device. A node is
+    graph: M nodes in C groups, the tiles; may be on any device. A node is
       called like the op that has most to do in it; its type is `TYPE`.
     nodes: int64 [N], the node of each op.
   """
@@ -45,17 +45,17 @@ class Contraction:
                     axis=1)
 
 
-def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
-  """Makes ops of one cell one node, as far as neither order nor paths change.
+def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
+  """Makes ops of one tile one node, as far as neither order nor paths change.
 
   What nodes send: of the tensors of a node those that the same nodes need are
   one.
 
   Args:
     graph: N ops in G groups.
-    cells: int [G], from 0 to C - 1.
+    tiles: int [G], from 0 to C - 1.
   """
-  of_op = nodes(graph, cells)
+  of_op = nodes(graph, tiles)
   count = int(of_op.max(initial=-1)) + 1
   heaviest = _heaviest(graph, of_op)
   sent = _sent(graph, of_op, count)
@@ -69,24 +69,24 @@ def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
       np.bincount(of_op, graph.flops, count),
       np.bincount(of_op, graph.io_bytes, count),
       np.bincount(of_op, graph.param_bytes, count),
-      cells[graph.groups[heaviest]],
+      tiles[graph.groups[heaviest]],
       np.ones((count, len(op_graph.DEVICE_TYPES)), bool), ('',) * count,
       np.zeros(count, bool), ('',) * count,
       np.bincount(of_op, graph.executions > 0, count) > 0)
   return Contraction(contracted, of_op)
 
 
-def nodes(graph: op_graph.OpGraph, cells: np.ndarray) -> np.ndarray:
+def nodes(graph: op_graph.OpGraph, tiles: np.ndarray) -> np.ndarray:
   """int64 [N], from 0, which ops are one node; see `contract`."""
-  of_op = cells[graph.groups]
+  of_op = tiles[graph.groups]
   return unique_rows.distinct([of_op, *_depths(graph, of_op)])[1]
 
 
 def _depths(graph: op_graph.OpGraph,
-            cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """int [N] each, most changes of cells [N] on a path to each op, and on."""
+            tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """int [N] each, most changes of tiles [N] on a path to each op, and on."""
   order, none = graph.topological_order, np.zeros(graph.num_ops)
-  changes = (cells[graph.edges[:, 0]] != cells[graph.edges[:, 1]]).astype(float)
+  changes = (tiles[graph.edges[:, 0]] != tiles[graph.edges[:, 1]]).astype(float)
   after = native_graph.ranks(graph.edges, order, changes, none)
   before = native_graph.ranks(graph.edges[:, ::-1], order[::-1].copy(), changes,
                               none)

@@ -32,8 +32,7 @@ TERMS = {
         "What `gdp calibrate` measured of a card: the host's time per op, "
         'hops, and the rate of kernels by family and size.',
     'cell':
-        'In `gdp_bench`: one placer on one task. In a graph that repeats '
-        'itself: the ops of one layer in one time step.',
+        'In `gdp_bench`: one placer on one task.',
     'channel':
         'A wire, copy engine or network card that carries one transfer at a '
         'time.',
@@ -44,7 +43,7 @@ TERMS = {
         'A rule of TensorFlow that ties ops to one device, such as a '
         'variable and what reads it.',
     'coarse graph':
-        'A small graph made of cells. A search of a large graph begins in '
+        'A small graph made of tiles. A search of a large graph begins in '
         'it.',
     'compute unit':
         'A processor. Devices cut from one processor take turns on it.',
@@ -218,6 +217,9 @@ TERMS = {
     'tensor':
         'What an op hands to other ops: numbers, and the bytes that they '
         'take.',
+    'tile':
+        'The ops of one layer in one time step, in a graph that repeats '
+        'itself.',
     'transfer':
         'A tensor on its way from one device to another.',
     'trip count':

@@ -9,8 +9,8 @@ from helpers import graphs
 from helpers import unrolled
 
 
-def test_a_cell_is_one_node_where_nothing_comes_between():
-  # Cell 0 is two ops, the second of which needs the first; cell 1 as well.
+def test_a_tile_is_one_node_where_nothing_comes_between():
+  # Tile 0 is two ops, the second of which needs the first; tile 1 as well.
   graph = graphs.make_graph([(0, 1, 8), (1, 2, 16), (2, 3, 32), (0, 3, 64, 1)],
                             flops=[1, 5, 3, 2], io_bytes=10, param_bytes=4)
   found = contraction.contract(graph, np.array([0, 0, 1, 1]))
@@ -28,7 +28,7 @@ def test_a_cell_is_one_node_where_nothing_comes_between():
   assert found.summed(seconds).tolist() == [[3, 30], [7, 70]]
 
 
-def test_what_comes_back_to_a_cell_is_another_node():
+def test_what_comes_back_to_a_tile_is_another_node():
   graph = graphs.make_graph([(0, 1, 8), (1, 2, 8)])
   found = contraction.contract(graph, np.array([0, 1, 0]))
   assert len(set(found.nodes.tolist())) == 3
@@ -36,14 +36,14 @@ def test_what_comes_back_to_a_cell_is_another_node():
 
 
 def test_what_nobody_waits_for_is_apart():
-  """Of a cell of two ops one is on the way, one is not."""
+  """Of a tile of two ops one is on the way, one is not."""
   graph = graphs.make_graph([(0, 1, 8), (0, 2, 8), (1, 3, 8)])
   found = contraction.contract(graph, np.array([0, 1, 1, 2]))
   assert len(set(found.nodes.tolist())) == 4
 
 
 def test_a_tensor_is_sent_once_to_each_who_needs_it():
-  # op0 makes two tensors: one for two cells, one for one of them.
+  # op0 makes two tensors: one for two tiles, one for one of them.
   graph = graphs.make_graph([(0, 1, 8), (0, 2, 8), (0, 1, 16, 1), (0, 1)])
   small = contraction.contract(graph, np.array([0, 1, 2])).graph
   data = small.edge_tensors >= 0
@@ -68,9 +68,9 @@ def test_an_empty_graph():
 
 def test_gradients_of_weights_are_apart_from_those_of_inputs():
   step = unrolled.make(2, 3)
-  cells = np.unique(np.stack([step.layer, step.time]), axis=1,
+  tiles = np.unique(np.stack([step.layer, step.time]), axis=1,
                     return_inverse=True)[1].reshape(-1)
-  nodes = contraction.contract(step.graph, cells).nodes
+  nodes = contraction.contract(step.graph, tiles).nodes
   where = {name: node for name, node in zip(step.graph.names, nodes)}
   of = 'gradients/layer1/step1/MatMul_grad/MatMul'
   assert where[of] != where[f'{of}_1']
@@ -81,14 +81,14 @@ def test_gradients_of_weights_are_apart_from_those_of_inputs():
 def test_order_and_sizes_are_kept(seed, num_ops, count):
   graph = graphs.random_graph(seed, num_ops)
   rng = np.random.default_rng(seed)
-  cells = np.unique(rng.integers(0, count, graph.num_groups),
+  tiles = np.unique(rng.integers(0, count, graph.num_groups),
                     return_inverse=True)[1].reshape(-1)
-  found = contraction.contract(graph, cells)
+  found = contraction.contract(graph, tiles)
   small, nodes = found.graph, found.nodes
   # No cycle, or this raises.
   assert len(small.topological_order) == small.num_ops == nodes.max() + 1
-  assert (small.groups[nodes] == cells[graph.groups]).all()
-  assert small.num_groups == cells.max() + 1
+  assert (small.groups[nodes] == tiles[graph.groups]).all()
+  assert small.num_groups == tiles.max() + 1
   for of, own in ((graph.flops, small.flops), (graph.io_bytes, small.io_bytes),
                   (graph.param_bytes, small.param_bytes)):
     assert own.sum() == pytest.approx(of.sum())

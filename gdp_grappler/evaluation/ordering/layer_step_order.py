@@ -49,6 +49,6 @@ def _nodes(graph: op_graph.OpGraph) -> np.ndarray | None:
   known = coordinates.of(graph)
   if not {*_COORDINATES} <= {*known.readable}:
     return None
-  cells = unique_rows.distinct([known[name] for name in _COORDINATES])[1]
-  nodes = contraction.nodes(graph, cells)
+  tiles = unique_rows.distinct([known[name] for name in _COORDINATES])[1]
+  nodes = contraction.nodes(graph, tiles)
   return nodes if int(nodes.max(initial=-1)) + 1 < graph.num_ops else None

@@ -39,16 +39,16 @@ _EDGES = 4096
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cells:
-  """U cells: sets of groups with equal coordinates, which share a device.
+class Tiles:
+  """U tiles: sets of groups with equal coordinates, which share a device.
 
   Attributes:
-    groups: int [G], the cell of each group.
-    axes: By name of the axis int [U], the coordinate of each cell, from 0.
-    edges: int [M, 2], pairs of cells, of which the first sends tensors to the
+    groups: int [G], the tile of each group.
+    axes: By name of the axis int [U], the coordinate of each tile, from 0.
+    edges: int [M, 2], pairs of tiles, of which the first sends tensors to the
       second.
     edge_bytes: float64 [M], bytes sent; a tensor counts once per receiving
-      cell.
+      tile.
     edge_tensors: int [M], number of tensors sent.
   """
 
@@ -59,24 +59,24 @@ class Cells:
   edge_tensors: np.ndarray
 
   def totals(self, weights: np.ndarray) -> np.ndarray:
-    """float64 [U], sums of weights over the groups of each cell.
+    """float64 [U], sums of weights over the groups of each tile.
 
     Args:
       weights: float64 [G].
     """
-    return np.bincount(self.groups, weights, self.num_cells)
+    return np.bincount(self.groups, weights, self.num_tiles)
 
   @property
-  def num_cells(self) -> int:
-    """U, the number of cells."""
+  def num_tiles(self) -> int:
+    """U, the number of tiles."""
     return int(self.groups.max()) + 1
 
   def loads(self, rows: np.ndarray, weights: np.ndarray,
             count: int) -> np.ndarray:
-    """float64 [K, count], sums of weights over the cells of each part.
+    """float64 [K, count], sums of weights over the tiles of each part.
 
     Args:
-      rows: int [K, U], the part of each cell.
+      rows: int [K, U], the part of each tile.
       weights: float64 [U].
       count: Number of parts.
     """
@@ -89,7 +89,7 @@ class Cells:
     """float64 [2, K], bytes and tensors that parts send to each other.
 
     Args:
-      rows: int [K, U], the part of each cell.
+      rows: int [K, U], the part of each tile.
     """
     # The sums are of integers, so the order of summation does not matter.
     amounts = np.stack([self.edge_bytes, self.edge_tensors])
@@ -102,11 +102,11 @@ class Cells:
         result[:, own] += amounts[:, edges] @ crossing.astype(np.float64)
     return result
 
-  def induced(self, own: np.ndarray) -> Cells:
-    """The cells `own` alone, with new numbers from 0 and without groups.
+  def induced(self, own: np.ndarray) -> Tiles:
+    """The tiles `own` alone, with new numbers from 0 and without groups.
 
     Args:
-      own: int [W], numbers of the cells to keep.
+      own: int [W], numbers of the tiles to keep.
     """
     number = np.full(len(next(iter(self.axes.values()))), -1)
     number[own] = np.arange(len(own))
@@ -116,13 +116,13 @@ class Cells:
         name: np.unique(values[own], return_inverse=True)[1].reshape(-1)
         for name, values in self.axes.items()
     }
-    return Cells(np.zeros(0, int), axes, edges[inside], self.edge_bytes[inside],
+    return Tiles(np.zeros(0, int), axes, edges[inside], self.edge_bytes[inside],
                  self.edge_tensors[inside])
 
 
-def cells(graph: op_graph.OpGraph,
-          coordinates: coordinates_lib.Coordinates) -> Cells | None:
-  """The cells of a graph's G groups.
+def tiles(graph: op_graph.OpGraph,
+          coordinates: coordinates_lib.Coordinates) -> Tiles | None:
+  """The tiles of a graph's G groups.
 
   Args:
     graph: G groups.
@@ -136,23 +136,23 @@ def cells(graph: op_graph.OpGraph,
   if not columns:
     return None
   values, groups = unique_rows.distinct(list(columns.values()))
-  return Cells(groups, dict(zip(columns, values)), *_edges(graph, groups))
+  return Tiles(groups, dict(zip(columns, values)), *_edges(graph, groups))
 
 
 class Maps:
-  """Maps of cells to devices."""
+  """Maps of tiles to devices."""
 
-  def __init__(self, of: Cells, work: np.ndarray) -> None:
+  def __init__(self, of: Tiles, work: np.ndarray) -> None:
     """Computes nothing yet.
 
     Args:
-      of: U cells.
-      work: float64 [U], work of each cell, which the maps balance.
+      of: U tiles.
+      work: float64 [U], work of each tile, which the maps balance.
     """
     self._axes, self._work = of.axes, work
 
   def rows(self, shares: np.ndarray) -> np.ndarray:
-    """int [K, U], the part of each cell in K different maps.
+    """int [K, U], the part of each tile in K different maps.
 
     Args:
       shares: float64 [k], share of the work that each part should get; sum 1.
@@ -239,12 +239,12 @@ def _stretches(end: int, length: int) -> Iterator[slice]:
 
 def _edges(graph: op_graph.OpGraph,
            of_group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Pairs of cells, bytes and tensors; see `Cells`."""
+  """Pairs of tiles, bytes and tensors; see `Tiles`."""
   data = graph.edge_tensors >= 0
   source, target = of_group[graph.groups[graph.edges[data]]].T
   apart = source != target
   count = int(of_group.max()) + 1
-  # A tensor has one source, so each key belongs to one pair of cells.
+  # A tensor has one source, so each key belongs to one pair of tiles.
   keys, first = np.unique(
       graph.edge_tensors[data][apart].astype(np.int64) * count + target[apart],
       return_index=True)

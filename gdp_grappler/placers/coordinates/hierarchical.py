@@ -56,13 +56,13 @@ def _propose(problem: placer_lib.Problem, memory: float,
   graph = group_graph.build(
       problem.graph, problem.busy_seconds, everywhere,
       partitioning.message_bytes(problem.cluster, everywhere))
-  cells = coordinate_maps.cells(problem.graph,
+  tiles = coordinate_maps.tiles(problem.graph,
                                 coordinates_lib.of(problem.graph))
   count = len(hosts)
   while count:
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
-    split = _Split(target, hosts[:count], cells, problem.cluster.link_arrays)
+    split = _Split(target, hosts[:count], tiles, problem.cluster.link_arrays)
     see(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
@@ -98,18 +98,18 @@ class _Split:
   """Divides groups among hosts and their devices, in several ways."""
 
   def __init__(self, target: partitioning.Target, hosts: list[np.ndarray],
-               cells: coordinate_maps.Cells | None,
+               tiles: coordinate_maps.Tiles | None,
                links: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     """Prepares the shares of hosts and devices.
 
     Args:
       target: Target of the devices of all hosts, one host after the other.
       hosts: int each, accelerators of each host.
-      cells: Cells of the graph; None if the graph has no coordinates.
+      tiles: Tiles of the graph; None if the graph has no coordinates.
       links: See `Cluster.link_arrays`.
     """
     self._links = links
-    self._graph, self._hosts, self._cells = target.graph, hosts, cells
+    self._graph, self._hosts, self._tiles = target.graph, hosts, tiles
     ends = np.cumsum([len(devices) for devices in hosts])[:-1]
     self._shares = np.split(target.worker_shares, ends)
 
@@ -117,16 +117,16 @@ class _Split:
     """int [G] each, placements of the groups."""
     shares = np.array([own.sum() for own in self._shares])
     yield self._within_by_cuts(_cut(self._graph, shares))
-    if self._cells is None:
+    if self._tiles is None:
       return
     hosts = [devices[0] for devices in self._hosts]
-    work = self._cells.totals(self._graph.weights)
-    best = _best_maps(self._cells, work, self._level(np.array(hosts), shares),
+    work = self._tiles.totals(self._graph.weights)
+    best = _best_maps(self._tiles, work, self._level(np.array(hosts), shares),
                       _OVER_HOSTS)
-    yield self._within_by_cuts(best[0][self._cells.groups])
+    yield self._within_by_cuts(best[0][self._tiles.groups])
     for row in best:
       for devices in self._within_by_maps(row, work):
-        yield devices[self._cells.groups]
+        yield devices[self._tiles.groups]
 
   def _within_by_cuts(self, hosts: np.ndarray) -> np.ndarray:
     """int [G], devices of groups by cuts within each host.
@@ -143,19 +143,19 @@ class _Split:
 
   def _within_by_maps(self, hosts: np.ndarray,
                       work: np.ndarray) -> Iterator[np.ndarray]:
-    """int [U] each, devices of cells by maps within each host.
+    """int [U] each, devices of tiles by maps within each host.
 
     Args:
-      hosts: int [U], the host of each cell.
-      work: float64 [U], work of each cell.
+      hosts: int [U], the host of each tile.
+      work: float64 [U], work of each tile.
     """
-    assert self._cells is not None  # The caller has checked this.
+    assert self._tiles is not None  # The caller has checked this.
     result = np.zeros((_WITHIN, len(hosts)), int)
     for host, devices in enumerate(self._hosts):
       own = np.flatnonzero(hosts == host)
       if not own.size:
         continue
-      maps = _best_maps(self._cells.induced(own), work[own],
+      maps = _best_maps(self._tiles.induced(own), work[own],
                         self._level(devices, self._shares[host]), _WITHIN)
       for rank in range(_WITHIN):
         result[rank, own] = devices[maps[min(rank, len(maps) - 1)]]
@@ -179,17 +179,17 @@ class _Split:
                   float((1 / bandwidth[pairs])[apart].mean()))
 
 
-def _best_maps(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
+def _best_maps(tiles: coordinate_maps.Tiles, work: np.ndarray, level: _Level,
                most: int) -> list[np.ndarray]:
-  """int [U] each, the most promising maps of cells to parts; at least one."""
+  """int [U] each, the most promising maps of tiles to parts; at least one."""
   if len(level.shares) == 1:
     return [np.zeros(len(work), int)]
-  rows = coordinate_maps.Maps(cells, work).rows(level.shares)
-  scores = _scores(cells, work, level, rows)
+  rows = coordinate_maps.Maps(tiles, work).rows(level.shares)
+  scores = _scores(tiles, work, level, rows)
   return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
 
 
-def _scores(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
+def _scores(tiles: coordinate_maps.Tiles, work: np.ndarray, level: _Level,
             rows: np.ndarray) -> np.ndarray:
   """float64 [K], scores of maps; the lowest is the most promising.
 
@@ -197,8 +197,8 @@ def _scores(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
   between parts over the number of parts.
   """
   count = len(level.shares)
-  busiest = (cells.loads(rows, work, count) / level.shares).max(axis=1)
-  size, tensors = cells.cuts(rows)
+  busiest = (tiles.loads(rows, work, count) / level.shares).max(axis=1)
+  size, tensors = tiles.cuts(rows)
   sent_s = size * level.s_per_byte + tensors * level.latency_s
   return busiest * level.seconds + sent_s / count
 

@@ -105,40 +105,40 @@ def candidates(problem: placer_lib.Problem,
     K is 0 if the graph has no coordinates, or if there is one accelerator.
   """
   devices = partitioning.accelerators(problem.cluster, problem.busy_seconds)
-  cells = coordinate_maps.cells(problem.graph,
+  tiles = coordinate_maps.tiles(problem.graph,
                                 coordinates_lib.of(problem.graph))
   counts = _counts(_shares(problem, devices))
-  if cells is None or not counts:
+  if tiles is None or not counts:
     return np.zeros((0, problem.graph.num_groups), np.int32)
   if weights is None:
     weights = group_graph.work(problem.graph, problem.busy_seconds,
                                np.array(problem.cluster.accelerators))
-  work = cells.totals(weights)
-  maps = coordinate_maps.Maps(cells, work)
+  work = tiles.totals(weights)
+  maps = coordinate_maps.Maps(tiles, work)
   # Half of the maps use all devices, a quarter use half of the devices, ...
   left, result = _affordable(problem), []
   for count in counts:
     workers = devices[:count]
     rows = maps.rows(_shares(problem, workers))
     most = left if count == counts[-1] else -(-left // 2)
-    rows = rows[_promising(_scores(problem, cells, work, rows, workers), most)]
-    result.append(workers[rows].astype(np.int32)[:, cells.groups])
+    rows = rows[_promising(_scores(problem, tiles, work, rows, workers), most)]
+    result.append(workers[rows].astype(np.int32)[:, tiles.groups])
     left -= len(rows)
   return constraints.made_legal(np.concatenate(result), problem.allowed,
                                 problem.cluster.host)
 
 
-def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
+def _scores(problem: placer_lib.Problem, tiles: coordinate_maps.Tiles,
             work: np.ndarray, rows: np.ndarray,
             workers: np.ndarray) -> np.ndarray:
   """float64 [2, K], work of the busiest part, without and with transfers."""
   shares = _shares(problem, workers) * len(workers)
-  busiest = (cells.loads(rows, work, len(workers)) / shares).max(axis=1)
+  busiest = (tiles.loads(rows, work, len(workers)) / shares).max(axis=1)
   _, bandwidth, _ = problem.cluster.link_arrays
   apart = ~np.eye(len(workers), dtype=bool)
   s_per_byte = float((1 / bandwidth[np.ix_(workers, workers)][apart]).mean())
   message = partitioning.message_bytes(problem.cluster, workers)
-  size, tensors = cells.cuts(rows)
+  size, tensors = tiles.cuts(rows)
   sent = size + message * tensors
   return np.stack([busiest, busiest + sent * s_per_byte / len(workers)])
 

@@ -1,8 +1,8 @@
 """A smaller problem made of a large one by the coordinates of its layers.
 
 A graph that repeats itself has coordinates (`graph.structure.coordinates`): the
-layer and the time step of an op. The ops with equal coordinates form a cell.
-Each cell becomes one group of the small problem, of one node or a few
+layer and the time step of an op. The ops with equal coordinates form a tile.
+Each tile becomes one group of the small problem, of one node or a few
 (`graph.contraction`).
 """
 
@@ -23,7 +23,7 @@ from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 
-# Coordinates that tell cells apart. The first tuple that makes enough nodes is
+# Coordinates that tell tiles apart. The first tuple that makes enough nodes is
 # used.
 _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 # Coordinate that tells layers apart.
@@ -31,31 +31,31 @@ _LAYER = 'layer'
 # Coordinate that tells the parts of a recurrent layer apart: the ops that a
 # chain of time steps waits for, and the ops that feed the chain.
 _PART = 'layer_part'
-# Seconds of work added to each op, so that ops without a kernel count in cells
+# Seconds of work added to each op, so that ops without a kernel count in tiles
 # that have no kernels.
 _LEAST_S = 1e-15
 
 
 class CoarseProblem:
-  """A problem whose groups are the cells of a large problem.
+  """A problem whose groups are the tiles of a large problem.
 
   A price in the small problem is close to the price in the large one if the
-  device of each cell may have all groups of that cell.
+  device of each tile may have all groups of that tile.
 
   Attributes:
     problem: The small problem, of C groups. Its prices are simulated steps,
       without the robust evaluator's random variations.
-    cells: int64 [G], the cell of each group of the large problem.
+    tiles: int64 [G], the tile of each group of the large problem.
     config: The numbers of a search of the small problem.
   """
 
   def __init__(self, fine: placer_lib.Problem,
-               simulator: simulator_lib.Simulator, cells: np.ndarray,
+               simulator: simulator_lib.Simulator, tiles: np.ndarray,
                contracted: contraction.Contraction, names: tuple[str, ...],
                coordinates: np.ndarray,
                config: search_config.SearchConfig) -> None:
     """See `of`."""
-    self._fine, self._names, self.cells = fine, names, cells
+    self._fine, self._names, self.tiles = fine, names, tiles
     self.config = config
     graph, cluster = contracted.graph.replace(
         coordinates=coordinates), fine.cluster
@@ -68,37 +68,37 @@ class CoarseProblem:
     self.problem = placer_lib.Problem(
         graph, cluster, prices, fine.seed, time_budget_s=fine.time_budget_s,
         simulator=prices, clock=fine.clock, repeatable=fine.repeatable,
-        given_allowed=_allowed(fine, cells, self._work, config.coarse.majority))
+        given_allowed=_allowed(fine, tiles, self._work, config.coarse.majority))
 
   def wholes(self) -> CoarseProblem:
     """The small problem with whole layers, or parts of layers, as groups.
 
-    A cell with much work is a group of its own. The nodes are the same as in
+    A tile with much work is a group of its own. The nodes are the same as in
     the small problem, and so are the prices.
     """
     graph, fine = self.problem.graph, self._fine
     known = coordinates_lib.of(graph)
     names = tuple(name for name in (_LAYER, _PART) if name in self._names)
-    work = np.bincount(self.cells, self._work, graph.num_groups)
+    work = np.bincount(self.tiles, self._work, graph.num_groups)
     share = work.sum() / len(fine.cluster.accelerators)
     alone = np.where(work >= self.config.coarse.own_work * share,
                      np.arange(graph.num_groups), -1)
-    (*columns, _), of_cells = unique_rows.distinct(
+    (*columns, _), of_tiles = unique_rows.distinct(
         [*(known[name] for name in names), alone])
     values = np.full((len(columns[0]), len(known.names)), -1)
     for name, column in zip(names, columns):
       values[:, known.names.index(name)] = column
     return CoarseProblem(
-        fine, self._simulator, of_cells[self.cells],
+        fine, self._simulator, of_tiles[self.tiles],
         dataclasses.replace(self._contracted,
-                            graph=graph.replace(groups=of_cells[graph.groups])),
+                            graph=graph.replace(groups=of_tiles[graph.groups])),
         names, values, self.config)
 
   def parted(self) -> CoarseProblem | None:
-    """A small problem whose cells are split into parts of recurrent layers.
+    """A small problem whose tiles are split into parts of recurrent layers.
 
-    The ops that a chain of time steps waits for are in one cell, and the ops
-    that feed the chain are in another cell.
+    The ops that a chain of time steps waits for are in one tile, and the ops
+    that feed the chain are in another tile.
 
     Returns:
       None if the graph has no such parts, or if the problem would not be much
@@ -114,16 +114,16 @@ class CoarseProblem:
     return parted
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
-    """int32 [K, C], devices of cells of placements int [K, G].
+    """int32 [K, C], devices of tiles of placements int [K, G].
 
-    A cell gets the device that has most of the cell's work.
+    A tile gets the device that has most of the tile's work.
 
     Args:
       devices: int [K, G], placements of the large problem.
     """
     count = self.problem.cluster.num_devices
     rows = np.arange(len(devices))[:, None] * self.problem.graph.num_groups
-    where = (rows + self.cells) * count + devices
+    where = (rows + self.tiles) * count + devices
     work = np.bincount(where.reshape(-1), np.tile(self._work, len(devices)),
                        len(devices) * self.problem.graph.num_groups * count)
     work = work.reshape(len(devices), -1, count)
@@ -131,15 +131,15 @@ class CoarseProblem:
     return work.argmax(axis=2).astype(np.int32)
 
   def spread(self, devices: np.ndarray) -> np.ndarray:
-    """int32 [K, G], devices of groups of placements int [K, C] of cells.
+    """int32 [K, G], devices of groups of placements int [K, C] of tiles.
 
-    A group gets the device of its cell, or the host if the group may not be on
+    A group gets the device of its tile, or the host if the group may not be on
     that device.
 
     Args:
       devices: int [K, C], placements of the small problem.
     """
-    return constraints.made_legal(devices[:, self.cells], self._fine.allowed,
+    return constraints.made_legal(devices[:, self.tiles], self._fine.allowed,
                                   self._fine.cluster.host)
 
 
@@ -222,26 +222,26 @@ def _work(problem: placer_lib.Problem) -> np.ndarray:
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 
-def _allowed(problem: placer_lib.Problem, cells: np.ndarray, work: np.ndarray,
+def _allowed(problem: placer_lib.Problem, tiles: np.ndarray, work: np.ndarray,
              majority: float) -> np.ndarray:
-  """bool [C, D], devices that may have most of a cell's work.
+  """bool [C, D], devices that may have most of a tile's work.
 
   If there is no such device, the devices that may have the group with the most
   work. Groups without work count equally.
 
   Args:
     problem: G groups.
-    cells: int [G], the cell of each group.
+    tiles: int [G], the tile of each group.
     work: float64 [G], seconds.
     majority: Share of the work that counts as most of it.
   """
   weights = work + _LEAST_S
   may = np.stack(
-      [np.bincount(cells, weights * column) for column in problem.allowed.T],
+      [np.bincount(tiles, weights * column) for column in problem.allowed.T],
       axis=1)
-  result = may >= majority * np.bincount(cells, weights)[:, None]
-  by_work = np.lexsort((work, cells))
-  heaviest = by_work[np.flatnonzero(np.diff(cells[by_work], append=-1))]
+  result = may >= majority * np.bincount(tiles, weights)[:, None]
+  by_work = np.lexsort((work, tiles))
+  heaviest = by_work[np.flatnonzero(np.diff(tiles[by_work], append=-1))]
   nowhere = ~result.any(axis=1)
   result[nowhere] = problem.allowed[heaviest[nowhere]]
   return result
@@ -295,15 +295,15 @@ def of(
 def _coarse(problem: placer_lib.Problem, known: coordinates_lib.Coordinates,
             names: tuple[str, ...],
             config: search_config.SearchConfig) -> CoarseProblem | None:
-  """The problem of the cells of some coordinates; None if too many nodes."""
+  """The problem of the tiles of some coordinates; None if too many nodes."""
   assert problem.simulator is not None
-  cells = unique_rows.distinct([known[name] for name in names])[1]
-  contracted = contraction.contract(problem.graph, cells)
+  tiles = unique_rows.distinct([known[name] for name in names])[1]
+  contracted = contraction.contract(problem.graph, tiles)
   most = config.coarse.most_nodes * problem.graph.num_ops
   if contracted.graph.num_ops > most:
     return None
-  values = np.full((int(cells.max()) + 1, len(known.names)), -1)
+  values = np.full((int(tiles.max()) + 1, len(known.names)), -1)
   for name in names:
-    values[cells, known.names.index(name)] = known[name]
-  return CoarseProblem(problem, problem.simulator, cells, contracted, names,
+    values[tiles, known.names.index(name)] = known[name]
+  return CoarseProblem(problem, problem.simulator, tiles, contracted, names,
                        values, config)

@@ -7,14 +7,14 @@ graphs", Supercomputing 1995). The placements that the coarse level finds are
 starts of the search of the graph itself, which prices ops in the order of
 priorities.
 
-A node of the small graph is a cell: the ops of one layer in one time step. The
+A node of the small graph is a tile: the ops of one layer in one time step. The
 coarse level has three stages (`stages.COARSE`):
 
 1. Whole layers move. There are few layers, so an annealing converges fast.
 2. Parts of recurrent layers move. The products of a recurrent layer with its
    input form one part. The products with its state form another part, which
    the first part feeds from any device.
-3. Single cells move.
+3. Single tiles move.
 
 A price in the small problem takes a fraction of a price in the graph, so the
 coarse level prices many more placements in the same time. The result of one
@@ -105,7 +105,7 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     starts: int [S, G], placements with which the annealings begin.
     rng: Random numbers of all annealings.
     budget: Budget of all annealings together.
-    models: Makes the model that chooses the moves of cells.
+    models: Makes the model that chooses the moves of tiles.
   """
   search = _CoarseSearch(coarse, starts, rng, budget, models)
   for stage in stages.COARSE:
@@ -124,8 +124,8 @@ class _CoarseSearch:
     self._config = coarse.config.coarse
     layers = self._annealings(coarse.wholes(), _WHOLES)
     self._last = layers  # The annealings of the latest stage.
-    cells = self._annealings(coarse, moves_lib.Moves.kinds)
-    self._start_key = cells.start_key
+    tiles = self._annealings(coarse, moves_lib.Moves.kinds)
+    self._start_key = tiles.start_key
     self._moves_wholes = not _is_slower(layers.start_key, self._start_key,
                                         self._config.torn)
     self._ranked: list[_Ranked] = []  # The best first.
@@ -133,8 +133,8 @@ class _CoarseSearch:
 
   def run(self, stage: stages.Level) -> None:
     """Runs a stage to its end; a stage with nothing to move does nothing."""
-    if stage is stages.Level.CELLS:
-      self._run_cells()
+    if stage is stages.Level.TILES:
+      self._run_tiles()
     elif self._moves_wholes:
       self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
 
@@ -160,21 +160,21 @@ class _CoarseSearch:
     ranked = self._repeat_annealing(self._config.parts_until)
     self._ranked = sorted(ranked + self._ranked, key=operator.itemgetter(0))
 
-  def _run_cells(self) -> None:
-    """Moves cells, for the time that is left or for a brief share of it."""
+  def _run_tiles(self) -> None:
+    """Moves tiles, for the time that is left or for a brief share of it."""
     ranked = self._ranked
     if ranked and self._last.progress >= 1:
       return
-    # The best placement of layers may overflow a memory. Then cells need all of
+    # The best placement of layers may overflow a memory. Then tiles need all of
     # the time, to make a placement fit.
     fits = bool(ranked) and not any(ranked[0][0][:-1])
     brief = fits and _is_slower(self._start_key, ranked[0][0],
                                 self._config.faster)
-    cells = self._annealings(self._coarse, moves_lib.Moves.kinds, ranked)
+    tiles = self._annealings(self._coarse, moves_lib.Moves.kinds, ranked)
     share = self._config.brief if brief else self._config.round
-    while not cells.annealings or not brief and cells.can_continue:
-      cells.run(max(min(share, 1 - cells.progress), 0.), models=self._models)
-    self._ranked, self._last = cells.ranked() + ranked, cells
+    while not tiles.annealings or not brief and tiles.can_continue:
+      tiles.run(max(min(share, 1 - tiles.progress), 0.), models=self._models)
+    self._ranked, self._last = tiles.ranked() + ranked, tiles
 
   @property
   def _has_time_for_parts(self) -> bool:

@@ -73,7 +73,7 @@ class Level(enum.Enum):
   # Parts of recurrent layers: the ops that a chain of time steps waits for, and
   # the ops that feed the chain.
   PARTS = 'parts'
-  CELLS = 'cells'  # The ops of a layer, or of its part, in one time step.
+  TILES = 'tiles'  # The ops of a layer, or of its part, in one time step.
 
 
-COARSE = (Level.LAYERS, Level.PARTS, Level.CELLS)
+COARSE = (Level.LAYERS, Level.PARTS, Level.TILES)

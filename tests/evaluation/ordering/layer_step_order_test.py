@@ -11,8 +11,8 @@ from helpers import unrolled
 
 def _nodes(graph):
   known = coordinates.of(graph)
-  cells = unique_rows.distinct([known['layer'], known['segment']])[1]
-  return contraction.nodes(graph, cells)
+  tiles = unique_rows.distinct([known['layer'], known['segment']])[1]
+  return contraction.nodes(graph, tiles)
 
 
 @pytest.mark.parametrize('seed', range(4))

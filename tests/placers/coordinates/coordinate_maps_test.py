@@ -10,18 +10,18 @@ from helpers import recurrent
 from helpers import unrolled
 
 
-def _cells(graph):
-  found = coordinate_maps.cells(graph, coordinates.of(graph))
+def _tiles(graph):
+  found = coordinate_maps.tiles(graph, coordinates.of(graph))
   assert found is not None
   return found
 
 
 def _rows(made, count, **work):
   """Parts of the ops, [K, N]."""
-  cells = _cells(made.graph)
+  tiles = _tiles(made.graph)
   of_ops = made.graph.flops + 1. if not work else work['work']
-  maps = coordinate_maps.Maps(cells, cells.totals(of_ops))
-  return maps.rows(np.full(count, 1 / count))[:, cells.groups]
+  maps = coordinate_maps.Maps(tiles, tiles.totals(of_ops))
+  return maps.rows(np.full(count, 1 / count))[:, tiles.groups]
 
 
 def _is_there(rows, expected, known):
@@ -64,7 +64,7 @@ def test_blocks_are_of_equal_work():
   assert _is_there(_rows(made, 2, work=work), made.layer > 0, product)
 
 
-def test_a_cell_sends_a_tensor_once():
+def test_a_tile_sends_a_tensor_once():
   # Three readers of one tensor, two of them in one layer.
   names = [
       'layer0/w', 'layer0/MatMul', 'layer1/w', 'layer1/MatMul', 'layer1/Add',
@@ -76,32 +76,32 @@ def test_a_cell_sends_a_tensor_once():
                                 'VariableV2', 'MatMul', 'VariableV2', 'MatMul',
                                 'AddV2', 'VariableV2', 'MatMul'
                             ], param_bytes=[9, 0, 9, 0, 0, 9, 0])
-  cells = _cells(graph)
+  tiles = _tiles(graph)
   layer = coordinates.of(graph)['layer']
-  row = np.empty(cells.num_cells, int)
-  row[cells.groups] = layer
-  assert cells.cuts(np.stack([row, row * 0])).tolist() == [[250, 0], [3, 0]]
+  row = np.empty(tiles.num_tiles, int)
+  row[tiles.groups] = layer
+  assert tiles.cuts(np.stack([row, row * 0])).tolist() == [[250, 0], [3, 0]]
 
 
 def test_loads_and_cuts_are_those_of_each_row():
   rng = np.random.default_rng(0)
-  cells = _cells(unrolled.make(6, 40).graph)
-  count = cells.num_cells
+  tiles = _tiles(unrolled.make(6, 40).graph)
+  count = tiles.num_tiles
   pairs = rng.integers(0, count, (9000, 2))
-  cells = dataclasses.replace(cells, edges=pairs,
+  tiles = dataclasses.replace(tiles, edges=pairs,
                               edge_bytes=rng.integers(1 << 40, size=9000) * 1.,
                               edge_tensors=rng.integers(1, 9, 9000))
   rows, work = rng.integers(0, 4,
                             (70, count)).astype(np.int8), rng.random(count)
-  size, tensors = cells.cuts(rows)
-  loads = cells.loads(rows, work, 5)
+  size, tensors = tiles.cuts(rows)
+  loads = tiles.loads(rows, work, 5)
   for k, row in enumerate(rows):
     crossing = row[pairs[:, 0]] != row[pairs[:, 1]]
-    assert size[k] == cells.edge_bytes[crossing].sum()
-    assert tensors[k] == cells.edge_tensors[crossing].sum()
+    assert size[k] == tiles.edge_bytes[crossing].sum()
+    assert tensors[k] == tiles.edge_tensors[crossing].sum()
     assert (loads[k] == np.bincount(row, work, 5)).all()
-  assert cells.cuts(rows[:0]).shape == (2, 0)
-  assert cells.loads(rows[:0], work, 5).shape == (0, 5)
+  assert tiles.cuts(rows[:0]).shape == (2, 0)
+  assert tiles.loads(rows[:0], work, 5).shape == (0, 5)
 
 
 @pytest.mark.parametrize('count', [3, 64, 65, 130])
@@ -116,14 +116,14 @@ def test_skewed_maps_take_turns_whatever_holds_them(count):
 
 def test_nothing_to_read():
   graph = graphs.chain(9)
-  assert coordinate_maps.cells(graph, coordinates.of(graph)) is None
+  assert coordinate_maps.tiles(graph, coordinates.of(graph)) is None
 
 
 def test_a_variable_in_the_layer_of_most_of_its_users():
   made = unrolled.make(3, 4)
   # One variable per layer: it is the first of its layer.
-  assert 'part' not in _cells(made.graph).axes
+  assert 'part' not in _tiles(made.graph).axes
 
 
 def test_no_map_deals_out_parts_of_layers():
-  assert 'layer_part' not in _cells(recurrent.two_readers(5)).axes
+  assert 'layer_part' not in _tiles(recurrent.two_readers(5)).axes

@@ -27,18 +27,18 @@ def _however_small(monkeypatch):
   search_configs.patch(monkeypatch, coarse={'fewest_nodes': 1, 'most_nodes': 1})
 
 
-def test_cells_are_time_steps_of_layers():
+def test_tiles_are_time_steps_of_layers():
   step = unrolled.make(2, 3)
   coarse = coarse_problem.of(_problem(step.graph))
   known = coordinates.of(step.graph)
-  cells = {}
-  for cell, *place in zip(coarse.cells, known['layer'], known['segment']):
-    assert cells.setdefault(cell, place) == place
-  assert len(cells) == coarse.problem.graph.num_groups
-  assert len({tuple(place) for place in cells.values()}) == len(cells)
+  tiles = {}
+  for tile, *place in zip(coarse.tiles, known['layer'], known['segment']):
+    assert tiles.setdefault(tile, place) == place
+  assert len(tiles) == coarse.problem.graph.num_groups
+  assert len({tuple(place) for place in tiles.values()}) == len(tiles)
   own = coordinates.of(coarse.problem.graph)
-  for cell, (layer, segment) in cells.items():
-    assert own['layer'][cell] == layer and own['segment'][cell] == segment
+  for tile, (layer, segment) in tiles.items():
+    assert own['layer'][tile] == layer and own['segment'][tile] == segment
   assert (own['variable'] == -1).all()
 
 
@@ -47,23 +47,23 @@ def test_there_and_back():
   rng = np.random.default_rng(0)
   rows = rng.integers(0, 3, (5, coarse.problem.graph.num_groups))
   spread = coarse.spread(rows)
-  assert (spread == rows[:, coarse.cells]).all()
-  # Cells without work are wherever; what they are does not matter.
+  assert (spread == rows[:, coarse.tiles]).all()
+  # Tiles without work are wherever; what they are does not matter.
   work = np.bincount(coarse.problem.graph.groups,
                      coarse.problem.op_seconds[:, 1]) > 0
   assert (coarse.projected(spread)[:, work] == rows[:, work]).all()
 
 
-def test_most_of_the_work_says_where_a_cell_is():
+def test_most_of_the_work_says_where_a_tile_is():
   step = unrolled.make(2, 2)
   problem = _problem(step.graph)
   coarse = coarse_problem.of(problem)
   product = step.graph.names.index('layer0/step1/MatMul')
   row = np.ones(step.graph.num_groups, int)
   products = [k for k, t in enumerate(step.graph.op_types) if t == 'MatMul']
-  cell = coarse.cells[product]
-  row[[k for k in products if coarse.cells[k] == cell]] = 2
-  assert coarse.projected(row[None])[0, cell] == 2
+  tile = coarse.tiles[product]
+  row[[k for k in products if coarse.tiles[k] == tile]] = 2
+  assert coarse.projected(row[None])[0, tile] == 2
 
 
 def test_what_may_not_be_there_is_on_the_host():
@@ -79,7 +79,7 @@ def test_what_may_not_be_there_is_on_the_host():
   assert coarse.problem.allowed.shape == (coarse.problem.graph.num_groups, 3)
 
 
-def test_a_cell_may_be_where_most_of_its_work_may():
+def test_a_tile_may_be_where_most_of_its_work_may():
   step = unrolled.make(2, 2)
   pins = [''] * step.graph.num_ops
   for k, name in enumerate(step.graph.names):
@@ -87,13 +87,13 @@ def test_a_cell_may_be_where_most_of_its_work_may():
       pins[k] = 'GPU:1'
   problem = _problem(step.graph.replace(pins=pins))
   coarse = coarse_problem.of(problem)
-  cell = coarse.cells[step.graph.names.index('layer0/step1/MatMul')]
-  assert coarse.problem.allowed[cell].tolist() == [False, False, True]
+  tile = coarse.tiles[step.graph.names.index('layer0/step1/MatMul')]
+  assert coarse.problem.allowed[tile].tolist() == [False, False, True]
   assert coarse.projected(np.ones((1, step.graph.num_groups), int))[0,
-                                                                    cell] == 2
+                                                                    tile] == 2
 
 
-def test_one_heavy_group_does_not_say_where_a_cell_may_be():
+def test_one_heavy_group_does_not_say_where_a_tile_may_be():
   step = unrolled.make(2, 3)
   tanh = np.array([t == 'Tanh' for t in step.graph.op_types])
   allowed = np.ones((step.graph.num_ops, 2), bool)
@@ -102,8 +102,8 @@ def test_one_heavy_group_does_not_say_where_a_cell_may_be():
   coarse = coarse_problem.of(
       _problem(step.graph.replace(allowed_types=allowed),
                seconds=np.where(tanh, 1.01, product * 1.)))
-  cell = coarse.cells[step.graph.names.index('layer0/step1/MatMul')]
-  assert coarse.problem.allowed[cell].all()
+  tile = coarse.tiles[step.graph.names.index('layer0/step1/MatMul')]
+  assert coarse.problem.allowed[tile].all()
 
 
 def test_nodes_are_orderable_where_most_of_their_work_is(monkeypatch):
@@ -151,20 +151,20 @@ def test_wholes_are_layers_and_what_does_much_alone():
   wholes = coarse.wholes()
   known = coordinates.of(step.graph)
   heavy = step.graph.names.index('layer1/step1/Tanh')
-  alone = coarse.cells == coarse.cells[heavy]
+  alone = coarse.tiles == coarse.tiles[heavy]
   assert alone.sum() > 1 and (known['layer'][alone] == 1).all()
-  assert len(set(wholes.cells[alone])) == 1
+  assert len(set(wholes.tiles[alone])) == 1
   groups = {}
-  for unit, layer, apart in zip(wholes.cells, known['layer'], alone):
+  for unit, layer, apart in zip(wholes.tiles, known['layer'], alone):
     groups.setdefault((layer, apart), set()).add(unit)
   assert all(len(units) == 1 for units in groups.values())
   assert len(groups) == wholes.problem.graph.num_groups
   own = coordinates.of(wholes.problem.graph)['layer']
-  for unit, layer in zip(wholes.cells, known['layer']):
+  for unit, layer in zip(wholes.tiles, known['layer']):
     assert own[unit] == layer
 
 
-def test_wholes_have_the_prices_of_their_cells():
+def test_wholes_have_the_prices_of_their_tiles():
   step = unrolled.make(3, 6)
   cluster = presets.preset('2xP100')
   prices = simulator.Simulator(cluster, threads=1)
@@ -189,7 +189,7 @@ def test_wholes_are_where_most_of_their_work_may_be():
   coarse = coarse_problem.of(_problem(
       step.graph.replace(allowed_types=allowed)))
   wholes = coarse.wholes()
-  layer = wholes.cells[step.graph.names.index('layer1/step1/MatMul')]
+  layer = wholes.tiles[step.graph.names.index('layer1/step1/MatMul')]
   assert wholes.problem.allowed[layer].tolist() == [True, False, False]
 
 
@@ -224,7 +224,7 @@ def test_what_is_hardly_smaller_is_none(monkeypatch):
 def test_finer_where_there_would_be_few_nodes(monkeypatch):
   graph = unrolled.make(2, 6).graph
   values = coordinates.of(graph).values.copy()
-  # As if each cell had two variables.
+  # As if each tile had two variables.
   variable = coordinates.NAMES.index('variable')
   values[:, variable] = np.arange(graph.num_groups) % 2
   problem = _problem(graph.replace(coordinates=values))
@@ -236,7 +236,7 @@ def test_finer_where_there_would_be_few_nodes(monkeypatch):
   assert set(coordinates.of(many.problem.graph)['variable']) == {0, 1}
 
 
-def test_cells_are_parted_by_what_chains_wait_for():
+def test_tiles_are_parted_by_what_chains_wait_for():
   graph = recurrent.two_readers(6)
   coarse = coarse_problem.of(_problem(graph))
   parted = coarse.parted()
@@ -245,17 +245,17 @@ def test_cells_are_parted_by_what_chains_wait_for():
       graph.names.index(f'layer0/{end}/step4/{k}') for end in ('ahead', 'back')
       for k in 'xh'
   ]
-  assert len({*coarse.cells[at].tolist()}) == 1
-  assert len({*parted.cells[at].tolist()}) == 4
+  assert len({*coarse.tiles[at].tolist()}) == 1
+  assert len({*parted.tiles[at].tolist()}) == 4
   own = coordinates.of(parted.problem.graph)
   for name in ('layer', 'segment', 'layer_part'):
-    assert (own[name][parted.cells] == known[name]).all()
+    assert (own[name][parted.tiles] == known[name]).all()
   # Nothing is lost, and no layer is in two parts of its own whole.
   whole = parted.wholes()
   assert whole.problem.graph.num_ops == parted.problem.graph.num_ops
   assert whole.problem.op_seconds.sum() == pytest.approx(
       coarse.problem.op_seconds.sum())
-  assert len({*whole.cells[at].tolist()}) == 4
+  assert len({*whole.tiles[at].tolist()}) == 4
 
 
 def test_what_chains_use_alone_is_not_parted():
@@ -271,7 +271,7 @@ def test_parts_that_are_too_many_are_not_looked_at(monkeypatch):
   assert coarse_problem.of(_problem(graph)).parted() is None
 
 
-def test_layers_have_parts_where_cells_are_by_variables(monkeypatch):
+def test_layers_have_parts_where_tiles_are_by_variables(monkeypatch):
   monkeypatch.setattr(coarse_problem, '_COORDINATES',
                       (('layer', 'segment', 'variable'),))
   coarse = coarse_problem.of(_problem(recurrent.two_readers(6)))
@@ -308,6 +308,6 @@ def test_nodes_fill_as_much_of_a_cut_card_as_their_ops():
   of_ops = fine.card_shares(step.graph, cluster, seconds)
   assert shares[:, 0] == pytest.approx(1)
   assert ((shares > 0) & (shares <= 1)).all()
-  for node, cell in enumerate(problem.graph.groups):
-    own = of_ops[coarse.cells[step.graph.groups] == cell, 1]
+  for node, tile in enumerate(problem.graph.groups):
+    own = of_ops[coarse.tiles[step.graph.groups] == tile, 1]
     assert own.min() - 1e-9 <= shares[node, 1] <= own.max() + 1e-9

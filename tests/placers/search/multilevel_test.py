@@ -76,10 +76,10 @@ def test_layers_move_before_their_time_steps(monkeypatch):
   limit = search_budget.SearchBudget(20_000)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
                               lambda problem: None)
-  # The first one says what the best start takes in cells.
-  start, *wholes, cells = groups
+  # The first one says what the best start takes in tiles.
+  start, *wholes, tiles = groups
   assert {*wholes} == {coarse.wholes().problem.graph.num_groups}
-  assert start == cells == coarse.problem.graph.num_groups > wholes[0]
+  assert start == tiles == coarse.problem.graph.num_groups > wholes[0]
   # Two found the same, and what is left goes to the search of the graph.
   assert 2 <= len(wholes) < 10 and ahead.progress < .9
 
@@ -185,7 +185,7 @@ def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
 
 
 @pytest.mark.parametrize('faster, brief', [(0., True), (1e9, False)])
-def test_cells_move_for_a_short_time_where_layers_are_far_ahead(
+def test_tiles_move_for_a_short_time_where_layers_are_far_ahead(
     monkeypatch, faster, brief):
   search_configs.patch(monkeypatch, coarse={'faster': faster})
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(4000))
@@ -202,7 +202,7 @@ def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
   assert (ahead.rows == 1).all() and len(ahead.rows) == ahead.progress == 1
 
 
-def test_cells_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
+def test_tiles_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
   problem = _problem(unrolled.make(3, 8).graph)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
@@ -229,9 +229,9 @@ def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
   search_configs.patch(monkeypatch, coarse={'torn': 1e99})
   monkeypatch.setattr(multilevel._RepeatedAnnealing, 'start_key', fast)
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(20_000))
-  whole, *cells = _groups_of(begun)
+  whole, *tiles = _groups_of(begun)
   assert whole == coarse.wholes().problem.graph.num_groups
-  assert len(cells) > 1 and {*cells} == {coarse.problem.graph.num_groups}
+  assert len(tiles) > 1 and {*tiles} == {coarse.problem.graph.num_groups}
   assert ahead.progress == 1
 
 
@@ -287,7 +287,7 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
   assert multilevel.coarsened(problem) is None
 
 
-def test_cells_stay_where_they_may_be(monkeypatch):
+def test_tiles_stay_where_they_may_be(monkeypatch):
   """The search did not know, and priced what could not be."""
   step = unrolled.make(3, 8)
   allowed = np.ones((step.graph.num_ops, 2), bool)
