@@ -7,12 +7,28 @@ import types
 
 import pytest
 
+from placer_model import config as network_config
+from placer_model.hdp import config as hdp_config
+
 
 @pytest.fixture(name='program')
 def _program(monkeypatch) -> types.ModuleType:
   """Programs of `benchmarks` are installed nowhere."""
   monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
   return importlib.import_module('benchmarks.learned_planners')
+
+
+@pytest.fixture(autouse=True)
+def _small_networks(monkeypatch):
+  """Quick to trace."""
+  network = network_config.preset('paper').replace(hidden_units=16,
+                                                   graph_layers=0,
+                                                   transformer_layers=0,
+                                                   superposition=False)
+  hdp = hdp_config.preset('tuned').replace(hidden_units=16, attention_units=8,
+                                           max_groups=8)
+  monkeypatch.setattr(network_config, 'preset', lambda name: network)
+  monkeypatch.setattr(hdp_config, 'preset', lambda name: hdp)
 
 
 def test_both_planners_learn_each_task(program, capsys):

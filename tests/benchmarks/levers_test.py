@@ -1,10 +1,13 @@
 """What each lever brings: the program that says so."""
 
+import contextlib
 import dataclasses
 import importlib
+import io
 import json
 import pathlib
 import types
+from typing import Iterator
 
 import numpy as np
 import pytest
@@ -17,19 +20,32 @@ from helpers import graphs
 from helpers import problems
 
 
-@pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
+@pytest.fixture(name='program', scope='module')
+def _program() -> Iterator[types.ModuleType]:
   """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.levers')
+  with pytest.MonkeyPatch.context() as patches:
+    patches.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
+    yield importlib.import_module('benchmarks.levers')
 
 
-def test_each_lever_is_switched_off(program, capsys):
-  assert program.main([
-      '--json', '--seconds=0.1', '--seeds=2', '--quiet',
-      'wavenet-2x18@tiny@2xP100'
-  ]) == 0
-  rows = json.loads(capsys.readouterr().out)
+@pytest.fixture(name='run', scope='module')
+def _run(program):
+  """Rows of two seeds, and the arguments of annealings with priorities."""
+  made, out = [], io.StringIO()
+  stock = priority_annealing.PriorityAnnealing
+  with pytest.MonkeyPatch.context() as patches, contextlib.redirect_stdout(out):
+    patches.setattr(
+        priority_annealing, 'PriorityAnnealing', lambda *arguments:
+        (made.append(arguments), stock(*arguments))[1])
+    assert program.main([
+        '--json', '--seconds=0.1', '--seeds=2', '--quiet',
+        'wavenet-2x18@tiny@2xP100'
+    ]) == 0
+  return json.loads(out.getvalue()), made
+
+
+def test_each_lever_is_switched_off(program, run):
+  rows, _ = run
   assert [row['seed'] for row in rows] == [0, 1]
   for row in rows:
     steps = {name: row[f'{name}_s'] for name in program._WAYS}
@@ -39,20 +55,11 @@ def test_each_lever_is_switched_off(program, capsys):
   assert len({row['search_s'] for row in rows}) == 1
 
 
-def test_orders_are_searched_for_where_priorities_are_a_lever(
-    program, monkeypatch):
+def test_orders_are_searched_for_where_priorities_are_a_lever(program, run):
   """It was the search first in, first out, whatever was switched off."""
-  made = []
-  stock = priority_annealing.PriorityAnnealing
-  monkeypatch.setattr(
-      priority_annealing, 'PriorityAnnealing', lambda *arguments:
-      (made.append(arguments), stock(*arguments))[1])
-  assert program.main([
-      '--json', '--seconds=0.1', '--seeds=1', '--quiet',
-      'wavenet-2x18@tiny@2xP100'
-  ]) == 0
+  _, made = run
   # With all levers, and without each but priorities and the search.
-  assert len(made) == len(program._WAYS) - 2
+  assert len(made) == 2 * (len(program._WAYS) - 2)
   models = [model for _, _, _, model, *_ in made]
   assert models[1] is None and models[2].draws == 1
 

@@ -1,6 +1,7 @@
 """Every module says what it is, every package also what it is not."""
 
 import ast
+import functools
 import pathlib
 
 _TOP = pathlib.Path(__file__).parents[2]
@@ -15,6 +16,7 @@ _MODULES = sorted(
     for path in (_TOP / folder).rglob('*.py'))
 
 
+@functools.cache
 def _parse(path: pathlib.Path) -> ast.Module:
   return ast.parse((_TOP / path).read_text(encoding='utf-8'))
 

@@ -67,17 +67,16 @@ def test_inception_halves_to_eight():
 
 
 def test_amoebanet_halves_to_seven():
-  with tf.Graph().as_default() as graph:
-    amoebanet.build(
-        amoebanet.AmoebaNetConfig(normal_cells=1, filters=16, batch=2))
-    cells = [
-        tuple(op.outputs[0].shape) for op in graph.get_operations()
-        if op.type == 'ConcatV2' and op.name.count('/') == 1
-    ]
+  cells = [
+      tuple(op.outputs[0].shape)
+      for op in _forward('amoebanet').get_operations()
+      if op.type == 'ConcatV2' and op.name.count('/') == 1
+  ]
   # Stem, stem, normal, reduction, normal, reduction, normal.
-  assert cells == [(2, 56, 56, 12), (2, 28, 28, 24), (2, 28, 28, 64),
-                   (2, 14, 14, 96), (2, 14, 14, 128), (2, 7, 7, 192),
-                   (2, 7, 7, 256)]
+  assert cells == [(64, 56, 56, 156),
+                   (64, 28, 28, 312), *6 * [(64, 28, 28, 832)],
+                   (64, 14, 14, 1248), *6 * [(64, 14, 14, 1664)],
+                   (64, 7, 7, 2496), *6 * [(64, 7, 7, 3328)]]
 
 
 def test_halving_looks_at_every_other_pixel_twice():

@@ -58,20 +58,17 @@ def test_layer_is_gated_and_residual():
       atol=1e-5)
 
 
-@pytest.mark.parametrize('name', ['wavenet-2x18@tiny', 'wavenet-4x36@tiny'])
-def test_loss_falls(name):
-  losses = training_steps.losses(_BY_NAME[name], 25)
+def test_loss_falls():
+  losses = training_steps.losses(_BY_NAME['wavenet-2x18@tiny'], 25)
   assert np.isfinite(losses).all()
   assert np.mean(losses[-3:]) < .7 * losses[0]
 
 
-@pytest.mark.parametrize('name, depth', [('wavenet-2x18', 18),
-                                         ('wavenet-4x36', 36)])
-def test_each_layer_is_a_stage(name, depth):
+def test_each_layer_is_a_stage():
   with tf.Graph().as_default() as graph:
-    _BY_NAME[name].build()
+    _BY_NAME['wavenet-2x18'].build()
   _, stages = training_steps.sizes(graph)
-  assert stages == set(range(depth + 2))
+  assert stages == set(range(18 + 2))
 
 
 def test_sizes_of_the_papers():

@@ -70,6 +70,13 @@ def _odd():
           + tf.reduce_sum(tf.nn.embedding_lookup(words, [3, 4])))
 
 
+# The table of each, and the axis of its rows.
+_TABLES = {
+    _embedding: ('m/words', 0), _dense: ('m/head', 1), _tied: ('m/words', 0),
+    _odd: ('m/words', 0)
+}
+
+
 def _run(graph_def, value):
   with tf.Graph().as_default() as graph:
     tf.import_graph_def(graph_def, name='')
@@ -106,15 +113,13 @@ def _compare(whole, optimizer, variable, axis, value, exactly):
                         ('train',))
 
 
-@pytest.mark.parametrize('use_resource', [True, False], ids=['handles', 'refs'])
-@pytest.mark.parametrize('optimizer', _OPTIMIZERS)
-@pytest.mark.parametrize('loss, variable, axis', [(_embedding, 'm/words', 0),
-                                                  (_dense, 'm/head', 1),
-                                                  (_tied, 'm/words', 0),
-                                                  (_odd, 'm/words', 0)],
-                         ids=['embedding', 'dense', 'tied', 'odd'])
-def test_steps_are_what_they_were(loss, variable, axis, optimizer,
-                                  use_resource):
+# Each loss and each optimizer once with refs, in all pairs with handles.
+@pytest.mark.parametrize('optimizer, loss, use_resource', [
+    *((optimizer, loss, True) for loss in _TABLES for optimizer in _OPTIMIZERS),
+    *((optimizer, loss, False) for optimizer, loss in zip(_OPTIMIZERS, _TABLES))
+])
+def test_steps_are_what_they_were(loss, optimizer, use_resource):
+  variable, axis = _TABLES[loss]
   value = f'{variable}/Read/ReadVariableOp' if use_resource else (
       f'{variable}/read')
   whole = _graph(loss, _OPTIMIZERS[optimizer][0](), use_resource)

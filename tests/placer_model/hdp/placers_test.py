@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from helpers import clusters
+from helpers import eager
 from helpers import graphs
 from helpers import problems
 from helpers import stopwatches
@@ -15,11 +16,18 @@ from placer_model.hdp import placers
 
 # So few units need a Grouper that begins undecided and learns quickly.
 _SMALL = config_lib.preset('tuned').replace(steps=150, max_groups=4,
-                                            hidden_units=16, attention_units=8,
+                                            coloc_groups=8, hidden_units=16,
+                                            attention_units=8,
                                             initial_group_scale=1.,
                                             place_scale=1., learning_rate=0.02)
 _ALL = (placers.HdpPlacer, placers.HdpRandomGroupingPlacer,
         placers.HdpNoGroupingPlacer, coloc_rl.ColocRlPlacer)
+
+
+@pytest.fixture(name='eager')
+def _eager():
+  with eager.functions():
+    yield
 
 
 def _two_chains(length=4):
@@ -53,6 +61,7 @@ def test_policy_learns_to_avoid_the_slow_device(kind):
   assert np.mean(values[-10:]) > np.mean(values[:5]) + 0.3
 
 
+@pytest.mark.usefixtures('eager')
 @pytest.mark.parametrize('kind', _ALL)
 def test_legal_deterministic_and_quiet(kind):
   allowed = np.ones((40, 2), bool)
@@ -73,6 +82,7 @@ def test_legal_deterministic_and_quiet(kind):
           ] == [dataclasses.replace(s, seconds=0) for s in second.history])
 
 
+@pytest.mark.usefixtures('eager')
 @pytest.mark.parametrize('kind', _ALL)
 def test_what_rounds_stays_on_its_kind_of_device(kind):
   # All would be faster on the CPU.
@@ -87,6 +97,7 @@ def test_what_rounds_stays_on_its_kind_of_device(kind):
   assert on_gpu.any() and (placement.devices[on_gpu] > 0).all()
 
 
+@pytest.mark.usefixtures('eager')
 def test_another_seed_is_another_search():
   graph = graphs.random_graph(5,
                               40).replace(allowed_types=np.ones((40, 2), bool))
@@ -117,6 +128,7 @@ def test_memory_failures_are_charged_and_avoided():
   assert shares[-20:].mean() > shares[:20].mean()
 
 
+@pytest.mark.usefixtures('eager')
 def test_nothing_fits():
   graph = _two_chains().replace(param_bytes=[1000] * 8)
   problem = _problem(graph, memory_bytes=900)
@@ -128,6 +140,7 @@ def test_nothing_fits():
   assert [step.reward for step in placer.history] == [failing] * 2
 
 
+@pytest.mark.usefixtures('eager')
 def test_time_budget_counts_instead_of_steps():
   problem = dataclasses.replace(_problem(_two_chains()), time_budget_s=0.)
   placer = placers.HdpNoGroupingPlacer(_SMALL)
@@ -135,6 +148,7 @@ def test_time_budget_counts_instead_of_steps():
   assert len(placer.history) == 1
 
 
+@pytest.mark.usefixtures('eager')
 def test_a_stopwatch_that_says_the_same_makes_no_difference():
   graph = _two_chains().replace(param_bytes=[100] * 8)
   problem = _problem(graph, memory_bytes=600)
@@ -142,14 +156,15 @@ def test_a_stopwatch_that_says_the_same_makes_no_difference():
                              evaluator=stopwatches.Stopwatch(problem.evaluator))
   rewards = []
   for asked in (problem, slow):
-    placer = placers.HdpRandomGroupingPlacer(_SMALL.replace(steps=4))
+    placer = placers.HdpRandomGroupingPlacer(_SMALL.replace(steps=2))
     placer.place(asked)
     rewards.append([step.reward for step in placer.history])
   assert rewards[0] == rewards[1]
 
 
+@pytest.mark.usefixtures('eager')
 def test_published_preset_runs():
   problem = _problem(_two_chains())
-  config = config_lib.preset('published').replace(steps=2)
+  config = config_lib.preset('published').replace(steps=2, groups_per_device=2)
   placement = placers.HdpPlacer(config).place(problem)
   assert not placement.violations(problem.graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -40,48 +41,57 @@ def _weights(folder: pathlib.Path) -> str:
   return move_network.load(folder / 'weights.npz', move_filter.KINDS).digest
 
 
-def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
-  whole = _pretrained(tmp_path / 'whole')
+@pytest.fixture(name='parts', scope='module')
+def _parts(tmp_path_factory):
+  """Copies of a run's folder after each round; their curves, what was told."""
+  top, curves, told = tmp_path_factory.mktemp('parts'), {}, []
   for rounds in (1, 2, 3):
-    parts = _pretrained(tmp_path / 'parts', rounds)
-  assert parts == whole and len(whole) == 3
-  assert _weights(tmp_path / 'whole') == _weights(tmp_path / 'parts')
-  assert json.loads((tmp_path / 'parts/curves.json').read_text()) == whole
+    curves[rounds] = _pretrained(top / 'run', rounds, told=told)
+    shutil.copytree(top / 'run', top / str(rounds))
+  return top, curves, told
+
+
+def _copy(parts, rounds: int, folder: pathlib.Path) -> pathlib.Path:
+  return shutil.copytree(parts[0] / str(rounds), folder / 'run')
+
+
+def test_a_run_that_goes_on_is_the_one_that_did_not_stop(parts, tmp_path):
+  whole = _pretrained(tmp_path)
+  top, curves, _ = parts
+  assert curves[3] == whole and len(whole) == 3
+  assert _weights(tmp_path) == _weights(top / '3') != _weights(top / '2')
+  assert json.loads((top / '3/curves.json').read_text()) == whole
   # Nothing is left of what is not learned from any more.
-  assert len(list((tmp_path / 'whole/logs').iterdir())) == 1
+  assert len(list((tmp_path / 'logs').iterdir())) == 1
 
 
-def test_an_interrupted_round_is_done_again(tmp_path):
-  _pretrained(tmp_path / 'whole', 2)
-  _pretrained(tmp_path / 'parts', 1)
+def test_an_interrupted_round_is_done_again(parts, tmp_path):
+  folder = _copy(parts, 1, tmp_path)
   # The log of the next round is there, its end is not.
-  log = 'logs/round_00001.npz'
-  (tmp_path / 'parts' / log).write_bytes(
-      (tmp_path / 'whole' / log).read_bytes())
-  _pretrained(tmp_path / 'parts', 2)
-  assert _weights(tmp_path / 'whole') == _weights(tmp_path / 'parts')
+  shutil.copy(parts[0] / '2/logs/round_00001.npz', folder / 'logs')
+  _pretrained(folder, 2)
+  assert _weights(folder) == _weights(parts[0] / '2')
 
 
-def test_how_many_search_changes_nothing(tmp_path):
-  whole = _pretrained(tmp_path / 'one', 2)
-  assert _pretrained(tmp_path / 'two', 2, machines=local_team.Here(2)) == whole
-  assert _weights(tmp_path / 'one') == _weights(tmp_path / 'two')
+def test_how_many_search_changes_nothing(parts, tmp_path):
+  found = _pretrained(tmp_path, 2, machines=local_team.Here(2))
+  assert found == parts[1][2]
+  assert _weights(tmp_path) == _weights(parts[0] / '2')
 
 
-def test_each_round_is_told(tmp_path):
-  told = []
-  curve = _pretrained(tmp_path, 1, told=told)
+def test_each_round_is_told(parts):
+  _, curves, told = parts
   assert told[0].startswith('round 1 of 1, ') and 'held out' in told[0]
-  test = curve[0]['held_out']['a/b@c']
+  test = curves[1][0]['held_out']['a/b@c']
   assert 0 <= test['auc'] <= 1 and test['moves'] > 30
 
 
-def test_another_seed_is_another_run(tmp_path):
-  _pretrained(tmp_path, 1)
+def test_another_seed_is_another_run(parts, tmp_path):
+  folder = _copy(parts, 1, tmp_path)
   with pytest.raises(errors.GdpError, match='another seed'):
-    _pretrained(tmp_path, 2, seed=1)
-  run_lib.restart(tmp_path)
-  assert len(_pretrained(tmp_path, 1, seed=1)) == 1
+    _pretrained(folder, 2, seed=1)
+  run_lib.restart(folder)
+  assert len(_pretrained(folder, 1, seed=1)) == 1
 
 
 def test_no_round_begins_when_the_time_is_up(tmp_path):
@@ -91,11 +101,11 @@ def test_no_round_begins_when_the_time_is_up(tmp_path):
 
 
 @pytest.mark.parametrize('data', [b'', b'PK', b'{}'])
-def test_a_damaged_state_is_told(tmp_path, data):
-  _pretrained(tmp_path, 1)
-  (tmp_path / 'state.npz').write_bytes(data)
+def test_a_damaged_state_is_told(parts, tmp_path, data):
+  folder = _copy(parts, 1, tmp_path)
+  (folder / 'state.npz').write_bytes(data)
   with pytest.raises(errors.GdpError, match='Cannot go on'):
-    _pretrained(tmp_path, 2)
+    _pretrained(folder, 2)
 
 
 def test_configs_have_names():
@@ -104,7 +114,6 @@ def test_configs_have_names():
     pretrain_config.named('ful')
 
 
-def test_every_network_is_of_finite_numbers(tmp_path):
-  _pretrained(tmp_path, 2)
-  network = move_network.load(tmp_path / 'weights.npz')
+def test_every_network_is_of_finite_numbers(parts):
+  network = move_network.load(parts[0] / '2/weights.npz')
   assert np.isfinite(network.hidden_weights).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import learned
@@ -48,6 +49,7 @@ def test_argument_and_variable_name_it(folder, network, monkeypatch):
 @pytest.mark.parametrize('name', ['gdp_policy', 'gdp'])
 def test_placers_ask_the_network_of_the_folder(folder, network, name,
                                                monkeypatch):
+  monkeypatch.setattr(annealing_placer, 'evaluations_for', lambda problem: 500)
   asked = []
   predict = type(network).predict
   monkeypatch.setattr(
