@@ -55,6 +55,9 @@ def _wrap(which: str, module: Any) -> None:
     if count < 2:
       return stock_add(self, **how)
     keras_saving.install()
+    # It needs TensorFlow, which Keras has loaded by now.
+    from gdp_grappler.sharding import keras_checkpoints
+    keras_checkpoints.wrap_layer(cls, attribute)
     return _in_parts(functools.partial(stock_add, self), how, axis, count)
 
   @functools.wraps(stock_check)

@@ -15,6 +15,7 @@ from gdp_grappler.sharding import whole_weights
 
 _MARK = '_gdp_joins'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
+_TRACKED = 'keras.src.backend.tensorflow.optimizer'
 _LAYERS = 'keras.src.layers.layer'
 _H5 = 'keras.src.legacy.saving.legacy_h5_format'
 # Their updates look at a variable as a whole, by norms or by rows and columns.
@@ -27,6 +28,7 @@ def install() -> None:
   import wrapt
   wrapt.register_post_import_hook(_wrap_layers, _LAYERS)
   wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
+  wrapt.register_post_import_hook(_wrap_tracking, _TRACKED)
   wrapt.register_post_import_hook(
       functools.partial(whole_weights.wrap_h5, table_lib.joined), _H5)
 
@@ -59,6 +61,8 @@ def _wrap_optimizers(module: Any) -> None:
   cls = module.BaseOptimizer
   if _MARK in vars(cls):
     return
+  # It needs TensorFlow, which Keras has loaded by now.
+  from gdp_grappler.sharding import keras_checkpoints
   stock_add, stock_build = cls.add_variable_from_reference, cls.build
   stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
 
@@ -71,12 +75,14 @@ def _wrap_optimizers(module: Any) -> None:
     if part is not None:
       table_lib.mark(result,
                      table_lib.Part(part.table, part.index, name or 'var'))
+    keras_checkpoints.release(self)
     return result
 
   @functools.wraps(stock_build)
   def build(self: Any, variables: Any) -> Any:
     if not self.built and _has_parts(variables):
       whole_weights.warn_of(self, _NOT_BY_ELEMENT)
+      keras_checkpoints.hold(self)
     return stock_build(self, variables)
 
   @functools.wraps(stock_save)
@@ -96,6 +102,11 @@ def _wrap_optimizers(module: Any) -> None:
   cls.add_variable_from_reference, cls.build = add, build
   cls.save_own_variables, cls.load_own_variables = save, load
   setattr(cls, _MARK, True)
+
+
+def _wrap_tracking(module: Any) -> None:
+  from gdp_grappler.sharding import keras_checkpoints
+  keras_checkpoints.wrap_optimizer(module.TFOptimizer)
 
 
 def _has_parts(variables: Any) -> bool:
