@@ -11,6 +11,12 @@ from gdp_grappler.placers.search.moves import native_drawer
 from gdp_grappler.placers.search.moves import neighbourhood
 
 
+def one(drawer: moves.Moves, kind: str, devices: np.ndarray,
+        rng: np.random.Generator) -> np.ndarray:
+  """int32 [G], one move of a kind, drawn as a search draws many."""
+  return drawer.draw_each(np.array([drawer.kinds.index(kind)]), devices, rng)[0]
+
+
 class NaiveMoves:
   """Draws moves of the G groups of a layout."""
 

@@ -9,6 +9,7 @@ from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.search.moves import native_drawer
 from helpers import clusters
 from helpers import graphs
+from helpers import naive_moves
 from helpers import problems
 from helpers import unrolled
 
@@ -47,7 +48,7 @@ def test_a_layer_from_a_step_on_is_drawn():
   drawn = set()
   for _ in range(400):
     groups = np.flatnonzero(
-        drawer.draw('coordinate_set', devices, rng) != devices)
+        naive_moves.one(drawer, 'coordinate_set', devices, rng) != devices)
     assert start in groups
     drawn.add(tuple(groups[known[groups]].tolist()))
   for wanted in ((layer == 1) & (time >= 5), (layer == 1) & (time <= 5),
@@ -62,7 +63,7 @@ def test_whole_layers_are_drawn_sooner_than_whole_steps():
   devices[other] = 2
   drawn = collections.Counter()
   for _ in range(1000):
-    row = drawer.draw('coordinate_trade', devices, rng)
+    row = naive_moves.one(drawer, 'coordinate_trade', devices, rng)
     if row[start] != 2:
       continue
     groups = np.flatnonzero(row != devices)
@@ -149,7 +150,7 @@ def test_moves_are_made_of_them(kind):
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   first = made.graph.first_ops
   devices = (1 + np.maximum(made.layer[first], 0)).astype(np.int32)
-  rows = [drawer.draw(kind, devices, rng) for _ in range(200)]
+  rows = [naive_moves.one(drawer, kind, devices, rng) for _ in range(200)]
   sources = [set(devices[row != devices].tolist()) for row in rows]
   assert max(map(len, sources)) == {
       'coordinate_set': 3, 'coordinate_set_part': 1, 'coordinate_set_swap': 2,
@@ -165,9 +166,8 @@ def test_two_layers_trade_places():
   wanted = devices.copy()
   wanted[layer == 1], wanted[layer == 2] = 3, 2
   known = layer >= 1
-  assert any(
-      (drawer.draw('coordinate_trade', devices, rng)[known] == wanted[known]
-      ).all() for _ in range(200))
+  assert any((naive_moves.one(drawer, 'coordinate_trade', devices, rng)[known]
+              == wanted[known]).all() for _ in range(200))
 
 
 def test_nobody_trades_with_a_device_that_has_nothing():
@@ -175,5 +175,5 @@ def test_nobody_trades_with_a_device_that_has_nothing():
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   devices = np.ones(made.graph.num_groups, np.int32)
   for _ in range(50):
-    row = drawer.draw('coordinate_trade', devices, rng)
+    row = naive_moves.one(drawer, 'coordinate_trade', devices, rng)
     assert len(set(row[row != devices].tolist())) == 1

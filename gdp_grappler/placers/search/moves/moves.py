@@ -104,23 +104,6 @@ class Moves:
       result = of_wanted * 1.
     return result / result.sum()
 
-  def draw(self, kind: str, devices: np.ndarray,
-           rng: np.random.Generator) -> np.ndarray:
-    """Draws one move.
-
-    Args:
-      kind: One of `kinds`. If the graph has no set of that kind, a patch moves.
-      devices: int [G], the placement before the move, legal; not changed.
-      rng: Random numbers of the move.
-
-    Returns:
-      int32 [G], legal; it may be equal to `devices`.
-
-    Raises:
-      MemoryError: there is not enough memory.
-    """
-    return self.draw_each(np.array([self.kinds.index(kind)]), devices, rng)[0]
-
   def draw_each(self, kinds: np.ndarray, devices: np.ndarray,
                 rng: np.random.Generator, compound: float = 0.,
                 usual: np.ndarray | None = None) -> np.ndarray:

@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler.placers.search.moves import moves
 from helpers import clusters
 from helpers import graphs
+from helpers import naive_moves
 from helpers import problems
 from helpers import unrolled
 
@@ -19,7 +20,8 @@ def _drawn(kind, graph, devices, count=200):
   rng = np.random.default_rng(0)
   devices = np.array(devices, np.int32)
   before = devices.copy()
-  result = np.stack([drawer.draw(kind, devices, rng) for _ in range(count)])
+  result = np.stack(
+      [naive_moves.one(drawer, kind, devices, rng) for _ in range(count)])
   assert (devices == before).all()
   return result
 
@@ -73,7 +75,7 @@ def test_moves_are_legal(kind, seed, num_ops, num_gpus):
   devices = np.where(problem.allowed, rng.random(problem.allowed.shape),
                      -1).argmax(axis=1)
   for _ in range(10):
-    devices = drawer.draw(kind, devices, rng)
+    devices = naive_moves.one(drawer, kind, devices, rng)
     assert problem.allowed[np.arange(graph.num_groups), devices].all()
 
 
