@@ -100,9 +100,9 @@ class PriorityConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CoarseConfig:
-  """The search of a smaller problem, whose groups are cells of the large one.
+  """The search of a smaller problem, whose groups are tiles of the large one.
 
-  A cell is the ops of one layer in one time step. Shares of time refer to the
+  A tile is the ops of one layer in one time step. Shares of time refer to the
   time of this search, except `share`.
 
   Attributes:
@@ -114,11 +114,11 @@ class CoarseConfig:
       have the order of the graph's ops.
     most_nodes: Nodes of the small graph, at the most, as a share of the graph's
       ops. With more nodes, a price takes almost as long as in the graph.
-    own_work: Work of a cell from which the cell moves alone and not with its
+    own_work: Work of a tile from which the tile moves alone and not with its
       layer, as a share of the work per accelerator. An example is a piece of a
       large softmax.
-    majority: Share of the work of a cell that decides about the cell: whether a
-      device may have the cell, and whether control edges may join it.
+    majority: Share of the work of a tile that decides about the tile: whether a
+      device may have the tile, and whether control edges may join it.
     priced: Placements after which an annealing of layers or parts ends.
     round: Share of the time after which such an annealing ends in any case.
     layers_until: Progress until which layers move if layers have parts.
