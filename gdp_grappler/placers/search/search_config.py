@@ -131,7 +131,7 @@ class CoarseConfig:
       counts as equal to another result.
     torn: Layers do not move if the best start takes at least `torn` times as
       long once each layer is on one device.
-    faster: Cells move for a brief time only if the best placement of layers is
+    faster: Tiles move for a brief time only if the best placement of layers is
       faster than the starts by this factor.
     brief: That brief time, as a share of the time.
     passed_on: Placements that the search of the graph gets, at the most.
