@@ -352,8 +352,13 @@ def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
                layers: planned.Plan) -> planned.Planned:
   """As a map of layers has it; what a user should know is told."""
-  found = planned.place(layers, step.problem())
   graph = step.graph
+  try:
+    found = planned.place(layers, step.problem())
+  except planned.DoesNotFitError as error:
+    raise planned.DoesNotFitError(
+        f'The map of layers is not for "{graph.name}": {error}. Correct it.'
+    ) from error
   for line in (*found.notes, *found.refused):
     subject.how.tell(f'The map of layers: {line}.')
   rounded = constraints.rounded(graph, step.cluster, found.placement.devices)

@@ -199,6 +199,7 @@ def call_function(path: str) -> Any:
   module_name, function_name = path.split(':')
   try:
     target: Any = importlib.import_module(module_name)
+    names = dir(target)
   except BaseException as error:
     raise errors.InvalidGraphError(
         f'Cannot import "{module_name}" of {path}: {one_line(error)}. Run in '
@@ -208,7 +209,9 @@ def call_function(path: str) -> Any:
   if not callable(target):
     raise errors.InvalidGraphError(
         f'{path}: module "{module_name}" ({_origin(module_name)}) has no '
-        f'function "{function_name}". Name one that returns a Keras model.')
+        f'function "{function_name}".'
+        f'{suggestions.did_you_mean(function_name, names)} Name one that '
+        'returns a Keras model.')
   try:
     return target()
   except BaseException as error:

@@ -79,6 +79,7 @@ class _Wishes:
     notes: Notes for the user.
     priorities: float64 [N] or None.
     patterns: [N], what each op matches in a map; '' for nothing.
+    owners: [N], what the variable of each op matches, and its device.
   """
 
   devices: np.ndarray
@@ -87,6 +88,7 @@ class _Wishes:
   notes: tuple[str, ...] = ()
   priorities: np.ndarray | None = None
   patterns: tuple[str, ...] = ()
+  owners: tuple[tuple[str, int], ...] = ()
 
 
 def of_file(path: str) -> Plan:
@@ -242,18 +244,31 @@ def _of_layers(layers: Sequence[tuple[str, str]],
       tuple(layer_notes.of(patterns, matches, by_layer, index, graph)),
       patterns=tuple(
           patterns[i] if i >= 0 else ''
-          for i in np.where(by_accident, -1, matches.patterns).tolist()))
+          for i in np.where(by_accident, -1, matches.patterns).tolist()),
+      owners=_owners(patterns, index, graph))
+
+
+def _owners(patterns: Sequence[str], index: np.ndarray,
+            graph: op_graph.OpGraph) -> tuple[tuple[str, int], ...]:
+  """[N], the pattern that holds for an op's variable, and its device."""
+  of_variables = layer_map.match(patterns, graph.variables)
+  found = np.where(of_variables.only_default, -1, of_variables.patterns)
+  return tuple(
+      (patterns[i] if i >= 0 else '', int(index[i])) for i in found.tolist())
 
 
 def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
   """What a map of layers says of each op, which is on `devices` [N]."""
-  for pattern, wanted, device in zip(wishes.patterns, wishes.devices.tolist(),
-                                     devices.tolist()):
+  for pattern, owner, wanted, device in zip(wishes.patterns, wishes.owners,
+                                            wishes.devices.tolist(),
+                                            devices.tolist()):
     if pattern and wanted == device:
       yield f'the map of layers has "{pattern}" there'
     elif pattern:
       yield (f'the map of layers has "{pattern}" elsewhere, but it stays with '
              'what it belongs to')
+    elif owner[0] and owner[1] == device:
+      yield f'the map of layers has "{owner[0]}" there, which it belongs to'
     elif wanted == device:
       yield 'no layer of the map has it, and TensorFlow puts it there'
     else:

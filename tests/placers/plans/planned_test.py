@@ -122,6 +122,15 @@ def test_slots_follow_and_a_learning_rate_draws_no_update():
   assert {on[name] for name in graph.names if name != 'rate'} == {'GPU:1'}
 
 
+def test_a_variable_of_a_layer_is_said_to_be_of_it():
+  """Its op has another name, so no layer was said to have it."""
+  graph = _step().replace(variables=('net/a/kernel',) + ('',) * 9)
+  chosen = planned.place((('a', 'GPU:1'),), problems.make(graph)).chosen
+  assert chosen[0] == 'the map of layers has "a" there, which it belongs to'
+  assert chosen[4] == (
+      'no layer of the map has it, and TensorFlow puts it there')
+
+
 def test_layers_that_are_not_named_stay():
   device = clusters.make_cluster(2).device_names[1]
   on, _ = _placed((('b', 'GPU:1'),), _step(devices=[device] * 10))
