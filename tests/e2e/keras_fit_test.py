@@ -34,6 +34,7 @@ def test_train_steps_run_on_several_devices(models):
   for result in models:
     assert set(result['devices']) == {'CPU:0', 'CPU:1', 'CPU:2'}
     assert min(result['devices'].values()) > 10
+    assert set(result['stock_devices']) == {'CPU:0'}
 
 
 def test_losses_equal_those_of_an_unplaced_run(models):
