@@ -9,6 +9,8 @@ import pathlib
 import subprocess
 import sys
 
+from helpers import warm
+
 PROGRAMS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
 
 
@@ -66,7 +68,7 @@ def run_code(code: str, timeout_s: float = 120, folder=None,
   """Runs Python text with more environment variables.
 
   Args:
-    code: The text.
+    code: The text; one that begins with `warm.MARK` may run in a fork.
     timeout_s: How long it may take.
     folder: Where it is run, and which it does not search for modules; by
       default this process' own, which it does.
@@ -74,7 +76,7 @@ def run_code(code: str, timeout_s: float = 120, folder=None,
   """
   # As in `conftest.py`.
   return _run([
-      *(['-P'] if folder else []), '-c',
+      *(['-P'] if folder else []), '-c', code if code.startswith(warm.MARK) else
       f'import gc; gc.set_threshold(100_000)\n{code}'
   ], timeout_s, variables, folder)
 

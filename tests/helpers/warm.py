@@ -40,26 +40,28 @@ _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
                     'helpers.fused_runs',
                     'gdp_grappler.placers.policy.policy_check',
-                    'small_training')
+                    'small_training', 'small_pretraining')
 # Of programs, those that keep the plugin out before they import it.
 _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
                    'benchmarks.fit_gain', 'benchmarks.gpu.dry_calibration',
                    'benchmarks.gpu.predictions', 'benchmarks.paper',
-                   'small_training')
-_WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'placer_model.')
+                   'small_training', 'small_pretraining')
+_WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'small_pretraining',
+                 'placer_model.')
 _OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
 _CELLS = '/benchmarks/showing/cells.py'  # They run in a process of their own.
 # Programs that look at the start itself, or change it.
-_COLD = ('compared.py', 'captured.py', 'leftovers.py')
+_COLD = ('compared.py', 'leftovers.py')
 _LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
 _PRELOAD, _ONEDNN = 'LD_PRELOAD', 'TF_ENABLE_ONEDNN_OPTS'
+_CAPTURE = 'GDP_CAPTURE_DIR'
 # Variables that are read when TensorFlow is imported tell kinds apart; of the
 # others these may differ from ours.
-_APART = (_LEGACY, _DISABLE, _PRELOAD, _ONEDNN)
+_APART = (_LEGACY, _DISABLE, _PRELOAD, _ONEDNN, _CAPTURE)
 _ANY = (*_APART, 'PYTHONPATH', 'TMPDIR', 'no_grpc_proxy', 'GDP_CACHE_DIR',
         'TF_GRPC_REUSE_PORT', 'PYTEST_CURRENT_TEST', 'TF_CPP_MIN_LOG_LEVEL',
         'TF_FORCE_GPU_ALLOW_GROWTH', 'CUDA_VISIBLE_DEVICES',
-        'HIP_VISIBLE_DEVICES', 'GDP_CAPTURE_DIR')
+        'HIP_VISIBLE_DEVICES')
 _DEFAULTS = {'KERAS_BACKEND': 'tensorflow'}
 _MOST = 3  # Processes that fork, at a time.
 _SET_NAME, _SET_SUBREAPER = 15, 36  # Of <sys/prctl.h>.
@@ -187,7 +189,7 @@ def _serves(image: _Kind, kind: _Kind) -> bool:
   Where the plugin is, nobody asks it for anything; where Keras is, a child that
   is to have none hides it.
   """
-  same = [_PRELOAD, _ONEDNN] + [_LEGACY] * kind.keras
+  same = [_PRELOAD, _ONEDNN, _CAPTURE] + [_LEGACY] * kind.keras
   found, wanted = (dict(zip(_APART, each.variables)) for each in (image, kind))
   return (all(found[name] == wanted[name] for name in same) and
           image.keras >= kind.keras and
@@ -207,6 +209,8 @@ def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
 
 def _starter(kind: _Kind) -> _Starter:
   with _lock:
+    if kind not in _starters:  # Another kind will often do.
+      kind = next((k for k in _starters if _serves(k, kind)), kind)
     result = _starters.pop(kind, None) or _Starter(*_started(kind))
     _starters[kind] = result  # The last is the one that was used last.
     while len(_starters) > _MOST:

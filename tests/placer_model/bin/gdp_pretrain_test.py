@@ -28,6 +28,15 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
                         timeout=200)
 
 
+@pytest.fixture(name='run', scope='module')
+def _run_of_fork(tmp_path_factory):
+  """Of command lines that need no process of their own from the start."""
+  with forked.Program('helpers.small_pretraining:run',
+                      ['placer_model.pretraining.run'],
+                      folder=tmp_path_factory.mktemp('pretrain')) as program:
+    yield program.run
+
+
 def test_a_run_leaves_its_files_and_goes_on(tmp_path):
   arguments = (f'--model_dir={tmp_path}', '--time_budget_s=0')
   done = _run(*arguments)
@@ -38,16 +47,16 @@ def test_a_run_leaves_its_files_and_goes_on(tmp_path):
   assert done.stderr.startswith('gdp_pretrain: learning on drawn graphs')
 
 
-def test_the_placer_network_learns_and_is_exported(tmp_path):
-  done = _run('--network=placer', f'--model_dir={tmp_path}', '--rounds=1',
-              '--time_budget_s=0', '--quiet')
-  assert done.returncode == 0, done.stderr
+def test_the_placer_network_learns_and_is_exported(run, tmp_path):
+  done = run('--network=placer', f'--model_dir={tmp_path}', '--rounds=1',
+             '--time_budget_s=0', '--quiet')
+  assert done.code == 0, done.stderr
   said, following = done.stdout.splitlines()
   assert said == 'The time is up after 0 of 1 rounds.'
   assert f'{tmp_path}/policy' in following
   assert learned.metadata(tmp_path / 'policy')['units'] == 'nested'
-  other = _run('--network=placer', f'--model_dir={tmp_path}', '--seed=1')
-  assert other.returncode == 2 and 'another seed' in other.stderr
+  other = run('--network=placer', f'--model_dir={tmp_path}', '--seed=1')
+  assert other.code == 2 and 'another seed' in other.stderr
 
 
 def test_a_command_that_cannot_be_obeyed_discards_nothing(tmp_path):
@@ -72,11 +81,9 @@ _WRONG = {
 }
 
 
-def test_wrong_flags_are_one_line(tmp_path):
-  found = forked.run('placer_model.bin.gdp_pretrain:run', [],
-                     [[*flags, '--quiet'] for flags in _WRONG.values()],
-                     folder=tmp_path)
-  for message, done in zip(_WRONG, found, strict=True):
-    assert done.code == 2
-    line, = done.stderr.splitlines()
-    assert message in line
+@pytest.mark.parametrize('message', _WRONG)
+def test_wrong_flags_are_one_line(run, message):
+  done = run(*_WRONG[message], '--quiet')
+  assert done.code == 2
+  line, = done.stderr.splitlines()
+  assert message in line
