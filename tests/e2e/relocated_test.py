@@ -7,9 +7,8 @@ from helpers import fresh
 pytestmark = pytest.mark.e2e
 # Each Keras has its own way of doing these; of the others one is enough.
 _IN_BOTH = ('fit_evaluate_predict', 'traced_before', 'shared_layers', 'files',
-            'averages', 'own_loop', 'rebuilt', 'compiled_again', 'switched',
-            'read_by_a_dataset', 'shifted', 'fit_evaluate_predict_guarded',
-            'planned')
+            'averages', 'own_loop', 'made_again', 'switched',
+            'read_by_a_dataset', 'shifted', 'guarded', 'planned')
 _IN_KERAS_3 = ('nested_fit', 'accumulation', 'from_dataset',
                'error_in_the_middle')
 
