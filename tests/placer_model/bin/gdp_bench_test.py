@@ -17,6 +17,7 @@ from helpers import forked
 from helpers import fresh
 from helpers import processes
 from helpers import ray_programs
+from helpers import warm
 
 pytestmark = pytest.mark.e2e
 
@@ -27,6 +28,8 @@ _PROGRAM = [
     'signal.signal(signal.SIGINT, signal.default_int_handler); '
     'from placer_model.bin import gdp_bench; gdp_bench.run()'
 ]
+# Where what it starts with is of no matter.
+_FORK = [*_PROGRAM[:2], warm.MARK + _PROGRAM[2]]
 _TASKS = ','.join((f'{_DATA / "dense_train_step.pb"}@2xP100',
                    f'{_DATA / "lstm_train_step.pb"}@2xK40'))
 _PLACERS = 'gpu_only,metis,random'
@@ -43,11 +46,24 @@ def _run_alone(*arguments):
   return fresh.Finished(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.fixture(name='folder', scope='module')
+def _folder(tmp_path_factory):
+  """Where `run` runs, and nothing is left."""
+  return tmp_path_factory.mktemp('runs')
+
+
 @pytest.fixture(name='run', scope='module')
-def _run():
+def _run(folder):
   """Of command lines that need no process of their own from the start."""
-  with forked.Program('helpers.bench_runs:run') as program:
+  with forked.Program('helpers.bench_runs:run', folder=folder) as program:
     yield program.run
+
+
+@pytest.fixture(name='six', scope='module')
+def _six(run, tmp_path_factory):
+  """The folder of a run of all tasks with all placers, and how it ended."""
+  folder = tmp_path_factory.mktemp('six')
+  return folder, run(*_flags(folder))
 
 
 def _flags(out_dir, **changes):
@@ -161,26 +177,15 @@ _REFUSED = {
 }  # yapf: disable
 
 
-@pytest.fixture(name='refused', scope='module')
-def _refused(tmp_path_factory):
-  """The folder of the runs, and what each of them led to."""
-  folder = tmp_path_factory.mktemp('refused')
-  found = forked.run('placer_model.bin.gdp_bench:run',
-                     ['placer_model.benchmark.runner'],
-                     [[*flags, '--quiet'] for flags in _REFUSED.values()],
-                     folder=folder)
-  return folder, dict(zip(_REFUSED, found))
-
-
 @pytest.mark.parametrize('said', _REFUSED)
-def test_bad_flags_and_tasks_are_told_before_work(refused, said):
-  folder, found = refused
-  assert said in _assert_one_error_line(found[said])
+def test_bad_flags_and_tasks_are_told_before_work(run, folder, said):
+  result = run(*_REFUSED[said], '--quiet')
+  assert said in _assert_one_error_line(result)
   assert not list(folder.iterdir())
 
 
-def test_two_graphs_and_three_placers(run, tmp_path):
-  result = run(*_flags(tmp_path))
+def test_two_graphs_and_three_placers(run, six):
+  tmp_path, result = six
   assert result.code == 0, result.stderr
   assert result.stderr == ''
   assert '[6/6]' in result.stdout and 'Tasks: 2 (simulated)' in result.stdout
@@ -210,20 +215,16 @@ def test_two_graphs_and_three_placers(run, tmp_path):
 
 
 @ray_programs.needs_ray
-def test_plans_are_those_of_a_run_without_ray(run, tmp_path):
-  plans = []
-  for name, start, more in (('here', run, []), ('ray', _run_alone,
-                                                ['--ray=local', '--jobs=2'])):
-    result = start(*_flags(tmp_path / name), *more)
-    assert result.code == 0, result.stderr
-    folder = tmp_path / name / 'plans'
-    plans.append({
-        path.relative_to(folder): path.read_bytes()
-        for path in folder.glob('*/*.json')
-    })
-  assert plans[0] == plans[1] and len(plans[0]) == 6
+def test_plans_are_those_of_a_run_without_ray(run, six, tmp_path):
+  result = _run_alone(*_flags(tmp_path), '--ray=local', '--jobs=2')
+  assert result.code == 0, result.stderr
+  found, expected = ({
+      path.relative_to(folder): path.read_bytes()
+      for path in folder.glob('plans/*/*.json')
+  } for folder in (tmp_path, six[0]))
+  assert found == expected and len(found) == 6
   # And a run without goes on where one with Ray ended.
-  again = run(*_flags(tmp_path / 'ray'))
+  again = run(*_flags(tmp_path))
   assert again.code == 0 and 'kept: gpu_only' in again.stdout
 
 
@@ -269,7 +270,7 @@ def test_a_run_that_was_ended_goes_on(run, tmp_path, number, code):
   temporary = tmp_path / 'temporary'
   temporary.mkdir()
   flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
-  with subprocess.Popen([*_PROGRAM, *flags], text=True,
+  with subprocess.Popen([*_FORK, *flags], text=True,
                         env=_environment() | {'TMPDIR': str(temporary)},
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE) as process:
@@ -307,10 +308,11 @@ def test_another_seed_is_another_cell_and_chart(run, tmp_path):
   assert drawn[0] == drawn[2] != drawn[1]
 
 
-def test_a_cell_whose_plan_was_lost_is_computed_again(run, tmp_path):
+def test_a_cell_whose_plan_was_lost_is_computed_again(run, six, tmp_path):
+  shutil.copytree(six[0], tmp_path, dirs_exist_ok=True)
   flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
-  assert run(*flags).code == 0
-  plans = sorted(tmp_path.glob('plans/*/*.json'))
+  plans = sorted(tmp_path.glob('plans/dense_train_step*/*.json'))
+  assert len(plans) == 3
   before = [plan.read_bytes() for plan in plans]
   plans[0].unlink()
   plans[1].write_text('{"devices"')
