@@ -19,6 +19,16 @@ _CELL = bench_results.cell
 _CURVE = [[1, .5, 3.], [40, 90., 1.2], [50, 100., 1.195]]
 _OURS = [[1, 1., 2.], [2, 3., 1.2], [4, 9., 1.]]
 
+_REFUSED = {
+    'no part "table9"': ('table9',),
+    'cannot have 0 s': ('hdp', '--seconds=0'),
+    '--tasks=vgg leaves none': ('hdp', '--tasks=vgg'),
+    '--curve=a: give seconds': ('seconds', '--curve=a'),
+    '--seeds=0: give at least 1': ('hdp', '--seeds=0'),
+    'no graph of another family than gnmt-2@2xP100':
+        ('figure2', '--tasks=gnmt'),
+}
+
 
 @pytest.fixture(name='paper', scope='module')
 def _paper():
@@ -284,17 +294,25 @@ def test_a_batch_that_dies_is_a_failed_cell(paper, monkeypatch, tmp_path):
       paper.page.section(part, [[task]], 'make paper', 1.))
 
 
+@pytest.fixture(name='finished', scope='module')
+def _finished(tmp_path_factory):
+  """The folder of all runs, and how each ended; first that of a part."""
+  folder = tmp_path_factory.mktemp('paper')
+  runs = [('hdp', '--tiny', '--seconds=.5', '--tasks=rnnlm-2',
+           '--work_dir=work', '--out_dir=out'), *_REFUSED.values()]
+  return folder, benchmarks.run_all('paper.__main__', runs, folder,
+                                    ['helpers.few_columns'])
+
+
 @pytest.mark.e2e
-def test_a_part_is_made(tmp_path):
-  finished = benchmarks.run('paper', 'hdp', '--tiny', '--seconds=.5',
-                            '--tasks=rnnlm-2', '--work_dir=work',
-                            '--out_dir=out', folder=tmp_path)
-  assert finished.code == 0, finished.stderr
-  page = (tmp_path / 'out/hdp.md').read_text()
-  assert finished.stdout.strip() in page and '@tiny' in page
-  assert '| rnnlm-2@tiny@2xK40 | ' in page and '[1/8]' in finished.stderr
+def test_a_part_is_made(finished):
+  folder, (made, *_) = finished
+  assert made.code == 0, made.stderr
+  page = (folder / 'out/hdp.md').read_text()
+  assert made.stdout.strip() in page and '@tiny' in page
+  assert '| rnnlm-2@tiny@2xK40 | ' in page and '[1/4]' in made.stderr
   # What `gdp_bench` finds again.
-  assert len(list((tmp_path / 'work/cells').glob('*/*.json'))) == 8
+  assert len(list((folder / 'work/cells').glob('*/*.json'))) == 4
 
 
 @pytest.mark.e2e
@@ -325,23 +343,14 @@ def test_one_policy_learns_all_graphs_of_a_batch(paper, monkeypatch, tmp_path):
 
 
 @pytest.mark.e2e
-def test_bad_input_is_one_line(tmp_path):
-  refused = {
-      'no part "table9"': ('table9',),
-      'cannot have 0 s': ('hdp', '--seconds=0'),
-      '--tasks=vgg leaves none': ('hdp', '--tasks=vgg'),
-      '--curve=a: give seconds': ('seconds', '--curve=a'),
-      '--seeds=0: give at least 1': ('hdp', '--seeds=0'),
-      'no graph of another family than gnmt-2@2xP100':
-          ('figure2', '--tasks=gnmt'),
-  }
-  finished = benchmarks.run_all('paper.__main__', list(refused.values()),
-                                tmp_path)
-  for why, ended in zip(refused, finished):
-    assert ended.code == 2
-    assert ended.stderr.splitlines()[-1].startswith('paper: error: ')
-    assert why in ended.stderr
-  assert not (tmp_path / 'build').exists()
+@pytest.mark.parametrize('why', _REFUSED)
+def test_bad_input_is_one_line(finished, why):
+  folder, (_, *refused) = finished
+  ended = refused[list(_REFUSED).index(why)]
+  assert ended.code == 2
+  assert ended.stderr.splitlines()[-1].startswith('paper: error: ')
+  assert why in ended.stderr
+  assert not (folder / 'build').exists()
 
 
 @pytest.mark.parametrize('flags, said', [
