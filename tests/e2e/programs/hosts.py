@@ -19,7 +19,7 @@ import tensorflow as tf
 v1 = tf.compat.v1
 # Everything is on every device, whatever that costs.
 _SPREAD = {'placer': 'round_robin', 'keep_best': False, 'guard': False}
-_LAYERS, _UNITS, _BATCH, _STEPS = 6, 16, 8, 6
+_LAYERS, _UNITS, _BATCH, _STEPS = 3, 16, 8, 6
 
 
 def numbers(*shape):
