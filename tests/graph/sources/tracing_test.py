@@ -78,7 +78,7 @@ def test_the_keras_of_a_function_is_the_users(tmp_path, chosen, package):
   """It was Keras 3, whatever TF_USE_LEGACY_KERAS said."""
   (tmp_path / 'whose.py').write_text(_WHOSE)
   done = subprocess.run([
-      sys.executable, '-m', 'gdp_grappler', 'place', 'whose:dense',
+      sys.executable, '-m', 'gdp_grappler.bin.gdp', 'place', 'whose:dense',
       '--cluster=2xP100', '--placer=single_device', '--output=plan.json'
   ], cwd=tmp_path, env=fresh.environment(**chosen), capture_output=True,
                         text=True, timeout=280, check=False)
