@@ -5,6 +5,7 @@ import pytest
 
 from helpers import benchmarks
 from helpers import fresh
+from helpers import warm
 
 pytestmark = pytest.mark.e2e
 # Of kinds that no other test has: two optimizers, steps in a loop, a gradient
@@ -13,8 +14,7 @@ _PROGRAMS = ('adversaries', 'steps_in_a_loop', 'own_step:tf_keras',
              'session_averages')
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 # Programs of `benchmarks` are installed nowhere.
-_MADE_UP = f'''
-import sys
+_MADE_UP = f'''{warm.MARK}import sys
 sys.path.append({str(_REPOSITORY)!r})
 import contextlib
 import io
