@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler import files
 from gdp_grappler.bin import gdp
 from helpers import fresh
+from helpers import warm
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
@@ -49,7 +50,7 @@ def test_bench_takes_it_as_reward(graph, tmp_path):
       '--reward=emulated', f'--out_dir={out}'
   ]
   done = fresh.run_code(
-      f'''
+      f'''{warm.MARK}
 import sys
 sys.argv = {arguments!r}
 from placer_model.bin import gdp_bench
