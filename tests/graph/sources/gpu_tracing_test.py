@@ -1,6 +1,7 @@
 """Graphs that are traced for GPUs on a machine that has none."""
 
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -44,6 +45,7 @@ def _in_the_tree(monkeypatch):
   monkeypatch.chdir(_TOP)
 
 
+@functools.cache
 def _traced(path, architecture):
   source = sources.load(path, architecture=architecture, tell=lambda _: None)
   return source, collections.Counter(n.op for n in source.graph_def.node)
