@@ -4,6 +4,7 @@ import pytest
 
 from helpers import benchmarks
 from helpers import fresh
+from helpers import warm
 
 pytestmark = pytest.mark.e2e
 _GRAPHS = ('transformer', 'recurrent')
@@ -23,8 +24,7 @@ _REFUSED = {
 }
 
 # Trains by graphs that were stitched together, and says what became of each.
-_TRAINS = f'''
-import json, sys
+_TRAINS = f'''{warm.MARK}import json, sys
 sys.path.insert(0, {str(benchmarks.TOP)!r})
 import numpy as np
 import tensorflow as tf
