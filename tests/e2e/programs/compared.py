@@ -59,7 +59,7 @@ def let_win(name):
   return lambda: setattr(ways.WayComparison, 'note', stock)
 
 
-def ended(name, lines, **kwargs):
+def ended(name, lines, then_more=True, **kwargs):
   """A fit in which that way is the fastest, and then one that is switched."""
   restore = let_win(name)
   common.set_option(GUARDED)
@@ -83,13 +83,14 @@ def ended(name, lines, **kwargs):
           sorted(
               {v.value.device.rsplit('device:')[-1] for v in model.variables})
   }
-  model.evaluate(X, Y, verbose=0)
-  results['evaluated'] = lines.take()
-  common.set_option(False)
-  fit(model, 1)
-  common.set_option(GUARDED)
-  fit(model, 1)
-  results['again'] = way(model), lines.take()
+  if then_more:
+    model.evaluate(X, Y, verbose=0)
+    results['evaluated'] = lines.take()
+    common.set_option(False)
+    fit(model, 1)
+    common.set_option(GUARDED)
+    fit(model, 1)
+    results['again'] = way(model), lines.take()
   common.set_option(False)
   restore()
   return results
@@ -111,7 +112,7 @@ def over_cpus(lines):
   stock = fit(compiled())
   ways = ('with XLA', 'placed', _CLUSTERS)
   ends = {name: ended(name, lines) for name in ways}
-  several = ended('placed', lines, steps_per_execution=2)
+  several = ended('placed', lines, False, steps_per_execution=2)
   common.finish(stock=stock, ends=ends, several=several,
                 no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
