@@ -6,11 +6,12 @@ import numpy as np
 
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
-# In place of the bytes of the changed variable: the op changes none.
-_NOTHING = -2
+# In place of the bytes of the changed variable: the op changes none, or all.
+_NOTHING, _ALL = -2, -1
 
 
 def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
@@ -24,6 +25,9 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   """
   sizes = np.zeros(graph.num_groups, np.int64)
   np.maximum.at(sizes, graph.groups, graph.param_bytes)
+  # A loop that reads a variable is one group with it, and computes from what it
+  # is given.
+  sizes[_loops(graph) & (sizes > 0)] = _ALL
   changed = sizes[graph.groups]
   update = np.zeros(graph.num_ops, bool)
   successors, starts = graph.successors
@@ -37,7 +41,7 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
       changed[op] = _NOTHING
     elif readers:
       update[op] = len(read_by) == 1 and min(read_by) > 0
-      changed[op] = min(read_by) if update[op] else -1
+      changed[op] = min(read_by) if update[op] else _ALL
   return update
 
 
@@ -77,10 +81,21 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
   order = np.argsort(sources, kind='stable')
   targets = targets[order]
   starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
-  of_variables = holds[graph.groups]
+  # What a loop computes last in a turn is read in the next one.
+  of_variables = (holds & ~_loops(graph))[graph.groups]
   for op in graph.topological_order[::-1].tolist():
     if of_variables[op]:
       result[op] = result[targets[starts[op]:starts[op + 1]]].all()
+  return result
+
+
+def _loops(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [G], groups of while loops."""
+  result = np.zeros(graph.num_groups, bool)
+  result[[
+      group for group, kind in zip(graph.groups.tolist(), graph.op_types)
+      if kind in op_kinds.ENTERS
+  ]] = True
   return result
 
 

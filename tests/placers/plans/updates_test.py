@@ -33,6 +33,22 @@ def test_arithmetic_of_updates_writes_and_slots_only_serve_to_change():
   assert not _named(updates.serving(_graph())) & {'w', 'net/a/read'}
 
 
+def test_what_a_loop_with_variables_is_given_changes_none_of_them():
+  """An embedding before an LSTM had no parameters, and its map no ops."""
+  names = [
+      'words', 'net/words/Gather', 'net/lstm/enter', 'lstm', 'net/lstm/MatMul',
+      'net/out', 'net/lstm/next'
+  ]
+  graph = graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 4, 64), (3, 4, 0),
+                             (4, 5, 64), (4, 6, 64)], names=names, op_types=[
+                                 'VarHandleOp', 'ResourceGather', 'Enter',
+                                 'VarHandleOp', 'MatMul', '_Retval',
+                                 'NextIteration'
+                             ], groups=[0, 0, 1, 1, 1, 2, 1],
+                            param_bytes=[64, 0, 0, 32, 0, 0, 0])
+  assert not updates.serving(graph).any()
+
+
 def test_a_scope_with_a_layer_in_it_is_no_optimizers():
   found = _named(updates.in_optimizers(_graph()))
   assert {name for name in _NAMES if name.startswith('adam/')} <= found
