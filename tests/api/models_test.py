@@ -9,7 +9,6 @@ import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.api import models
 from gdp_grappler.plugin import switch
-from helpers import fresh
 
 tf1 = tf.compat.v1
 
@@ -196,47 +195,6 @@ def test_the_option_stays_as_it_is_while_a_model_is_traced():
   assert len(seen) == 2 and all(value is before for value in seen)
 
 
-@pytest.mark.e2e
-def test_variables_stay_where_fit_has_put_them():
-  """They went back while a model was placed, and `fit` went on without them."""
-  done = fresh.run_code("""
-import json
-
-import keras
-import numpy as np
-import tensorflow as tf
-
-import gdp_grappler
-
-cpu, = tf.config.list_physical_devices('CPU')
-tf.config.set_logical_device_configuration(
-    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-tf.config.optimizer.set_experimental_options(
-    {'gdp_placement': {'plan': {'moved': 'CPU:1'}, 'min_ops': 1}})
-model = keras.Sequential([
-    keras.Input((4,)), keras.layers.Dense(4, name='moved'),
-    keras.layers.Dense(2)])
-model.compile('adam', 'mse')
-seen = []
-
-
-class Places(keras.callbacks.Callback):
-
-  def on_epoch_end(self, epoch, logs=None):
-    function = model.train_function
-    gdp_grappler.place(model, '2xP100', placer='random', verbose=False)
-    seen.append((model.layers[0].kernel.value.device[-5:],
-                 model.train_function is function, function.is_placed))
-
-
-model.fit(np.zeros((8, 4)), np.zeros((8, 2)), epochs=2, verbose=0,
-          callbacks=[Places()])
-print(json.dumps(seen))
-""")
-  assert done.code == 0, done.stderr
-  assert done.results == [['CPU:1', True, True]] * 2
-
-
 def test_a_step_for_gpus_is_what_a_gpu_would_run_and_leaves_no_trace():
   """Keras' SiLU became a kernel that only CPUs have."""
   model = keras.Sequential([
@@ -270,29 +228,6 @@ def test_a_graph_with_kernels_of_cpus_is_restored_and_so_is_the_whole():
   assert 'Sigmoid' in placed.graph.op_types
   assert '_MklSwish' not in placed.graph.op_types
   assert sum('_MklSwish' in line for line in told) == 1
-
-
-@pytest.mark.e2e
-def test_a_model_is_placed_although_the_option_was_on_before():
-  """Its optimizer's variables were left without values, and `fit` failed."""
-  done = fresh.run_code("""
-import keras
-import numpy as np
-import tensorflow as tf
-
-import gdp_grappler
-
-tf.config.optimizer.set_experimental_options({'gdp_placement': True})
-tf.function(lambda x: x + 1)(1)
-for value in (True, False):
-  tf.config.optimizer.set_experimental_options({'gdp_placement': value})
-  model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
-  model.compile('adam', 'mse')
-  plan = gdp_grappler.place(model, '2xP100', placer='random')
-  assert 'IteratorGetNext' in plan.graph.op_types
-  model.fit(np.zeros((8, 4)), np.zeros((8, 2)), verbose=0)
-""")
-  assert done.code == 0, done.stderr
 
 
 class _Subclassed(keras.Model):
