@@ -37,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity pretrain pretrain_policy paper gpu format lint docs pictures bazel wheel install clean
+.PHONY: help demo test fuzz fidelity pretrain pretrain_policy paper gpu format lint docs pictures bazel bazel_build wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z_]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -98,9 +98,12 @@ docs: $(VENV)/tools/installed  ## build the pages of docs/ in build/docs, offlin
 pictures: $(VENV)/installed  ## make anew what docs/ shows: notebooks, sessions, pictures
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.showing $(PICTURES)
 
-bazel: $(VENV)/installed  ## build and test with Bazel, offline
-	bazel build //...
+bazel: bazel_build $(VENV)/installed  ## build and test with Bazel, offline
 	bazel test //...
+
+# Needs TensorFlow alone, so that it can run while all else is installed.
+bazel_build: $(VENV)/tensorflow
+	bazel build //...
 
 wheel: dist/built  ## build dist/*.whl for this platform
 	@ls dist/*.whl
