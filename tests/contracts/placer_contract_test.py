@@ -43,8 +43,6 @@ _CLUSTERS = {
     'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': _mixed()
 }
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
-_each_cluster = pytest.mark.parametrize('cluster', _CLUSTERS.values(),
-                                        ids=_CLUSTERS.keys())
 # A graph of its own for each.
 _each_case = pytest.mark.parametrize('seed, cluster',
                                      [*enumerate(_CLUSTERS.values())],
@@ -52,10 +50,11 @@ _each_case = pytest.mark.parametrize('seed, cluster',
 # They owe nobody a good placement.
 _OTHERS = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
 # For searches, where it does not matter how far they come.
-_SHORT_S = 0.2
+_SHORT_S = 0.1
+_OPS = 80
 
 
-def _graph(seed, num_ops=150):
+def _graph(seed, num_ops=_OPS):
   graph = graphs.random_graph(seed, num_ops)
   rng = np.random.default_rng(seed)
   types = np.ones((num_ops, 2), bool)
@@ -116,25 +115,33 @@ def test_placements_are_legal(name, cluster, seed):
   _check(_place(name, graph, cluster, seed), graph, cluster)
 
 
-@_each_cluster
+@pytest.mark.parametrize('cluster', [_CLUSTERS['one GPU'], _CLUSTERS['mixed']],
+                         ids=['one GPU', 'mixed'])
 def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
   graph = _rounding(_graph(7))
   placement = _place(name, graph, cluster, 7)
   _check(placement, graph, cluster)
-  types = {device.type for device in cluster.devices}
   free = graph.allowed_types.all(axis=1) & ~np.array([*map(bool, graph.pins)])
   alone = np.bincount(graph.groups)[graph.groups] == 1
   rounded = constraints.rounded(graph, cluster, placement.devices)
-  assert not rounded[free & alone].any() or len(types) == 1
+  assert not rounded[free & alone].any()
   # It is the rule that keeps them.
-  assert len(types) == 1 or (constraints.allowed_devices(graph, cluster)
-                             != constraints.allowed_devices(
-                                 graph.replace(may_round=True), cluster)).any()
+  assert (constraints.allowed_devices(graph, cluster)
+          != constraints.allowed_devices(graph.replace(may_round=True),
+                                         cluster)).any()
 
 
-@_each_cluster
-@pytest.mark.parametrize('file_name',
-                         sorted(path.name for path in _TESTDATA.glob('*.pb')))
+@pytest.mark.parametrize(
+    'file_name, cluster', [
+        ('dense_train_step.pb', _CLUSTERS['alone']),
+        ('dense_train_step.pb', _CLUSTERS['mixed']),
+        ('dense_train_step.pb', _CLUSTERS['two hosts']),
+        ('lstm_train_step.pb', _CLUSTERS['one GPU']),
+        ('lstm_train_step.pb', _CLUSTERS['4xP100']),
+    ], ids=[
+        'dense-alone', 'dense-mixed', 'dense-two hosts', 'lstm-one GPU',
+        'lstm-4xP100'
+    ])
 def test_training_steps_are_placed(name, cluster, file_name):
   graph = _training_step(file_name)
   placement = _place(name, graph, cluster)
@@ -194,11 +201,11 @@ def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None,
 
 @_each_case
 def test_never_worse_than_the_best_device_alone(name, cluster, seed):
-  graph = _graph(seed).replace(param_bytes=[1 << 24] * 150)
+  graph = _graph(seed).replace(param_bytes=[1 << 25] * _OPS)
   _assert_no_worse_than_one_device(name, graph, cluster, seed=seed)
 
 
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('seed', range(3))
 def test_never_worse_whatever_the_speeds_pins_and_links(name, seed):
   """The fastest GPU is not the best one where much is pinned to another."""
   rng = np.random.default_rng(seed)

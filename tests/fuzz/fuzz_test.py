@@ -22,7 +22,7 @@ from helpers import forked_calls
 from helpers import hostile
 from helpers import readers
 
-_CASES = 20
+_CASES = 15
 _PLACERS = 'metis', 'm_etf'
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from gdp_grappler.workloads import gnmt
 from gdp_grappler.workloads import nmt
 from gdp_grappler.workloads import rnnlm
+from helpers import training_steps
 
 tf1 = tf.compat.v1
 _FAMILIES = (rnnlm, gnmt, nmt)
@@ -29,7 +30,7 @@ def _losses(workload):
                                               op.outputs[0].shape.as_list())
         for op in graph.get_operations() if op.type == 'Placeholder'
     }
-    with tf1.Session() as session:
+    with training_steps.session() as session:
       session.run(tf1.global_variables_initializer())
       return [session.run((loss, step), feeds)[0] for _ in range(_STEPS)]
 

@@ -22,7 +22,7 @@ def test_attention_is_written_out():
     y = transformer_xl._attention(tf.constant(x, tf.float32),
                                   tf.constant(memory, tf.float32), _CONFIG)
     variables = {v.op.name: v for v in tf1.global_variables()}
-    with tf1.Session() as session:
+    with training_steps.session() as session:
       values = {n: draw.normal(size=v.shape) for n, v in variables.items()}
       for name, variable in variables.items():
         session.run(variable.assign(values[name]))
@@ -80,7 +80,7 @@ def _gradients(segments):
         op.outputs[0]: training_steps.made_up(op.outputs[0], draw)
         for op in graph.get_operations() if op.type == 'Placeholder'
     }
-    with tf1.Session() as session:
+    with training_steps.session() as session:
       session.run(tf1.global_variables_initializer())
       before = session.run(loss, feeds)
       feeds[memories[1]] = -feeds[memories[1]]
