@@ -178,8 +178,8 @@ def _check_devices(tf: types.ModuleType, cluster: cluster_lib.Cluster,
     raise errors.MeasurementError(
         f'Transfers of cluster "{cluster.name}" cannot be timed: it names '
         f'{_listed(missing)}, but {target or "this process"} has '
-        f'{_listed(there)}. Time it where its devices are; gdp '
-        'cluster --target=grpc://HOST:PORT if in other processes.')
+        f'{_listed(there)}. Time it where its devices are; `gdp '
+        'cluster --target=grpc://HOST:PORT` times those of other processes.')
 
 
 def _listed(names: Sequence[str]) -> str:

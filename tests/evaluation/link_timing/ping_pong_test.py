@@ -122,8 +122,8 @@ def test_devices_that_are_not_there(name, missing):
     ping_pong.measure(presets.preset(name), sizes=(1, 2))
   assert str(error.value) == (
       f'Transfers of cluster "{name}" cannot be timed: it names {missing}, but '
-      'this process has CPU:0. Time it where its devices are, with '
-      '--target=grpc://HOST:PORT if they are in other processes.')
+      'this process has CPU:0. Time it where its devices are; `gdp '
+      'cluster --target=grpc://HOST:PORT` times those of other processes.')
 
 
 def test_notes_no_longer_assume_what_was_measured(tmp_path):
