@@ -32,10 +32,9 @@ def first_line(error: BaseException) -> str:
 
 def described(error: BaseException, longest: int = _LONGEST) -> str:
   """One line for any error; it begins with the type unless that is ours."""
-  text = one_line(error, longest)
-  if isinstance(error, GdpError):
-    return text
-  return f'{type(error).__name__}: {text}'
+  known = isinstance(error, GdpError)
+  return one_line(error if known else f'{type(error).__name__}: {error}',
+                  longest)
 
 
 def printable(text: object) -> str:

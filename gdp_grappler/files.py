@@ -46,7 +46,7 @@ def read(path: str | os.PathLike[str],
     if not stat.S_ISREG(status.st_mode):
       raise OSError(errno.EINVAL, 'it is no regular file', str(path))
     if status.st_size > most_bytes:
-      raise _too_large(path, most_bytes)
+      raise too_large(path, most_bytes)
     with os.fdopen(handle, 'rb', closefd=False) as file:
       return _no_more_than(file, most_bytes, path)
   finally:
@@ -80,11 +80,12 @@ def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
     parts.append(part)
     left -= len(part)
     if left < 0:
-      raise _too_large(path, most_bytes)
+      raise too_large(path, most_bytes)
   return b''.join(parts)
 
 
-def _too_large(path: str | os.PathLike[str], most_bytes: int) -> OSError:
+def too_large(path: str | os.PathLike[str], most_bytes: int) -> OSError:
+  """An error that says so of a file."""
   return OSError(errno.EFBIG, f'it has more than {most_bytes} bytes', str(path))
 
 

@@ -33,7 +33,8 @@ def test_first_lines(error, line):
 def test_errors_of_others_are_described_with_their_type():
   assert errors.described(errors.PlanError('is\nwrong')) == 'is wrong'
   assert errors.described(KeyError('a')) == "KeyError: 'a'"
-  assert errors.described(ValueError('a' * 99), 12) == 'ValueError: aaa ... aaa'
+  described = errors.described(ValueError('a' * 99), 40)
+  assert described.startswith('ValueError: aaa') and len(described) <= 40
 
 
 def test_megabytes_are_cut():

@@ -25,8 +25,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import plan
 
-# Ten thousand links have less.
+# Ten thousand links have less. A plan, which has its cluster, may have more.
 _MOST_BYTES = 16 << 20
+# Where a plan says that it is one.
+_HEAD_BYTES = 4096
 _TEXT_SUFFIXES = ('.pbtxt', '.txt', '.textproto')
 
 
@@ -90,7 +92,10 @@ def _named_devices() -> types.ModuleType:
 
 def _text(path: str) -> str:
   try:
-    return files.read(path, _MOST_BYTES).decode()
+    data = files.read(path)
+    if len(data) > _MOST_BYTES and not plan.has_name(data[:_HEAD_BYTES]):
+      raise files.too_large(path, _MOST_BYTES)
+    return data.decode()
   except OSError as error:
     raise errors.ClusterError(
         f'Cannot read cluster file {path}: {error.strerror}.') from error

@@ -235,6 +235,11 @@ def _describe(cluster: cluster_lib.Cluster) -> Any:
   return json.loads(cluster.to_json())
 
 
+def has_name(data: bytes) -> bool:
+  """Whether the beginning of a file has the name of the format of plans."""
+  return f'"{_FORMAT}"'.encode() in data
+
+
 def is_plan(fields: Mapping[str, Any]) -> bool:
   """Whether an object from a JSON file is a plan of ops."""
   return fields.get('format') == _FORMAT

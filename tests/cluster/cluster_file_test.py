@@ -73,3 +73,14 @@ def test_a_plan_stands_for_its_cluster(tmp_path, name):
   graph = graphs.make_graph([(0, 1, 8)])
   plan.save(path, graph, placement_lib.Placement([0, 1], cluster))
   assert cluster_file.read(path) == cluster
+
+
+def test_a_plan_may_be_larger_than_a_cluster_file(tmp_path):
+  path = tmp_path / 'plan.json'
+  graph = graphs.make_graph(num_ops=2, names=['a', 'b' * (17 << 20)])
+  cluster = presets.preset('2xP100')
+  plan.save(str(path), graph, placement_lib.Placement([0, 1], cluster))
+  assert cluster_file.read(str(path)) == cluster
+  path.write_text(json.dumps([path.read_text()]))
+  with pytest.raises(errors.ClusterError, match='it has more than 16777216'):
+    cluster_file.read(str(path))

@@ -126,7 +126,7 @@ class Roofline(cost_model.CostModel):
     return np.stack(columns, 1).astype(np.int64)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class OverRoofline(cost_model.CostModel):
   """A base of cost models that know something better than the roofline.
 

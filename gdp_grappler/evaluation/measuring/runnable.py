@@ -25,7 +25,6 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
-from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
@@ -128,7 +127,8 @@ def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
   }
   single = []
   for node in graph_def.node:
-    handle = name_parts.node_of(node.input[0]) if node.input else ''
+    # A control edge from a variable does not use the variable.
+    handle = node.input[0].partition(':')[0] if node.input else ''
     if handle in touching:
       touching[handle].append(node)
     elif node.name not in touching:
@@ -244,7 +244,7 @@ def _iterators(graph_def: graph_pb2.GraphDef) -> set[str]:
   for node in graph_def.node:
     for tensor in node.input:
       if not tensor.startswith('^'):
-        readers.setdefault(name_parts.node_of(tensor), set()).add(node.op)
+        readers.setdefault(tensor.partition(':')[0], set()).add(node.op)
   return {
       n.name for n in graph_def.node
       if n.op in op_kinds.ARGUMENTS and n.attr['T'].type in _OPAQUE and

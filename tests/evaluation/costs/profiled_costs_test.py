@@ -47,6 +47,14 @@ def test_the_profiled_graph_costs_what_was_measured():
   assert costs.coverage(graph) == profiled_costs.Coverage(60, 0, 0)
 
 
+def test_other_profiles_are_other_cost_models():
+  graph = _graph(0)
+  fast, slow = (profiled_costs.ProfiledCostModel(
+      profiles.of_graph(graph, np.full(graph.num_ops, seconds)))
+                for seconds in (1e-6, 1e-3))
+  assert fast != slow and len({fast, slow}) == 2
+
+
 def test_devices_of_other_types_keep_the_roofline():
   graph = _graph(0)
   seconds = profiled_costs.ProfiledCostModel(_lawful(graph)).op_seconds(

@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 import pytest
+from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import kernels as tf_kernels
 from tensorflow.python.framework import op_def_registry
@@ -152,3 +153,20 @@ def test_integers_of_a_batch_stay_on_the_host(tmp_path):
   for name in inputs:
     where = _HOST if types[name] == types_pb2.DT_INT32 else _GPU
     assert devices[name] == devices[f'{name}/read'] == where
+
+
+def test_who_waits_for_a_variable_does_not_take_it_to_the_host():
+  """A constant text, which is on the host, after a variable of a GPU."""
+  graph = graph_pb2.GraphDef()
+  variable = graph.node.add(name='variable', op='VarHandleOp')
+  variable.attr['dtype'].type = types_pb2.DT_FLOAT
+  variable.attr['shape'].shape.SetInParent()
+  read = graph.node.add(name='read', op='ReadVariableOp', input=['variable'])
+  read.attr['dtype'].type = types_pb2.DT_FLOAT
+  text = graph.node.add(name='text', op='Const', input=['^variable'])
+  text.attr['dtype'].type = types_pb2.DT_STRING
+  text.attr['value'].tensor.dtype = types_pb2.DT_STRING
+  names = tuple(node.name for node in graph.node)
+  placed = runnable.Runnable(graph, names, (), '',
+                             ('read',)).placed(dict.fromkeys(names, _GPU))
+  assert [node.device for node in placed.node] == [_GPU, _GPU, _HOST]
