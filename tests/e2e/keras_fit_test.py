@@ -41,6 +41,10 @@ def test_losses_equal_those_of_an_unplaced_run(models):
   for result in models:
     assert len(result['stock']) == 2
     np.testing.assert_allclose(result['placed'], result['stock'], rtol=1e-6)
+  # Of one model, what the option changes while Keras traces, too.
+  (placed, traced), = ((result['placed'], result['made_anew'])
+                       for result in models if 'made_anew' in result)
+  np.testing.assert_allclose(placed, traced, rtol=1e-6)
 
 
 def test_evaluate_and_predict_are_placed_and_right(program):

@@ -99,6 +99,14 @@ def losses(build):
   }
 
 
+def made_anew(build):
+  """Losses of a model that was made and traced without the option."""
+  common.set_option(False)
+  model = compiled(build)
+  return model.fit(*data(model), epochs=2, batch_size=16, verbose=0,
+                   shuffle=False).history['loss']
+
+
 def inference():
   """Without placement and with it, which comes first; traced once."""
   model = compiled(cnn)
@@ -120,6 +128,8 @@ def inference():
 
 def main():
   results = {build.__name__: losses(build) for build in MODELS}
+  first, *_ = MODELS
+  results[first.__name__]['made_anew'] = made_anew(first)
   forbidden = ('tf_agents', 'tensorflow_gnn', 'tensorflow_probability',
                'tf_keras', 'placer_model')
   common.finish(fit=results, inference=inference(), keras=keras.__version__,
