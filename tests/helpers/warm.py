@@ -34,13 +34,14 @@ NAME = 'gdp_warm'  # Of the processes that fork.
 MARK = '# A fork will do.\n'  # Begins a text of `-c` of which this is true.
 _CHILD, _FORKED = 'gdp_grappler.processes.child', 'helpers.forked'
 _WITHOUT_KERAS = '--without-keras'
+# It looks at what its process has imported: no fork of a program that runs.
+_LOOKS = 'gdp_grappler.placers.policy.policy_check'
 # What wants TensorFlow, of functions that children run and of programs.
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'gdp_grappler.graph.', 'gdp_grappler.workloads.',
                     'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
-                    'helpers.fused_runs',
-                    'gdp_grappler.placers.policy.policy_check',
-                    'small_training', 'small_pretraining')
+                    'helpers.fused_runs', _LOOKS, 'small_training',
+                    'small_pretraining')
 # Of programs, those that keep the plugin out before they import it.
 _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
                    'benchmarks.fit_gain', 'benchmarks.gpu.dry_calibration',
@@ -176,6 +177,8 @@ def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
   if not (module.startswith(MARK) if program == '-c' else any(
       each in said for each in _WANT_TENSORFLOW)):
     return None
+  if _image and _LOOKS in said:
+    return None
   if any(each in said for each in _WITHOUT_PLUGIN):
     variables[_DISABLE] = '1'
   if any(each in said for each in _WITH_KERAS_2):
@@ -209,7 +212,8 @@ def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
 
 def _starter(kind: _Kind) -> _Starter:
   with _lock:
-    if kind not in _starters:  # Another kind will often do.
+    # Another kind will often do, but who wants no Keras may look for it.
+    if kind.keras and kind not in _starters:
       kind = next((k for k in _starters if _serves(k, kind)), kind)
     result = _starters.pop(kind, None) or _Starter(*_started(kind))
     _starters[kind] = result  # The last is the one that was used last.

@@ -57,7 +57,7 @@ def test_measured_steps_need_no_profile(tmp_path):
   graph = _load(tmp_path).graph
   path = tmp_path / 'p.json'
   profiles.of_graph(graph, np.ones(graph.num_ops)).save(path)
-  with pytest.raises(errors.GdpError, match='Leave out --profile'):
+  with pytest.raises(errors.GdpError, match='Leave out profile'):
     _load(tmp_path, reward='measured', cluster='local', profile=str(path))
 
 
