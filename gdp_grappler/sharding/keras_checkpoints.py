@@ -24,6 +24,8 @@ from gdp_grappler.sharding import table as table_lib
 _MARK = '_gdp_shows_whole'
 _WHOLE, _LISTS, _WAITING = '_gdp_whole', '_gdp_lists', '_gdp_waiting'
 _CHECKPOINT = 'checkpoint'
+# The optimizer's list of weights.
+_TRAINED = '_trainable_variables'
 _VALUE = base.VARIABLE_VALUE_KEY
 
 
@@ -170,8 +172,8 @@ def _is_list_of(position: Any, nodes: set[tuple[int, int]]) -> bool:
 def _check_is_whole(path: str, table: table_lib.Table) -> None:
   """Raises an error if a checkpoint has the parts of a table.
 
-  Earlier versions wrote each part as a variable in the optimizer's lists, and
-  none in the layer.
+  Earlier versions wrote each part as a variable in the optimizer's list of
+  weights, and none in the layer.
 
   Raises:
     GdpError: it has them.
@@ -179,21 +181,19 @@ def _check_is_whole(path: str, table: table_lib.Table) -> None:
   part = table_lib.part_of(table.parts[0])
   if part is None:
     return
-  pattern = re.compile(f'(.*{re.escape(part.table.name)}{table_lib.PART})'
-                       r'\d+(_.*)?')
+  pattern = re.compile(f'((?:.*/)?{re.escape(part.table.name)}'
+                       rf'{table_lib.PART})\d+')
   reader = tf.train.load_checkpoint(path)
   shapes = reader.get_variable_to_shape_map()
   if base.OBJECT_GRAPH_PROTO_KEY not in shapes:
     return
   graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(
       reader.get_tensor(base.OBJECT_GRAPH_PROTO_KEY))
-  found: dict[Any, Any] = {}
-  for node in graph.nodes:
-    for value in node.attributes:
-      match = pattern.fullmatch(value.full_name)
-      if match:
-        found.setdefault(match.groups(),
-                         []).append(shapes[value.checkpoint_key])
+  found: dict[str, list[Any]] = {}
+  for value in (value for node in graph.nodes for value in node.attributes):
+    match = pattern.fullmatch(value.full_name)
+    if match and _TRAINED in value.checkpoint_key.split('/'):
+      found.setdefault(match[1], []).append(shapes[value.checkpoint_key])
   for parts in found.values():
     if len(parts) > 1 and _joined_shape(parts, table.axis) == table.shape:
       raise errors.GdpError(

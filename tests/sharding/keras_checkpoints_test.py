@@ -158,3 +158,22 @@ def test_a_checkpoint_that_has_parts_is_refused(take, tmp_path, monkeypatch):
     path = tf.train.Checkpoint(take(model)).save(str(tmp_path / 'checkpoint'))
   with pytest.raises(errors.GdpError, match='an earlier version of gdp_gra'):
     tf.train.Checkpoint(take(other)).restore(path)
+
+
+class _WithOwn(keras.optimizers.SGD):
+  """Has variables of the shapes and names of weights."""
+
+  def build(self, variables):
+    super().build(variables)
+    self.own = [self.add_variable(v.shape, name=v.name) for v in variables]
+
+
+def test_variables_that_are_named_as_parts_are_not_refused(tmp_path):
+  model, other = (_model(3, _WithOwn(name='sgd')) for _ in range(2))
+  _train(model)
+  _train(other, 1)
+  for variable in model.optimizer.own:
+    variable.assign(variable + 1)
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  tf.train.Checkpoint(other).restore(path).assert_consumed()
+  _equal(model, other)
