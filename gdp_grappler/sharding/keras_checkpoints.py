@@ -9,18 +9,23 @@ without the parts.
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.checkpoint import tensor_callable
 from tensorflow.python.trackable import base
 from tensorflow.python.trackable import data_structures
 
+from gdp_grappler import errors
 from gdp_grappler.sharding import table as table_lib
 
 _MARK = '_gdp_shows_whole'
 _WHOLE, _LISTS, _WAITING = '_gdp_whole', '_gdp_lists', '_gdp_waiting'
 _CHECKPOINT = 'checkpoint'
+# The optimizer's list of weights.
+_TRAINED = '_trainable_variables'
 _VALUE = base.VARIABLE_VALUE_KEY
 
 
@@ -45,6 +50,10 @@ class _Whole(base.Trackable):
   def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> None:
     self._table.assign(restored_tensors[_VALUE])
 
+  def _checkpoint_adapter(self, path: str) -> Any:
+    _check_is_whole(path, self._table)
+    return super()._checkpoint_adapter(path)
+
 
 def wrap_layer(cls: Any, attribute: str) -> None:
   """Has layers of a class show their table.
@@ -53,7 +62,7 @@ def wrap_layer(cls: Any, attribute: str) -> None:
     cls: Of Keras 3.
     attribute: By which a layer has its weight.
   """
-  stock = cls._trackable_children
+  stock, stock_adapter = cls._trackable_children, cls._checkpoint_adapter
   if getattr(stock, _MARK, False):
     return
 
@@ -66,8 +75,27 @@ def wrap_layer(cls: Any, attribute: str) -> None:
       found[attribute] = _whole(table)
     return found
 
+  # TensorFlow asks each layer for its adapter before it restores a value.
+  @functools.wraps(stock_adapter)
+  def adapter(self: Any, path: str) -> Any:
+    table = getattr(self, attribute, None)
+    if isinstance(table, table_lib.Table):
+      _check_is_whole(path, table)
+    return stock_adapter(self, path)
+
   setattr(children, _MARK, True)
-  cls._trackable_children = children
+  cls._trackable_children, cls._checkpoint_adapter = children, adapter
+
+
+def restore_layer(layer: Any, attribute: str, table: table_lib.Table) -> None:
+  """Gives a table the value of a checkpoint that was restored before `build`.
+
+  Args:
+    layer: Of Keras 3.
+    attribute: By which the layer has its weight.
+    table: The weight.
+  """
+  layer._handle_deferred_dependencies(name=attribute, trackable=_whole(table))
 
 
 def wrap_optimizer(cls: Any) -> None:
@@ -103,12 +131,17 @@ def hold(optimizer: Any) -> None:
     optimizer: Before it makes slots.
   """
   waiting = optimizer._variables._deferred_dependencies
-  vars(optimizer)[_WAITING] = dict(waiting)
+  kept = dict(waiting)
+  vars(optimizer)[_WAITING] = kept
   waiting.clear()
-  # The other lists have nothing that is not in this one.
+  nodes = {(position.restore_uid, position.proto_id)
+           for positions in kept.values() for position in positions}
   others = optimizer._deferred_dependencies
   for name, positions in list(others.items()):
-    if not any(position.object_proto.attributes for position in positions):
+    others[name] = [
+        position for position in positions if not _is_list_of(position, nodes)
+    ]
+    if not others[name]:
       del others[name]
 
 
@@ -126,6 +159,56 @@ def release(optimizer: Any) -> None:
       shown = _whole(item) if isinstance(item, table_lib.Table) else item
       for position in waiting.pop(str(place)):
         position.restore(shown)
+
+
+def _is_list_of(position: Any, nodes: set[tuple[int, int]]) -> bool:
+  """Whether all that a position of a checkpoint has is among these nodes."""
+  proto = position.object_proto
+  return bool(proto.children) and not proto.attributes and all(
+      (position.restore_uid, child.node_id) in nodes
+      for child in proto.children)
+
+
+def _check_is_whole(path: str, table: table_lib.Table) -> None:
+  """Raises an error if a checkpoint has the parts of a table.
+
+  Earlier versions wrote each part as a variable in the optimizer's list of
+  weights, and none in the layer.
+
+  Raises:
+    GdpError: it has them.
+  """
+  part = table_lib.part_of(table.parts[0])
+  if part is None:
+    return
+  pattern = re.compile(f'((?:.*/)?{re.escape(part.table.name)}'
+                       rf'{table_lib.PART})\d+')
+  reader = tf.train.load_checkpoint(path)
+  shapes = reader.get_variable_to_shape_map()
+  if base.OBJECT_GRAPH_PROTO_KEY not in shapes:
+    return
+  graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(
+      reader.get_tensor(base.OBJECT_GRAPH_PROTO_KEY))
+  found: dict[str, list[Any]] = {}
+  for value in (value for node in graph.nodes for value in node.attributes):
+    match = pattern.fullmatch(value.full_name)
+    if match and _TRAINED in value.checkpoint_key.split('/'):
+      found.setdefault(match[1], []).append(shapes[value.checkpoint_key])
+  for parts in found.values():
+    if len(parts) > 1 and _joined_shape(parts, table.axis) == table.shape:
+      raise errors.GdpError(
+          f'The checkpoint "{path}" has the table "{part.table.path}" in '
+          'parts, because an earlier version of gdp_grappler wrote it. Load it '
+          'with that version, and save the weights as .weights.h5 or .keras.')
+
+
+def _joined_shape(shapes: list[Any], axis: int) -> tuple[int, ...] | None:
+  """The shape of the whole; None if these are not the parts of one table."""
+  whole = list(shapes[0])
+  if axis >= len(whole) or any(len(shape) != len(whole) for shape in shapes):
+    return None
+  whole[axis] = sum(shape[axis] for shape in shapes)
+  return tuple(whole)
 
 
 def _is_complete(item: Any) -> bool:

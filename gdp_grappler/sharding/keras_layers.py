@@ -58,7 +58,9 @@ def _wrap(which: str, module: Any) -> None:
     # It needs TensorFlow, which Keras has loaded by now.
     from gdp_grappler.sharding import keras_checkpoints
     keras_checkpoints.wrap_layer(cls, attribute)
-    return _in_parts(functools.partial(stock_add, self), how, axis, count)
+    table = _in_parts(functools.partial(stock_add, self), how, axis, count)
+    keras_checkpoints.restore_layer(self, attribute, table)
+    return table
 
   @functools.wraps(stock_check)
   def check(self: Any, store: Any) -> None:

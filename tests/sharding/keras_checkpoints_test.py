@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import gdp_grappler
+from gdp_grappler import errors
 from gdp_grappler.sharding import table
 
 _IDS = np.random.default_rng(0).integers(0, 13, (4, 3))
@@ -17,9 +18,13 @@ _DIRECTIONS = [(3, 0), (0, 3), (3, 2)]
 pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
 
 
+def _scope(parts):
+  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
+          if parts else contextlib.nullcontext())
+
+
 def _model(parts, optimizer='adam'):
-  with (gdp_grappler.split_tables({'words': parts, 'head': parts})
-        if parts else contextlib.nullcontext()):
+  with _scope(parts):
     model = keras.Sequential([
         keras.Input((3,), dtype='int32'),
         keras.layers.Embedding(13, 4, name='words'),
@@ -87,3 +92,88 @@ def test_a_layer_alone_has_its_table(tmp_path):
   path = tf.train.Checkpoint(one).save(str(tmp_path / 'checkpoint'))
   tf.train.Checkpoint(other).restore(path).assert_consumed()
   np.testing.assert_array_equal(one.get_weights()[0], other.get_weights()[0])
+
+
+@pytest.mark.parametrize('make', [
+    lambda: keras.layers.Embedding(13, 4, name='words'),
+    lambda: keras.layers.Dense(5, name='head')
+], ids=['embedding', 'dense'])
+@pytest.mark.parametrize('before, after', _DIRECTIONS)
+def test_a_layer_that_is_built_later_takes_it(make, before, after, tmp_path):
+  """The parts of such a layer kept their random values."""
+  layers = []
+  for parts in (before, after):
+    with _scope(parts):
+      layers.append(make())
+  one, other = layers
+  with _scope(before):
+    one(_IDS)
+  path = tf.train.Checkpoint(layer=one).save(str(tmp_path / 'checkpoint'))
+  status = tf.train.Checkpoint(layer=other).restore(path)
+  with _scope(after):
+    other(_IDS)
+  status.assert_consumed()
+  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+    np.testing.assert_array_equal(a, b)
+
+
+class _WithModule(keras.optimizers.SGD):
+  """Has a variable that is in none of the optimizer's lists."""
+
+  def build(self, variables):
+    super().build(variables)
+    self.extra = tf.Module()
+    self.extra.count = tf.Variable(0.)
+
+
+@pytest.mark.parametrize('before, after', [(3, 3), (0, 3)])
+def test_what_an_optimizer_makes_last_takes_it(before, after, tmp_path):
+  """Its position in the checkpoint was dropped, as those of lists are."""
+  model, other = (_model(parts, _WithModule(momentum=.9, name='sgd'))
+                  for parts in (before, after))
+  _train(model)
+  model.optimizer.extra.count.assign(7.)
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  status = tf.train.Checkpoint(other).restore(path)
+  other.optimizer.build(other.trainable_variables)
+  status.assert_existing_objects_matched()
+  assert float(other.optimizer.extra.count) == 7
+  _equal(model, other)
+
+
+@pytest.mark.parametrize('take', [
+    lambda model: model,
+    lambda model: tf.train.Checkpoint(optimizer=model.optimizer)
+], ids=['model', 'optimizer'])
+def test_a_checkpoint_that_has_parts_is_refused(take, tmp_path, monkeypatch):
+  """It left the table random, or failed by the shape of a part."""
+  model, other = _model(3), _model(3)
+  _train(model)
+  _train(other, 1)
+  with monkeypatch.context() as patch:
+    for cls in (keras.layers.Embedding, keras.layers.Dense,
+                keras.optimizers.Adam):
+      patch.setattr(cls, '_trackable_children',
+                    cls._trackable_children.__wrapped__)
+    path = tf.train.Checkpoint(take(model)).save(str(tmp_path / 'checkpoint'))
+  with pytest.raises(errors.GdpError, match='an earlier version of gdp_gra'):
+    tf.train.Checkpoint(take(other)).restore(path)
+
+
+class _WithOwn(keras.optimizers.SGD):
+  """Has variables of the shapes and names of weights."""
+
+  def build(self, variables):
+    super().build(variables)
+    self.own = [self.add_variable(v.shape, name=v.name) for v in variables]
+
+
+def test_variables_that_are_named_as_parts_are_not_refused(tmp_path):
+  model, other = (_model(3, _WithOwn(name='sgd')) for _ in range(2))
+  _train(model)
+  _train(other, 1)
+  for variable in model.optimizer.own:
+    variable.assign(variable + 1)
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  tf.train.Checkpoint(other).restore(path).assert_consumed()
+  _equal(model, other)

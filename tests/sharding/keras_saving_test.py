@@ -107,6 +107,10 @@ def test_exports_have_the_parts(tmp_path):
   loaded = tf.saved_model.load(tmp_path / 'exported')
   np.testing.assert_allclose(loaded.serve(tf.constant(_IDS, tf.int32)),
                              model(_IDS), rtol=1e-6)
+  assert [tuple(v.shape) for v in loaded.variables] == [
+      *((rows, 6) for rows in (8, 8, 7)), *((30, units) for units in (8, 8, 7)),
+      (_ROWS,)
+  ]
 
 
 @pytest.mark.parametrize('optimizer', [
