@@ -65,6 +65,11 @@ class KerasFunction:
     self._settings: settings_lib.Settings | None = None
     self._batch_size: int | None = None
 
+  @property
+  def stock(self) -> Callable[..., Any]:
+    """The function of Keras."""
+    return self._stock
+
   def __call__(self, *args: Any) -> Any:
     value = switch.value(context.context())
     if value is not self._seen:

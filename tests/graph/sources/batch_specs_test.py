@@ -8,6 +8,7 @@ import tf_keras
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import batch_specs
+from gdp_grappler.plugin.fitting import keras_function
 
 
 def test_arrays_tensors_and_specs_are_alike():
@@ -64,5 +65,17 @@ def test_what_a_subclassed_model_was_trained_on(library):
   assert batch_specs.of_fitted(model, 32) is None
   model.fit(np.zeros((8, 5), np.float32), np.zeros((8, 2), np.float32),
             batch_size=4, verbose=0)
+  x, y = batch_specs.of_fitted(model, 32)
+  assert (tuple(x.shape), tuple(y.shape)) == ((4, 5), (4, 2))
+
+
+def test_what_a_model_was_trained_on_while_the_option_was_on():
+  """Its function is one of the plugin, which hid what Keras had traced."""
+  model = _subclassed(keras)
+  model.fit(np.zeros((8, 5), np.float32), np.zeros((8, 2), np.float32),
+            batch_size=4, verbose=0)
+  made = model.train_function
+  model.train_function = keras_function.KerasFunction(
+      getattr(made, 'stock', made), 'fit', False)
   x, y = batch_specs.of_fitted(model, 32)
   assert (tuple(x.shape), tuple(y.shape)) == ((4, 5), (4, 2))
