@@ -301,7 +301,7 @@ def _finished(tmp_path_factory):
   runs = [('hdp', '--tiny', '--seconds=.5', '--tasks=rnnlm-2',
            '--work_dir=work', '--out_dir=out'), *_REFUSED.values()]
   return folder, benchmarks.run_all('paper.__main__', runs, folder,
-                                    ['helpers.few_columns'])
+                                    ['helpers.small_paper'])
 
 
 @pytest.mark.e2e
