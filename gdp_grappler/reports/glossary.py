@@ -19,124 +19,121 @@ TERMS = {
         'Of `gdp_pretrain`: the probability that a move that gains has a '
         'higher score than a move that does not; 0.5 is chance.',
     'bandwidth':
-        'Bytes per second: between a device and its memory, or over a link '
-        'between two devices.',
+        'Bytes per second, of a memory or of a link.',
     'baseline':
-        'A placement that others are compared with: one device, METIS, '
-        'random.',
+        'A placement to compare with: one device, METIS, random.',
     'bound':
-        'A time that no placement can beat: the critical path without '
-        'transfers, or all work divided evenly over all devices, whichever '
-        'is longer.',
+        'A step time that no placement can beat: the longest path without '
+        'transfers, or all work divided evenly over all devices, whichever is '
+        'longer.',
     'calibration':
-        "What `gdp calibrate` measured of a card: the host's time per op, "
-        'hops, and the rate of kernels by family and size.',
+        'What `gdp calibrate` measured of a card: launches, small transfers, '
+        'kernels by size.',
+    'card':
+        'A GPU as hardware. It is one device, or several logical GPUs.',
     'cell':
         'In `gdp_bench`: one placer on one task.',
     'channel':
         'A wire, copy engine or network card that carries one transfer at a '
         'time.',
     'cluster':
-        'Devices and the links between them: a preset such as 2xP100, a '
-        'file, this machine, or servers.',
+        'Devices and the links between them: a preset such as 2xP100, a file, '
+        'this machine, or servers.',
     'co-location':
-        'A rule of TensorFlow that ties ops to one device, such as a '
-        'variable and what reads it.',
+        'A rule of TensorFlow that some ops share a device, such as a '
+        'variable and its readers.',
     'coarse graph':
-        'A small graph made of tiles. A search of a large graph begins in '
+        'A small graph made of tiles. The search of a large graph begins with '
         'it.',
-    'compute unit':
-        'A processor. Devices cut from one processor take turns on it.',
     'control edge':
         'An edge without data: one op starts after another has ended.',
     'coordinates':
-        'Where an op is in a structure that repeats itself: its layer, time '
-        'step, variable and branch.',
+        'Where an op is in a repeated structure: its layer, time step, '
+        'variable and branch.',
     'copy engine':
-        'The part of a GPU that sends or receives while the compute unit '
-        'computes.',
+        'The part of a GPU that sends or receives while the GPU computes.',
     'critical chain':
-        'The ops and transfers that the end of a simulated step waits for, '
-        'backwards to the beginning of the step.',
+        'The ops and transfers that a simulated step waited for, from its end '
+        'back to its beginning.',
     'critical path':
-        'The longest path through the graph. The order of that name first '
-        'starts the op with the longest path behind it.',
+        'The longest path through a graph. As an order: the op with the '
+        'longest path behind it starts first.',
     'cut':
-        'Tensors whose producer and consumer are on different devices, and '
-        'their bytes. Each is sent once to each other device.',
+        'Tensors that are made on one device and used on another one, and '
+        'their bytes.',
     'device':
-        'A GPU, or the CPU of a host, as TensorFlow names it: GPU:0.',
+        'A GPU, or the CPU of a host, such as GPU:0 or CPU:0.',
     'dispatch':
-        'Handing an op to a device. A GPU runs the op later, so that '
-        'dispatch runs ahead of the GPU.',
+        "The host's work to hand an op to a device. A GPU runs the op later.",
     'emulated':
         "Run by TensorFlow's own runtime over GPUs that only pretend to "
-        'compute. Order, overlap and waiting are real; seconds are not.',
+        'compute. Order and waiting are real, seconds of ops are not.',
     'evaluation':
         'Pricing one placement, or running it.',
     'expert':
         'The placement that a human would choose: whole layers on devices.',
     'family':
-        'Ops of one kind, such as matmul or convolution, which reach the '
-        "same share of a device's peak rate.",
+        'Ops of one kind, such as convolutions, which reach the same share of '
+        "a device's peak rate.",
     'FIFO':
-        "First in, first out: TensorFlow's order of ready ops. A step is "
-        'FIFO unless a table says otherwise.',
+        "First in, first out: TensorFlow's order of ready ops. Steps are FIFO "
+        'unless a table says otherwise.',
     'fits':
-        'No memory is exceeded. A placement that does not fit is also '
-        'called OOM, out of memory.',
+        'Of a placement: no memory is exceeded.',
     'GDP':
-        'The paper behind this project: a policy that learns on many '
-        'graphs. `gdp` is the default placer, a search that begins with '
-        'simple placers and the policy.',
+        'The paper behind this project. Its network learns on many graphs. '
+        '`gdp` is the default placer, a search.',
     'graph':
-        'What TensorFlow runs for a step: ops, and the tensors between '
-        'them.',
+        'What TensorFlow runs for a step: ops, and tensors between them.',
     'group':
-        'Ops that TensorFlow wants on one device. A placement decides per '
-        'group.',
+        'Ops that must share a device.',
     'guard':
-        'Times the first steps of a `fit`, as they were and placed, and '
+        'Times the first steps of `fit`, without placement and placed, and '
         'keeps the faster way.',
     'HDP':
-        'An earlier paper. Its planner learns each graph anew.',
+        'An earlier paper. Its network learns each graph anew.',
     'held out':
-        'Not used for learning. Results on held-out graphs tell how well a '
+        'Not used for learning. Results on held-out graphs show how well a '
         'network generalizes.',
+    'host':
+        'A machine with a CPU, memory and perhaps GPUs.',
     'human':
         'See expert.',
     'imitation':
         'Learning to repeat placements that another method found.',
     'iteration':
-        'Of `gdp_train`: some placements are sampled, priced and learned '
+        'A round of `gdp_train`: placements are sampled, priced and learned '
         'from.',
     'kernel':
-        'The code that runs an op on a type of device. An op can only be on '
-        'a device that has a kernel for it.',
-    'lane':
-        'A process of `gdp_bench` that runs cells one after the other.',
+        'The code that runs an op on a type of device. Without a kernel for '
+        'its type, a device cannot run the op.',
     'latency':
-        'The time that a transfer or message takes even without bytes.',
+        'The time of a transfer that does not depend on its bytes.',
     'launch':
         'The fixed time that a device needs to begin an op.',
     'layer':
-        'A part of a model, as its user named it: a name scope that uses '
-        'variables. In a table, its gradients and updates belong to it.',
+        'A part of a model with variables, as its name scope says. Its '
+        'gradients and updates belong to it.',
+    'layer map':
+        "Devices by layer, such as {'encoder': 'GPU:0'}. It can be used as a "
+        'plan.',
     'link':
-        'The connection of two devices, with its latency and bandwidth.',
+        'The connection of two devices, with a latency and a bandwidth.',
+    'logical GPU':
+        'A part of a card that TensorFlow uses like a GPU, with its own '
+        'stream and memory.',
     'MAPE':
         'Mean absolute percentage error of simulated steps against measured '
         'or emulated ones.',
     'measured':
         'Run and timed.',
     'message':
-        'What crosses devices for a control edge or an empty tensor: it '
-        'takes latency, and has no bytes.',
+        'A transfer without bytes, for a control edge or an empty tensor.',
     'METIS':
-        'A library that divides graphs into equal parts. The placer `metis` '
+        'A library that divides a graph into equal parts. The placer `metis` '
         'gives each device one part.',
     'move':
-        'Of a search: some groups go to other devices.',
+        'A change of a placement: some groups go to other devices.',
     'move network':
         'A small network that predicts which moves make a placement faster.',
     'OOM':
@@ -144,104 +141,96 @@ TERMS = {
     'op':
         'One operation of a graph, such as a MatMul.',
     'ordered':
-        'With the control edges that enforce a better order than first in, '
-        'first out. They change no number.',
+        'Of a step: with control edges that make urgent ops start first. They '
+        'change no number.',
     'parameters':
         "Variables of a layer, without the optimizer's slots.",
     'peak memory':
         'The largest use of a memory during a step.',
     'pin':
-        'A rule that an op stays on a device. It comes from the user, or '
-        'the op is tied to the host.',
+        'A rule that an op stays on one device: the user says so, or the op '
+        'is tied to the host.',
     'placement':
         'A device for each op of a graph.',
     'placer':
-        'An algorithm, a search or a policy that turns a graph into a '
-        'placement.',
+        'An algorithm that makes placements.',
     'plan':
-        'A file that says which op of a graph goes where.',
+        'A file with a device for each op of one graph.',
     'policy':
-        "GDP's network: the probability of each device for every op. As a "
-        'file, the folder of either network that `gdp_train` writes.',
-    'pool':
-        'A memory, of one device or shared by several.',
+        "GDP's network, which gives the probability of each device for every "
+        'op. As a folder: any network that `gdp_train` wrote.',
     'portfolio':
-        'A placer that makes several placements; the best by price wins.',
+        'A placer that makes several placements, and returns the one with the '
+        'best price.',
     'preset':
         'A cluster by name, such as 2xP100.',
     'price':
-        'The predicted cost of a placement: its step time, and the bytes '
-        'that exceed a memory.',
+        'The predicted step time of a placement, and the bytes that exceed a '
+        'memory.',
     'priority':
-        'A number that says which ready op starts first. Control edges '
+        'A number that says which ready op should start first. Control edges '
         'enforce it.',
     'profile':
-        'Measured seconds of the ops of a graph. They take the place of the '
-        'roofline.',
+        'Measured seconds of the ops of one graph. They replace the roofline.',
     'rate':
         'FLOPs per second of a device.',
     'reached':
         "The share of a device's peak rate that ops get.",
     'reward':
-        'The number that a policy learns to increase. A shorter step has a '
-        'larger reward.',
+        'The number that learning increases. A shorter step has a larger '
+        'reward.',
     'robust price':
-        'What searches minimize: the simulated step, longer where a small '
-        'change of seconds and bytes makes it longer.',
+        'A price that searches use. It is higher if small errors in seconds '
+        'and bytes would lengthen the step.',
     'rollout':
         'A placement sampled from a policy.',
     'roofline':
-        'The time of an op that is limited by arithmetic or by memory '
-        'bandwidth, whichever takes longer.',
+        'Seconds of an op, computed from its FLOPs and bytes: arithmetic or '
+        'memory, whichever takes longer.',
     'simulated':
-        "Computed event by event by the rules of TensorFlow's executor. "
-        'Nothing was run.',
+        "Computed by the rules of TensorFlow's executor. Nothing was run.",
     'slot':
-        'A place in a compute unit. A unit runs as many ops at a time as it '
-        'has slots.',
+        'Of an optimizer: a variable that it keeps for each weight, such as '
+        "Adam's moments. Of a processor: room for one running op.",
     'Spearman':
         'Rank correlation: 1 if the simulator ranks placements as measured '
         'steps do.',
     'speed-up':
-        'The other step time divided by ours. The other is one device '
-        'unless a table says otherwise.',
+        'Another step time divided by ours: that of one device, unless a '
+        'table says otherwise.',
     'stage':
         'A part of a workload that the expert places as a whole.',
     'start':
         'A placement with which a search begins.',
     'step':
-        'One run of a graph, such as of the training of one batch.',
+        'One run of a graph, such as the training of one batch.',
     'task':
-        'In `gdp_bench`: a graph on a cluster. In a cluster: one of its '
-        'servers.',
+        'In `gdp_bench`: a graph on a cluster. In a TensorFlow cluster: one '
+        'of its servers.',
     'tensor':
-        'What an op hands to other ops: numbers, and the bytes that they '
-        'take.',
+        'Numbers that one op hands to other ops.',
     'tile':
-        'The ops of one layer in one time step, in a graph that repeats '
-        'itself.',
+        'The ops of one layer in one time step.',
     'transfer':
         'A tensor on its way from one device to another.',
     'trip count':
         'The number of iterations of a while loop.',
     'unit':
-        'Groups joined along their largest tensors. The policy decides per '
-        'unit.',
+        'Groups that exchange large tensors. The policy decides per unit.',
     'valid':
-        'Of a placement: it fits, and every op has a kernel on its device.',
+        'Of a placement: it breaks no rule of the graph, and it fits.',
     'variable':
-        'A tensor that outlives the step, such as weights. Ops that use a '
-        'variable are on its device.',
+        'A tensor that outlives the step, such as a weight. Ops that use it '
+        'are on its device.',
     'waiting':
         'The part of a step in which a device neither computes nor copies.',
     'warm-up':
-        'The part of `gdp_train` before sampling: it prices the baselines, '
-        'searches, and lets the policy imitate what it found.',
+        'The part of `gdp_train` before sampling: baselines, searches, and '
+        'imitation of what they found.',
     'workload':
         "A training graph of the papers, built by this project's own code.",
     'workspace':
-        'Memory that an op needs while it runs, besides its inputs and '
-        'outputs.',
+        'Memory that an op needs while it runs, besides inputs and outputs.',
 }
 
 
