@@ -224,26 +224,21 @@ def _searched(rows: Sequence[study.Row]) -> str:
 def _page(result: Result) -> str:
   return f"""# How true the simulator is of GPUs, as far as TensorFlow decides
 
-Made by `make fidelity FIDELITY_ARGS=--emulated`. Each placement of a paper's
-workload was priced by the simulator and then run by TensorFlow on **emulated
-GPUs**: a PluggableDevice whose kernels take the seconds that the simulator
-charges and whose copies take their turn on the wires, without computing or
-moving anything. Time stands still while a thread of TensorFlow's has anything
-to do, so that what this machine takes does not count: only what the devices say
-of dispatch and callbacks does. Steps are medians of {_STEPS}; a graph of more
-than {_LARGE_OPS:,} ops runs {_STEPS_IF_LARGE}.
+How far is a simulated step from a step of TensorFlow's own runtime? `make
+fidelity FIDELITY_ARGS=--emulated` **simulates** placements of the papers'
+workloads, and runs them on **emulated GPUs**: a PluggableDevice without
+hardware. Its kernels and copies take the seconds that the simulator charges,
+and compute or move nothing. Its clock stands still while a thread of TensorFlow
+works, so the speed of this machine does not count. Steps are medians of
+{_STEPS}; a graph of more than {_LARGE_OPS:,} ops runs {_STEPS_IF_LARGE}.
 
 ## What this proves, and what it does not
 
-The executor, the rendezvous, the streams, the event manager and the allocator
-are TensorFlow's own. So *order, overlap and waiting* are real: which op is
-handed over when, how far dispatch runs ahead, which stream a copy waits for,
-what queues behind what, whether a placement fits a memory.
-
-Not real are *seconds of kernels* (they are prescribed), *wires* (a copy takes
-latency + bytes / bandwidth, once all channels of its link are free, as in the
-simulator), what a *real driver* adds to a launch, a copy or a callback, and
-several hosts.
+* **Real** are order, overlap and waiting, because the executor, the rendezvous,
+  the streams, the event manager and the allocator are TensorFlow's own. For
+  example, dispatch really runs ahead, and copies wait for real streams.
+* **Not real** are seconds of kernels and links, and what a driver adds to a
+  launch, a copy or a callback. Several hosts are not tested.
 
 {agreement(result, tables.as_markdown)}
 

@@ -100,9 +100,8 @@ def _orders(orders: Sequence[study.Ordered]) -> str:
             for name, own in _grouped(orders).items())
   ]
   lines += [
-      '', 'Where the prediction has the wrong sign, an order costs more '
-      'than it brings; that is why none is looked for without two GPUs '
-      'unless a user asks for one.'
+      '', 'On some graphs control edges cost more than they bring. So without '
+      'two GPUs the plugin adds none, unless a user asks for an order.'
   ] * any(o.measured > 1 for o in orders)
   return '\n'.join(lines)
 
@@ -180,23 +179,26 @@ def _page(rows: Sequence[study.Row], orders: Sequence[study.Ordered],
                         copy_bytes_per_s else '') for d in cluster.devices)
   return f"""# How true the simulator is
 
-Made by `make fidelity`. Each placement was priced by the simulator and then
-run: **simulated** and **measured** steps of the same graph, on
-{cluster.num_devices} TensorFlow servers pinned to one core each. Op times come
-from a profile made on those cores (all ops on one core, one after the other),
-figures of the network from ping-pong between the servers, and what the cores
-slow each other down from a step that both run at once; nothing was fitted to
-the placements below. A placement that has been measured is not measured again
-when the study goes on.
+How far is a simulated step from a measured one? `make fidelity` **simulates**
+and **measures** steps of the same placements, on {cluster.num_devices}
+TensorFlow servers pinned to one core each. Nothing was fitted to these
+placements:
+
+* A profile on these cores gives the seconds of ops, one op after the other.
+* Ping-pong between the servers gives the figures of the network.
+* A step that both cores run at once gives what they slow each other down.
 
 {tables.as_markdown(agreement(rows))}
 
 ![simulated over measured steps](fidelity.png)
 
-Every placement is in [placements.csv](placements.csv), everything in
-[results.json.gz](results.json.gz). Network, as measured: {links}; compute that
-a transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
-ms.
+[placements.csv](placements.csv) has every placement,
+[results.json.gz](results.json.gz) everything. Figures of the cluster, as
+measured:
+
+* network: {links};
+* compute that a transfer takes at each end: {copies};
+* an empty step: {cluster.step_s * 1e3:.2f} ms.
 
 ## Where it is furthest off
 
@@ -204,19 +206,19 @@ ms.
 
 ## Order
 
-Placements for which the critical path first is predicted to save
-{study.ORDER_GAIN:.0%} of the step or more, run with TensorFlow's own order and
-with the control edges that force the other. `{graphs.FOR_ORDER[0]}` was made
-for this: many ops wait together with the first one of a chain to the other
+Do control edges save what is predicted? These placements were predicted to save
+{study.ORDER_GAIN:.0%} of the step or more. Figures are steps with control edges
+over steps with TensorFlow's own order. `{graphs.FOR_ORDER[0]}` was made for
+this purpose: many ops wait together with the first op of a chain to the other
 worker.
 
 {_orders(orders)}
 
 ## What this does not show
 
-No GPU was at hand. Unchecked are therefore: the roofline and launch figures of
-GPU presets, copy engines beside compute, NVLink and PCIe channels, several
-hosts, GPU memory and workspace. Two CPU workers check the mechanics (what waits
-for what, one op at a time, one transfer at a time, a tensor sent once, compute
-spent on transfers), with times of ops that were measured, not predicted.
+This study has no GPU. It tests what waits for what, on devices that run one op
+and one transfer at a time, with measured seconds of ops. It does not test
+figures of GPU presets, copy engines, NVLink and PCIe, GPU memory, or several
+hosts. [How the simulator thinks](../../simulator.md#how-true-it-is) lists the
+other tests.
 """

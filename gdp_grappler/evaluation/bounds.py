@@ -22,7 +22,7 @@ class LowerBound:
   Attributes:
     critical_path_s: Longest path of ops, each on its fastest allowed device,
       with transfers for nothing.
-    work_s: All work divided over all devices as if it were sand.
+    work_s: All work, divided evenly over all devices in any small parts.
   """
 
   critical_path_s: float
@@ -56,12 +56,12 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 def busiest_channel_s(schedule: schedule_lib.Schedule,
                       cluster: cluster_lib.Cluster,
                       tensor_bytes: np.ndarray) -> float:
-  """Seconds that the busiest wire carries data; no order is faster.
+  """Seconds that the busiest channel carries data; no order is faster.
 
   Args:
     schedule: Of a placement.
     cluster: Of the placement.
-    tensor_bytes: int64 [T] of the graph; empty tensors occupy no wire.
+    tensor_bytes: int64 [T] of the graph; empty tensors occupy no channel.
   """
   tensors = schedule.transfer_tensors
   carries = tensors >= 0  # Messages of control edges have no tensor.

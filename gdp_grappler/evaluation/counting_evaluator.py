@@ -1,4 +1,4 @@
-"""Writes down what a search spends and finds."""
+"""Records the prices of a search: how many, when, and the best placement."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from gdp_grappler.graph import op_graph
 
 
 class Recorder(evaluator_lib.Wrapper):
-  """Passes on what another evaluator says, and remembers.
+  """Passes on the prices of another evaluator, and records them.
 
   Meant for one graph, since step times of different graphs do not compare. May
-  be used from several threads at once if the other one may.
+  be used from several threads at once if the other evaluator may.
 
   Attributes:
     cluster: What placements index.
     simulated: Whether the other one computes its prices.
     evaluations: Placements priced so far.
     curve: One entry for each call that found a faster valid placement than all
-      before: how many placements were priced up to it, it included; seconds
-      since the recorder was made, when the call returned; and its step time in
-      seconds.
+      calls before: placements priced so far, this call included; seconds from
+      the start of the recorder to the end of the call; step time in seconds.
     best_placement: The fastest valid placement; None if there was none.
   """
 

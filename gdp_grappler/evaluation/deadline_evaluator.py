@@ -15,12 +15,12 @@ NOT_RUN = 'it was not run, as the time budget was over'
 
 
 class Until(evaluator_lib.Wrapper):
-  """Passes on what another evaluator says, as long as there is time.
+  """Passes on the prices of another evaluator until a deadline.
 
-  For those whose prices take seconds, so that no search needs to look at the
-  clock. What was priced before is remembered; what is asked for later gets a
-  violation of kind 'run'. The first placement is always priced: without it
-  there is nothing to tell. Meant for one graph.
+  It serves evaluators whose prices take seconds, so that no search needs to
+  look at the clock. Placements that were priced before keep their prices. After
+  the deadline a new placement gets a violation of kind 'run'. The first
+  placement is always priced, so that there is a result. Meant for one graph.
 
   Attributes:
     cluster: What placements index.

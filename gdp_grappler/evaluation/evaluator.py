@@ -26,7 +26,7 @@ class Evaluation:
     step_time_s: Seconds of one step; infinite if it cannot run.
     peak_bytes: [P] highest use of each memory pool of the cluster.
     violations: What makes the placement invalid; empty if nothing does.
-    simulated: False if a stopwatch said it.
+    simulated: False if the step was measured.
     spread_s: Interquartile range of the measured steps; 0 if simulated.
   """
 
@@ -47,11 +47,11 @@ class Prices:
   """The prices of K placements on P memory pools, to choose from.
 
   Attributes:
-    seconds: float64 [K], of one step; infinite where it cannot run.
+    seconds: float64 [K], of one step; infinite if the placement cannot run.
     peak_bytes: int64 [K, P], highest use of each memory pool.
-    overflow_bytes: int64 [K], what is too much for the memories, in all; 0
-      where nothing is, or where it was seen to run all the same.
-    valid: bool [K], it runs and fits.
+    overflow_bytes: int64 [K], bytes by which memories overflow, summed over the
+      memories; 0 if a measured step ran all the same.
+    valid: bool [K], whether the placement runs and fits.
   """
 
   seconds: np.ndarray
@@ -142,15 +142,16 @@ class Evaluator(Protocol):
   simulated: bool
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], what each op is thought to take on each device.
+    """float64 [N, D], seconds of each op on each device.
 
-    What prices are made of, or an estimate where they are measured as a whole.
+    Simulated prices use these seconds. Where steps are measured as a whole,
+    they are estimates.
     """
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """What is thought of kernels and of the host, of this graph.
+    """The cost model of this graph's kernels and of the host.
 
-    By default `op_seconds`, and of the host what is usual.
+    By default it has `op_seconds` and the usual times of the host.
     """
     return fixed_costs.FixedCostModel(self.op_seconds(graph))
 
@@ -177,29 +178,30 @@ class Evaluator(Protocol):
                      ceiling_s: Ceiling = math.inf) -> Prices:
     """Prices K placements with control edges that keep an order.
 
-    With priorities a device waits with its next op until it is free, which
-    TensorFlow's asynchronous devices do not: edges make them keep the order,
-    but what they run ahead with still stands in the way of copies.
+    With priorities alone, a device chooses its next op when it is free.
+    TensorFlow's asynchronous devices do not wait so long: dispatch runs ahead.
+    Control edges make them keep the order, but copies still wait for the
+    kernels that were dispatched before.
 
     Args:
       graph: N ops.
       devices: int [K, N].
-      priorities: float [K, N], or [N] for all placements alike; the order is
-        that in which they start ops.
+      priorities: float [K, N], or [N] for all placements. The order is the one
+        in which these priorities start ops.
       ceiling_s: As of `price_groups`.
 
     Raises:
       ValueError: an array does not fit the graph.
     """
-    del ceiling_s  # Of use to those who know it before they are done.
+    del ceiling_s  # Only saves time.
     return self.price(graph, devices, priorities)
 
   def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
                     priorities: np.ndarray | None = None) -> Prices:
-    """Prices K placements with more care than `price`, if there is more.
+    """Prices K placements more accurately than `price`, if that is possible.
 
     A search that compares thousands of prices finds those that are too low by
-    chance. So what it is about to keep it asks again.
+    chance. So it prices a placement again before it keeps the placement.
 
     Args:
       graph: N ops.
@@ -221,20 +223,19 @@ class Evaluator(Protocol):
     Args:
       graph: G groups.
       devices: int [K, G].
-      ceiling_s: The caller does not care by how much a step takes longer than
-        that, [K] or one for all. What does is said to take longer, but perhaps
-        not by how much, nor how much memory, and may be said not to be valid.
-        None for the price of the best of these placements.
+      ceiling_s: [K] or one for all. A step above its ceiling gets any price
+        above the ceiling. Its memory may be unknown, and it may count as not
+        valid. None stands for the price of the best of these placements.
       priorities: Of waiting ops, as of `price`.
     """
-    del ceiling_s  # Of use to those who know it before they are done.
+    del ceiling_s  # Only saves time.
     return self.price(graph, np.asarray(devices)[:, graph.groups], priorities)
 
 
 class Wrapper(Evaluator):
   """An evaluator that changes or records the prices of another evaluator.
 
-  A subclass prices. What the other one thinks of ops is passed on.
+  A subclass prices. `op_seconds` and `costs` are those of the other evaluator.
 
   Attributes:
     cluster: What placements index.

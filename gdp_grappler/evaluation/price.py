@@ -24,11 +24,11 @@ class Price:
 
   Attributes:
     fifo_s: Simulated step, first in, first out.
-    ordered_s: Simulated step with the control edges that are predicted to pay
-      for the placement's priorities, or if it has none for any; `fifo_s` if
-      none are.
-    order: Which of `order.ORDERS` the rest is about.
-    placement: With priorities if that is the order and pays.
+    ordered_s: Simulated step with the control edges that pay: those of the
+      placement's priorities or, without priorities, of the best order. `fifo_s`
+      if no edges pay.
+    order: The order of the fields below, one of `order.ORDERS`.
+    placement: With priorities, if `order` has them and they pay.
     evaluation: In this order.
     schedule: In this order.
     critical_path_s: Longest path of ops and transfers; no order is faster.

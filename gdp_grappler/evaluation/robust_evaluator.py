@@ -1,26 +1,31 @@
 """The price of a step that does not depend on luck.
 
-Which of two ops is ready a microsecond earlier may decide what waits for what,
-and a simulated step always decides it in the same way. A search that compares
-thousands of placements finds those for which all such accidents end well. The
-predicted step is then the shortest of many possible ones, and real steps are
-longer. A search should minimize the average step.
+Two ops may be ready at almost the same moment, and their order may decide what
+waits for what. A simulated step always decides in the same way. A search that
+compares thousands of placements finds those for which all such accidents end
+well. Their real steps are longer on average. A search should minimize the
+average step.
 
-A placement is therefore simulated again with small errors in the seconds of
-ops, in their dispatch and in the bytes of transfers, and with another order of
-ops without inputs. All placements of a graph get the same errors. (On emulated
-GPUs most of the luck is in which of two threads dispatches first: a placement
-may take one of two steps that differ by a tenth.) Draws come in pairs with
-opposite errors. A chain of ops then keeps its length, no op becomes cheap for
-good, and two draws tell more than many independent ones.
+A placement is therefore simulated again with random errors: in the seconds of
+ops, in their dispatch, in the bytes of transfers, in the times of the event
+manager, and in the order of ops without inputs. All placements of a graph get
+the same errors. (On emulated GPUs most of the luck is in the order in which
+two threads dispatch: the step of a placement may take one of two times, which
+differ by a tenth.) Draws of errors come in pairs with opposite signs. So a
+chain of ops keeps its length, no op becomes cheap for good, and two draws tell
+more than many independent ones.
 
-The price is the simulated step times the luck of the placement. The luck is how
-much longer the mean of the draws is, relative to the same figure of all ops on
-one device, where luck has no part. It is at least 1. Hence no price is less
-than the simulated step, and the price of one device is its simulated step: a
-placement that is no worse than one device by this price is no worse by the
-simulated step. The step without errors decides whether a placement fits into
-memory. With ceilings this holds for prices up to the ceiling.
+The price is the simulated step times the luck of the placement:
+
+* The ratio of a placement is the mean of its draws over its simulated step.
+* Its luck is this ratio over the largest ratio of all ops on one device, where
+  luck has no part. Luck is at least 1.
+
+Hence no price is less than the simulated step, and the price of one device is
+its simulated step. So a placement that is no worse than one device by this
+price is no worse by the simulated step. The step without errors decides whether
+a placement fits into memory. With ceilings this holds for prices up to the
+ceiling.
 """
 
 from __future__ import annotations
@@ -50,20 +55,20 @@ _AT_ONCE = 16
 
 @dataclasses.dataclass(frozen=True)
 class RobustConfig:
-  """How far off steps are drawn.
+  """The size of the random errors.
 
   Attributes:
-    pairs: Pairs of draws; a price costs that of 1 + 2 `pairs` simulations.
-    close_pairs: The same of `Robust.price_closely`, other draws than those.
-    op_jitter: Standard deviation of an op's seconds, as a share of them, below
-      0.57: uniform, they would reach 0.
-    wire_jitter: The same of a tensor's bytes on the wire.
+    pairs: Pairs of draws; a price takes 1 + 2 `pairs` simulations.
+    close_pairs: Pairs of the other draws of `Robust.price_closely`.
+    op_jitter: Standard deviation of an op's seconds, as a share of them. Below
+      0.57, because seconds are uniform and must not reach 0.
+    wire_jitter: The same of a tensor's bytes in a transfer.
     dispatch_jitter: The same of the seconds in which a thread dispatches an op
-      or a copy to an asynchronous device; unless it is 0, ops that wait for
-      nothing are dispatched in any order.
-    poll_jitter: The same of how much later the event manager finds a copy done
-      that it has to look for again: it looks at fixed times, whenever the copy
-      ends.
+      or a copy to an asynchronous device. Unless it is 0, ops that wait for
+      nothing are dispatched in a random order.
+    poll_jitter: The same of the delay with which the event manager finds the
+      end of a copy, if it has to look again: it looks at fixed times, whenever
+      the copy ends.
     seed: Of the draws.
   """
 
@@ -90,11 +95,11 @@ _DEFAULT = RobustConfig()
 
 
 class Robust(evaluator.Evaluator):
-  """Prices placements by steps that do not hang on luck; deterministic.
+  """Prices placements by steps that do not depend on luck; deterministic.
 
-  What searches and learners minimise. What a placement's step is said to take
-  is the simulator's own. Draws are prepared once per graph and kept as long as
-  it lives. May be used from several threads at once.
+  Searches and learners minimize this price. Messages and tables have the
+  simulator's own step. Draws are prepared once per graph, and kept as long as
+  the graph lives. May be used from several threads at once.
 
   Attributes:
     cluster: The devices that placements index.
@@ -168,8 +173,8 @@ class Robust(evaluator.Evaluator):
                     priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices K placements by more draws; see `evaluator.Evaluator`.
 
-    By draws that no other price is made of: which of these end well by chance
-    is what a search has found.
+    No other price uses these draws. A search has found placements for which the
+    usual draws end well by chance.
     """
     if priorities is None:
       plain = self._simulator.price(graph, devices)
@@ -185,7 +190,7 @@ class Robust(evaluator.Evaluator):
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices int [K, G]; see `evaluator.Evaluator`.
 
-    Nothing is drawn for a placement whose simulated step is above its ceiling.
+    A placement whose simulated step is above its ceiling gets no draws.
     """
     ops = np.asarray(devices)[:, graph.groups]
     if ceiling_s is None:
@@ -224,7 +229,7 @@ class Robust(evaluator.Evaluator):
                  ceiling_s: evaluator.Ceiling,
                  orderable: np.ndarray | None = None,
                  draws: _Draws | None = None) -> evaluator.Prices:
-    """What is not above the ceiling, times its luck, by default in few."""
+    """Prices up to the ceiling, times the luck; by default of the few draws."""
     draws = draws or self._of(graph)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
@@ -254,10 +259,10 @@ class Robust(evaluator.Evaluator):
 
 
 def objective(judge: evaluator.Evaluator) -> evaluator.Evaluator:
-  """What to minimise, where an evaluator has the last word.
+  """The evaluator whose prices a search minimizes, for one that decides.
 
-  That is the robust price of a simulator. Steps that run have luck of their
-  own; what is said of them stands.
+  For a simulator it is the robust price. Measured steps vary by themselves, so
+  an evaluator that runs steps is returned as it is.
   """
   return Robust(judge) if isinstance(judge, simulator_lib.Simulator) else judge
 

@@ -18,11 +18,11 @@ class Move:
 
   Attributes:
     device: Index of the device.
-    groups: How many of them may be there, and are.
+    groups: How many of the groups may be on this device, and so are.
     step_time_s: Simulated, first in, first out.
-    overflow_bytes: What is too much for the memories then.
-    cut_tensors: How many tensors are sent between devices then.
-    cut_bytes: Their bytes.
+    overflow_bytes: Bytes by which memories overflow.
+    cut_tensors: Number of tensors that are sent between devices.
+    cut_bytes: Bytes of these tensors.
   """
 
   device: int
@@ -38,11 +38,11 @@ class Cut:
   """A tensor that is sent between devices.
 
   Attributes:
-    op: What makes it.
-    source: Where it is made.
-    target: Where it is sent.
+    op: The op that makes the tensor.
+    source: Device of the op.
+    target: Device to which the tensor is sent.
     size_bytes: Of the tensor.
-    seconds: Of the link, if nothing else is on it.
+    seconds: Time of the transfer on an idle link.
   """
 
   op: int

@@ -61,10 +61,9 @@ _TEXTS = {
     'bound': 'at its bound: no placement is noticeably faster',
     'transfers': 'communication: the longest path of this placement, transfers '
                  'included, takes nearly all of the step',
-    'link': 'communication: one wire is busy nearly all of the step',
+    'link': 'communication: one link is busy nearly all of the step',
     'device': 'work: one device is busy nearly all of the step',
-    'waiting': 'neither: ops wait in turn for devices and wires; another '
-               'order or placement may gain',
+    'waiting': 'waiting',
 }
 COMMUNICATION = ('transfers', 'link')
 

@@ -28,6 +28,8 @@ _BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
                'nor ask the human expert.')
 _KINDS = (' A portfolio is the best by price of many proposals, by whatever '
           'method it is named after; "published" is that method alone.')
+_MEANS = ('Geometric means over tasks; the number of tasks is in parentheses. '
+          'OOM counts placements that exceed a memory.' + _KINDS)
 _NOTES = {
     'table1':
         ' GDP is the shipped policy without any training on these '
@@ -96,10 +98,10 @@ def index(settings: settings_lib.Settings, command: str,
       '# Placers compared',
       _kind(settings),
       f'Made by\n\n    {command}\n\n{len(tasks)} tasks, {count} cells. '
-      + _how(settings),
-      '## Means\n\n' + tables.means(tasks).to_markdown().strip(),
+      + _how(settings), '## Means\n\n' + _MEANS + '\n\n'
+      + tables.means(tasks).to_markdown().strip(),
       '## Where there is headroom\n\n' + _headroom(tasks),
-      '## What the others are bound by\n\n' + _bound(tasks)
+      '## What limits the best placements\n\n' + _bound(tasks)
   ]
   failed = [line for task in tasks for line in figures.failures(task)]
   if failed:
@@ -118,8 +120,8 @@ def _kind(settings: settings_lib.Settings) -> str:
                                                         * settings.simulated)
   small = (', workloads are **small variants** (@tiny), which say nothing '
            'about the full ones' if settings.quick else '')
-  return (f'{kind}{small}. A speed-up is a ratio of step times, other / ours, '
-          'with ready ops first in, first out, as TensorFlow runs them.')
+  return (f'{kind}{small}. A speed-up is the other step over ours, first in, '
+          'first out, as TensorFlow runs ready ops.')
 
 
 def _published(name: str, tasks: Sequence[dict[str, Any]]) -> str:
@@ -156,14 +158,15 @@ def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
   rows = [v for v in verdicts if v.reason != 'bound']
   mean, count = figures.geomean(v.over_bound for v in verdicts)
   text = (
-      'No placement is faster than the longest path of ops on their fastest '
-      'devices with transfers for nothing, nor than all work divided evenly '
-      'over all devices; the larger one is the bound. It cannot be reached '
-      f'where data has to move. The best placements take {mean:.2f} times the '
-      f'bound (geometric mean of {count} tasks); {len(rows)} of {count} are '
-      'more than 5 % above it. TensorFlow runs ready ops first in, first out; '
-      'the last two columns are for control edges that make it keep a better '
-      'order.')
+      'How much could a better placement gain? No step is shorter than the '
+      'critical path without transfers, nor than all work divided evenly over '
+      'all devices. The larger one is the *bound*. A placement that has to '
+      'move data cannot reach it. The best placements take '
+      f'{mean:.2f} times the bound (geometric mean of {count} tasks); '
+      f'{len(rows)} of {count} are more than 5 % above it. The last two '
+      'columns are steps with control edges. *Waiting* means that neither '
+      'work nor communication limits the step: another order or placement may '
+      'gain.')
   return text + '\n\n' + _verdict_table(rows or verdicts)
 
 
@@ -178,7 +181,7 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
       ],
       'the work of one device': [v for v in verdicts if v.reason == 'device'],
       'the bound itself': [v for v in verdicts if v.reason == 'bound'],
-      'nothing alone: ops wait in turn for devices and wires': [
+      'waiting: ops wait in turn for devices and links': [
           v for v in verdicts if v.reason == 'waiting'
       ]
   }
@@ -187,7 +190,7 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
     several = [v for v in verdicts if v.needs_several]
     lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
   return ('What lasts 90 % of the step of the best placement limits it: the '
-          'longest path with its transfers, one wire, or one device.\n\n'
+          'longest path with its transfers, one link, or one device.\n\n'
           + '\n'.join(lines))
 
 
@@ -242,5 +245,7 @@ def _files(tasks: Sequence[dict[str, Any]],
       '* plans/: every placement, as `gdp simulate --plan` reads it; '
       'cells/: a record per cell'
   ]
-  lines += [f'* [{path.as_posix()}]({path.as_posix()})' for path in pictures]
+  if pictures:
+    lines.append('* pictures: ' + ', '.join(
+        f'[{path.stem}]({path.as_posix()})' for path in pictures))
   return '\n'.join(lines)

@@ -19,18 +19,19 @@ from gdp_grappler.graph import op_graph
 def seconds(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
             cost_model: cost_model_lib.CostModel,
             op_seconds: np.ndarray) -> np.ndarray:
-  """float64 [N, D], what each op adds to the pace of each device.
+  """float64 [N, D], seconds that each op keeps each device busy.
 
-  On an asynchronous device the longer one of its kernels, with the gaps between
-  them, and of what the host does to dispatch it. On others its seconds. It is
-  no lower bound of a step: in the same step one device may wait for its host
-  during some ops and the host for it during others.
+  On an asynchronous device these are the seconds of the kernels with the gaps
+  between them, or the host's seconds for their dispatch, whichever are longer.
+  On other devices they are the op's seconds. Their sum is no lower bound of a
+  step: a device may wait for its host during some ops, and the host for the
+  device during others.
 
   Args:
     graph: N ops.
     cluster: D devices.
     cost_model: Of the kernels.
-    op_seconds: float64 [N, D], what it says that kernels take.
+    op_seconds: float64 [N, D], seconds of the kernels by this cost model.
   """
   runs = np.maximum(graph.executions, 1)
   launches = cost_model.launches(graph)

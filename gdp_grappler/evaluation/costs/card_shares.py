@@ -1,20 +1,20 @@
-"""What share of a card an op's kernel can use while it runs.
+"""The share of a card that an op's kernel can use while it runs.
 
 A card that is cut into several logical devices runs kernels of their streams
-side by side as far as they leave room. How much room one takes is the largest
-of three shares:
+side by side as far as they leave room. The share of a kernel is the largest of
+three ratios:
 
-* threads: a kernel of one thread for each element of the op's output, of those
-  that the multiprocessors hold (`Device.resident_threads`). TensorFlow launches
-  as many threads as there are elements, up to what fills the card
-  (`GetGpuLaunchConfig`, tensorflow/core/util/gpu_launch_config.h). A product or
-  a convolution makes a tile of 128 x 128 outputs by one block of threads, and a
-  multiprocessor holds one such block: `_OUTPUTS_PER_THREAD` (NVIDIA, "Matrix
-  Multiplication Background User's Guide", section "Dimension Quantization
-  Effects").
-* arithmetic: the FLOPs of the op, of those that the card could do in the
-  seconds that the op takes.
-* bandwidth: likewise the bytes that it reads and writes.
+* threads: those of the kernel, over those that the multiprocessors hold
+  (`Device.resident_threads`). TensorFlow launches one thread for each element
+  of the op's output, up to what fills the card (`GetGpuLaunchConfig`,
+  tensorflow/core/util/gpu_launch_config.h). In a product or a convolution one
+  block of threads makes a tile of 128 x 128 outputs, and a multiprocessor holds
+  one such block: `_OUTPUTS_PER_THREAD` (NVIDIA, "Matrix Multiplication
+  Background User's Guide", section "Dimension Quantization Effects").
+* arithmetic: the FLOPs of the op, over those that the card could do in the
+  seconds that the op takes alone.
+* bandwidth: the bytes that the op reads and writes, over those that the card
+  could move in these seconds.
 
 Kernels are served in the order in which they were enqueued on the card's
 streams. A kernel gets the share of the card that earlier kernels leave free. If

@@ -1,4 +1,4 @@
-"""What every cost model answers."""
+"""The interface of cost models: seconds and bytes of single ops."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Contention:
 
   Attributes:
     buses: int32 [D], devices with the same number share one memory bus.
-    shares: float64 [D]: for each other compute unit of its bus that is at work,
-      what a device starts takes this share of its time longer.
+    shares: float64 [D]. An op of a device takes this share of its time longer
+      for each other compute unit of the bus that is busy at its start.
   """
 
   buses: np.ndarray
@@ -32,36 +32,37 @@ def no_contention(cluster: cluster_lib.Cluster) -> Contention:
 
 
 class CostModel(Protocol):
-  """What ops take, by themselves, on the devices of any cluster."""
+  """Seconds and bytes of single ops on the devices of any cluster."""
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
-    """float64 [N, D], seconds of one step that each op takes on each device.
+    """float64 [N, D], seconds that each op takes in one step on each device.
 
-    What an op takes once, as often as the graph says that it runs.
+    These are the seconds of one execution, times the executions in a step.
     """
 
   def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N], kernels that each op launches on a GPU in one step.
 
-    Of an op that launches any there; by default one each time that it runs.
+    By default one in each execution. Ops that launch no kernel may have any
+    number.
     """
     return np.maximum(graph.executions, 1).astype(np.float64)
 
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N], what the host does for each op beyond bare launches.
+    """float64 [N], work of the host for each op beyond bare launches.
 
-    In one step, as a multiple of `Device.dispatch_s`; of an op that launches a
-    kernel. By default nothing.
+    The unit is `Device.dispatch_s` in one step. Only ops that launch a kernel
+    have such work. By default nothing.
     """
     return np.zeros(graph.num_ops)
 
   def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                   seconds: np.ndarray) -> np.ndarray:
-    """float64 [N, D], what share of its card each op can use while it runs.
+    """float64 [N, D], share of the card that each op can use while it runs.
 
-    Above 0 and at most 1. By default all of it. Only asked for clusters with
-    cards that are cut into several devices.
+    Above 0 and at most 1; by default 1. Only called for clusters with cards
+    that are cut into several devices.
 
     Args:
       graph: N ops.

@@ -1,10 +1,10 @@
-"""Kinds of ops, and what share of a device's figures each kind reaches.
+"""Kinds of ops, and the share of a device's rates that each kind reaches.
 
 One table, with the source of each figure. Shares of arithmetic are relative to
-`Device.peak_flops * Device.efficiency`, what large matrix products reach on the
-device; shares of bandwidth relative to `Device.bandwidth_bytes_per_s`, the data
-sheet's. They are typical values of a kind, good to about a factor of two for a
-single op: `gdp profile` measures what they guess.
+`Device.peak_flops * Device.efficiency`, the rate of large matrix products on
+the device. Shares of bandwidth are relative to `Device.bandwidth_bytes_per_s`,
+the data sheet's. They are typical values of a kind. For a single op they may be
+wrong by a factor of two; `gdp profile` measures the op instead.
 
 Sources:
 

@@ -1,14 +1,14 @@
-"""What real steps of a graph took, op by op, and the file that keeps it.
+"""Measured seconds of the ops of a graph, and the file that keeps them.
 
 A profile file is one JSON object:
 
 * `format`: 'gdp_profile', `version`: 2.
 * `graph`, `fingerprint`, `tensorflow`, `batch_size`: what ran.
 * `op_names`, `op_types`, `flops`, `io_bytes`: [N], the graph's ops as
-  `OpGraph` has them; what op costs are matched and interpolated by.
+  `OpGraph` has them. Costs of ops are matched and interpolated by these.
 * `devices`: one object for each device that was measured, with the fields of
   `DeviceProfile`.
-* `digest`: of all the others; whoever changes a figure leaves it out.
+* `digest`: of all other fields. Leave it out if you change a figure by hand.
 
 Times are in seconds, sizes in bytes.
 """

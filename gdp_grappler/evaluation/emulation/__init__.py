@@ -1,6 +1,6 @@
-"""Steps of placements on GPUs that are not there.
+"""Steps of placements on emulated GPUs.
 
 Belongs here: the plugin of TensorFlow that emulates GPUs, the graph of ops of
-prescribed time that runs on them, the process it runs in, the evaluator that
-asks it. Does not belong here: how long ops take (`costs`).
+prescribed time, the process that runs this graph, the evaluator that calls the
+process. Does not belong here: seconds of ops (`costs`).
 """

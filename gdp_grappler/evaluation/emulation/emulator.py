@@ -1,4 +1,4 @@
-"""Prices placements by TensorFlow's own runtime, on GPUs that are not there.
+"""Prices placements by TensorFlow's own runtime, on emulated GPUs.
 
 The emulator shows TensorFlow's decisions: when and in which order ops are
 dispatched, which stream waits for which, what overlaps, and what the allocator

@@ -32,19 +32,19 @@ class OrderConfig:
   Attributes:
     min_gain: Share of the step that edges must be predicted to save; with
       less, there are none.
-    heavy_shares: Edges join the heaviest ops of a device, those that together
-      make this share of its weight: seconds of ops and of what they send. The
-      shares are tried in turn until one brings the wanted gain.
-    kept_gain: Share of the gain of an order by priorities that is enough. More
-      edges would bring the rest.
+    heavy_shares: Edges join the heaviest ops of a device. These ops have this
+      share of the device's weight. The weight of an op is its seconds plus
+      those of its transfers. The shares are tried in turn until one brings the
+      wanted gain.
+    kept_gain: Share of the gain of an order by priorities that is enough.
     edge_s: Seconds that an edge adds to the op that waits; the executor visits
       it once more.
     max_simulated_ops: Ops of all simulations together, which bounds the time:
       two millions take about 3 s.
-    max_s: Seconds after which nothing more is tried; what the search has found
-      by then depends on the speed of the machine.
-    only_wanted: Whether a placement with priorities gets that order or none.
-      Else it may get another one, of which edges keep more.
+    max_s: Seconds after which the search ends. Its result then depends on the
+      speed of the machine.
+    only_wanted: Whether a placement with priorities gets their order or none.
+      Else it may get another order, of which edges keep more.
   """
 
   min_gain: float = 0.02
@@ -79,9 +79,9 @@ class Order:
     fifo_s: Simulated step without them.
     ordered_s: Simulated step if TensorFlow obeyed priorities, the best of those
       that were tried.
-    with_edges_s: Simulated step, first in, first out, with these edges,
-      whether they cost something or not: the slower one. `fifo_s` if there are
-      none.
+    with_edges_s: Simulated step, first in, first out, with these edges: the
+      slower of the step with `edge_s` and the step without. `fifo_s` if there
+      are no edges.
     priorities: float64 [N], those that the edges enforce; None if there are no
       edges.
     config: How the edges were searched; None if there was no search.

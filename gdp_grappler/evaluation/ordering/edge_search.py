@@ -96,7 +96,7 @@ class EdgeSearch:
     yield self._joining(pairs)
 
   def _joining(self, pairs: np.ndarray) -> EdgeSet:
-    """The edges of the best round that joins what starts in wrong order."""
+    """The edges of the best round of edges between ops in the wrong order."""
     now = best = self._plain
     while self._pricer.left > 0 and best.step_s > self._target_s:
       first, then = pairs.T
@@ -110,7 +110,7 @@ class EdgeSearch:
     return best
 
   def _new(self, pairs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Those that are neither control edges of the graph nor chosen."""
+    """Pairs that are neither control edges of the graph nor chosen."""
     graph = self._pricer.graph
     there = np.concatenate([graph.edges[graph.edge_tensors < 0], chosen])
     known, asked = (e[:, 0].astype(np.int64) * graph.num_ops + e[:, 1]
@@ -118,7 +118,7 @@ class EdgeSearch:
     return pairs[~np.isin(asked, known)]
 
   def _heavy(self, share: float) -> np.ndarray:
-    """Ops that are worth an edge and may have one."""
+    """The heaviest ops of each device that control edges may join."""
     weight_s = self._wanted.end_s - self._wanted.start_s
     np.add.at(weight_s, self._wanted.transfer_ops,
               self._wanted.transfer_end_s - self._wanted.transfer_start_s)
@@ -132,7 +132,7 @@ class EdgeSearch:
     return np.sort(np.concatenate(heavy))
 
   def throttled(self, found: EdgeSet) -> EdgeSet:
-    """With edges that hold back what copies wait behind, where that pays."""
+    """The edges, with throttles as long as these shorten the step."""
     while self._streams and self._pricer.left > 0:
       better = next((f for f in self._throttles(found)
                      if f.step_s < found.step_s * (1 - _LEAST_GAIN)), None)
@@ -183,7 +183,7 @@ class EdgeSearch:
                                        key=lambda edge: -waits_s[edge]))
 
   def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
-    """Leaves out what does not matter; no slower than the target or before."""
+    """Leaves out edges; the step stays below the target or as it was."""
     limit_s = max(found.step_s, self._target_s)
     # Ops of nearly equal priority may as well swap: try without them first.
     differ = priorities[found.edges[:, 0]] - priorities[found.edges[:, 1]]

@@ -1,6 +1,6 @@
 """The simulated step.
 
-Belongs here: the simulator, whose docstring states its rules, the machine
-behind it in C++, the schedule it returns. Does not belong here: what ops cost
-(`costs`), in which order they should go (`ordering`).
+Belongs here: the simulator, whose docstring states its rules; its machine in
+C++; the schedule that it returns. Does not belong here: costs of ops (`costs`),
+the order in which they should run (`ordering`).
 """

@@ -11,8 +11,8 @@ import numpy as np
 class Schedule:
   """A simulated step of N ops, M transfers and Q changes of memory.
 
-  W is how often a compute unit does the copying of a transfer, which it does
-  for devices without copy engines.
+  A device without copy engines computes for each of its transfers. W counts
+  these pieces of work.
 
   Attributes:
     step_time_s: When the last op ends; `Cluster.step_s` if there is none.

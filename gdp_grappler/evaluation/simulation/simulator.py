@@ -1,115 +1,113 @@
-"""The price of a placement by discrete-event simulation.
+"""The price of a placement by event-driven simulation.
 
-The rules, as TensorFlow's executor has them:
+The rules are those of TensorFlow's executor; docs/simulator.md introduces them.
+First those of devices that are not asynchronous, such as CPUs:
 
-* An op starts when all its inputs, data and control, are on its device and its
-  compute unit has a free slot. A unit runs as many ops at a time as the largest
-  `slots` of its devices; devices cut from one physical device share it. Waiting
-  ops start in order of decreasing priority if the placement has priorities;
-  those of one priority in the order in which they became ready, and those of
-  one moment in topological order.
-* When an op ends, each of its tensors is sent once to every other device that
-  consumes it: tensors in the order of the graph, then devices in the order of
-  the first consumer. Ops that end at one moment send in topological order.
-* A transfer takes the link's latency plus bytes / bandwidth and has all of the
-  link's channels for itself that long. A channel serves in the order of
+* Ops. An op starts when all its inputs, data and control, are on its device and
+  its compute unit has a free slot. A unit has as many slots as the largest
+  `slots` of its devices; devices cut from one physical device share a unit.
+* Order. Waiting ops start by decreasing priority if the placement has
+  priorities. Ops of one priority start in the order in which they became ready;
+  those of one moment start in topological order.
+* Sends. When an op ends, each of its tensors is sent once to every other device
+  that consumes it: tensors in the order of the graph, then devices in the order
+  of the first consumer. Ops that end at one moment send in topological order.
+* Transfers. A transfer takes the link's latency plus bytes / bandwidth, and
+  occupies all channels of the link that long. A channel serves in the order of
   requests. Transfers run beside compute.
-* A control edge is a message, sent once per op and device. Messages and empty
-  tensors take the latency only: nothing is copied, so no channel is occupied.
-* A device without copy engines owes `copy_s` plus bytes / `copy_bytes_per_s` of
-  work for each transfer or message: the sender from when the op ended, and the
-  transfer is requested when that work is done; the receiver from when the
-  transfer has ended, and the tensor arrives when that work is done. It fills a
-  slot of the compute unit, which takes it up before any waiting op: what fell
-  due first goes first, of one moment the transfer whose op ended first. Where
-  such work ends at the moment at which ops end, the ops' requests come first.
-* A tensor occupies its producer's memory from the producer's start until its
-  last consumer there and its last transfer have ended; a received copy from
-  the transfer's start until its last consumer has ended. An op that aliases
-  (`ReadVariableOp`, `Identity`, `Reshape`, ...) occupies nothing: it keeps the
-  buffer of its first data input alive. Workspace is there while its op runs,
-  parameters throughout. What ends at one moment is gone before what starts then
-  comes.
-* An op runs all its executions at one go: a while loop is not unrolled, its
-  ops take their trip count times as long. An op of no executions, in the branch
-  of a condition that is not taken, produces nothing: its tensors are empty. A
-  `Merge` waits for both branches; the dead one takes no time to compute.
-* Compute units may share a memory bus (`cost_model.Contention`). An op, or work
-  for a transfer, takes `shares` of its device longer for each other unit of the
-  bus that is in the middle of something when it starts: that something started
-  before and ends after this moment.
+* Messages. A control edge is a message, sent once per op and device. Messages
+  and empty tensors take the latency only, and occupy no channel.
+* Work for transfers. A device without copy engines computes `copy_s` plus bytes
+  / `copy_bytes_per_s` for each transfer or message. The sender does so when the
+  op has ended, and requests the transfer afterwards. The receiver does so when
+  the transfer has ended, and the tensor arrives afterwards. This work fills a
+  slot, and comes before any waiting op. Work that fell due first goes first; of
+  one moment, that of the transfer whose op ended first. If such work ends when
+  ops end, the requests of the ops come first.
+* Memory. A tensor occupies its producer's memory from the producer's start
+  until its last consumer there and its last transfer have ended. A received
+  copy does so from the transfer's start until its last consumer has ended.
+  Workspace is there while its op runs, parameters throughout. What ends at one
+  moment is gone before what starts then comes.
+* Aliases. An op that aliases (`ReadVariableOp`, `Identity`, `Reshape`, ...)
+  occupies nothing. It keeps the buffer of its first data input alive.
+* Loops and conditions. A while loop is not unrolled: an op runs all its
+  executions at one go. An op of no executions, in a branch that is not taken,
+  produces empty tensors. A `Merge` waits for both branches; the dead one takes
+  no time to compute.
+* Memory buses. Compute units may share a bus (`cost_model.Contention`). An op,
+  or work for a transfer, takes `shares` of its device longer for each other
+  unit of the bus that is busy at its start: with something that started before
+  and ends later.
 * A step begins with `Cluster.step_s`, in which nothing else happens.
 
-A device may be asynchronous (`Device.launch`), as GPUs are: an op is done for
-the executor when it stands on the device's compute stream. There:
+A device may be asynchronous (`Device.launch`), as GPUs are: for the executor an
+op is done when it is on the device's compute stream. There:
 
-* Threads dispatch, each from a first in, first out queue of its own, one item
-  after the other. One thread has all ops that wait for nothing, in topological
-  order; every op that became ready because something arrived from another
-  device gets a thread of its own. Threads of one moment act in the order in
+* Threads. Each thread dispatches items one after the other, from a first in,
+  first out queue of its own. One thread has all ops that wait for nothing, in
+  topological order. Every op that became ready because something arrived from
+  another device gets a new thread. Threads of one moment act in the order in
   which they began.
-* An op of some duration launches kernels: a thread takes it up, prepares it for
-  `dispatch_s` less `lock_s`, waits for the lock of the driver's context and
-  holds it for `lock_s`, as much again for each further kernel. An op that runs
-  several times takes as many times as long. What TensorFlow does for an op
-  beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock
-  serves in the order in which threads took up what needs it. Threads that
-  launch on one device do so one after the other, in the same order: nobody has
-  seen two of them feed a stream faster than one. An op of no duration takes
-  `visit_s`.
-* Then the op has been dispatched: it starts when all that was dispatched to its
-  compute unit before has ended and `gap_s` have passed since. It needs no slot.
-  At the same moment its outputs are handed on: what became ready joins the end
-  of the same queue, and so does what has to be sent, tensors in the order of
-  the graph and in each the consumers, then control edges. So dispatch is
-  breadth first and runs far ahead of the stream.
-* Where asynchronous devices share a context, they are cut from one card, which
-  takes turns between its streams: the gap before a kernel is longer by
-  `switch_s` for each other stream that has work when the kernel is taken up.
-  Streams are the compute streams of the other devices, and those on which a
-  device of the context copies to asynchronous ones. There is as large a gap
-  between the runs of an op.
-* A kernel on a card that is cut gets what those before it have left of the
-  card (`card_shares`).
-* A transfer from or to such a device is issued at the head of the queue, which
-  takes `copy_dispatch_s`, in the last part of which the thread holds the lock:
-  the share that `lock_s` has of `dispatch_s`. A message is issued when it is
-  there for the second time: TensorFlow makes an empty tensor of it first, which
-  takes `visit_s`. From a synchronous device a transfer is issued by whichever
-  comes second, the one who sends or the one who asks for it. The receiver asks
-  among its ops that wait for nothing: as long as its thread has not taken up
-  the last of them, what is sent to it joins the end of that thread's queue.
-  Later another thread issues it, `copy_dispatch_s` after the op has ended, and
-  no tensor needs to be made for a message. A device has three streams
-  for copies: to asynchronous devices, to others, and from others. Each takes
-  them one after the other in the order of issue, and a blocked one holds up the
-  rest; messages and empty tensors only wait.
-* A copy waits until it has been issued, and for the compute streams as filled
-  when its thread took it up: for its sender's because the result must be there,
-  for its receiver's because the memory must be free. From a synchronous device
-  empty ones wait as well, else they do not wait for the receiver. Then it is
-  requested of the link.
-* What a copy brings arrives, and its sender's memory is let go of, `callback_s`
-  after its end if the event manager sees the copy done when it looks for the
-  first time. That is so if no more than twice the latency of the link has
-  passed since the copy was issued. Else the event manager looks again and
-  again, and finds the copy `poll_s` later, on average. Figures are those of the
-  asynchronous sender, or else of the receiver.
-* Memory is the allocator's: an op's outputs are there from when a thread takes
-  it up, and so is what is received; an op lets go of its inputs and its
-  workspace when it has been dispatched, because whatever takes the place comes
-  later on the same stream.
+* Launches. An op of some duration launches kernels. A thread takes up the op
+  and prepares it for `dispatch_s` less `lock_s`. Then it waits for the lock of
+  the driver's context and holds the lock for `lock_s`, and as long again for
+  each further kernel. An op that runs several times takes as many times as
+  long. TensorFlow's work beyond a bare launch (`CostModel.host_work`) comes
+  before the lock. An op of no duration takes `visit_s` instead.
+* Locks. A lock serves in the order in which threads took up what needs it.
+  Threads that launch on one device do so one after the other, in the same
+  order: no two threads were seen to feed a stream faster than one.
+* Kernels. A dispatched op starts when all that was dispatched to its compute
+  unit before has ended and `gap_s` have passed since. It needs no slot.
+* Outputs are handed on at dispatch. What became ready joins the end of the same
+  queue. So does what has to be sent: tensors in the order of the graph, in each
+  the consumers, then control edges. So dispatch is breadth first, and runs far
+  ahead of the stream.
+* Cut cards. Asynchronous devices that share a context are cut from one card,
+  which takes turns between its streams. The gap before a kernel is longer by
+  `switch_s` for each other stream with work when the kernel is taken up, and so
+  is the gap between the runs of an op. Streams are the compute streams of the
+  other devices, and those on which a device of the context copies to
+  asynchronous ones. A kernel gets what those before it have left of the card
+  (`card_shares`).
+* Issue. A transfer from or to such a device waits in the queue of a thread. At
+  the head of the queue the thread issues it, in `copy_dispatch_s`. The thread
+  holds the lock in the last part of this time, the share that `lock_s` has of
+  `dispatch_s`. A message is issued when it is at the head for the second time:
+  TensorFlow makes an empty tensor of it first, which takes `visit_s`.
+* Issue from a synchronous device. The later of two threads issues: the one that
+  sends, or the receiver's thread of ops that wait for nothing, which asks. As
+  long as this thread has not taken up the last of its ops, what is sent joins
+  the end of its queue. Later another thread issues, `copy_dispatch_s` after the
+  op has ended, and a message needs no tensor.
+* Copy streams. A device has three: to asynchronous devices, to others, and from
+  others. Each takes copies one after the other in the order of issue, and a
+  blocked copy holds up the rest. Messages and empty tensors only wait.
+* Waiting. A copy waits for its issue, and for both compute streams as filled
+  when its thread took it up: for the sender's because the result must be there,
+  for the receiver's because the memory must be free. Messages and empty tensors
+  wait for the receiver only if they come from a synchronous device. Then the
+  copy is requested of the link.
+* Arrival. A copy arrives, and its sender's memory is let go of, `callback_s`
+  after its end if the event manager finds it done at the first look. That is so
+  if at most twice the link's latency has passed since the issue. Else the event
+  manager looks again and again, and finds the copy `poll_s` later, on average.
+  These times are the asynchronous sender's, or else the receiver's.
+* Memory is the allocator's. An op's outputs, and received copies, are there
+  from when a thread takes them up. An op lets go of its inputs and workspace
+  when it has been dispatched: what takes their place comes later on the stream.
 * Such devices neither slow a bus nor are slowed.
-* TensorFlow has no priorities, and dispatch leaves nothing to choose from. With
-  priorities the device runs op by op as a synchronous one, copies as above:
-  what control edges could bring at best. `ordering` finds edges and prices them
-  without priorities. `price_in_order` stands between the two: the order in
-  which priorities start ops, kept by dispatch, which runs ahead as ever.
-* Where several things happen at one moment, ops end first, then work for
-  transfers, then transfers, then copies arrive in the order of their requests,
-  then threads dispatch.
-* The step ends when the last stream has come to its end and the last thread to
-  its.
+
+Priorities do not exist in TensorFlow, and dispatch leaves nothing to choose.
+With priorities an asynchronous device runs op by op as a synchronous one, with
+copies as above: control edges bring this at best. `ordering` finds edges, and
+prices them without priorities. `price_in_order` is between the two: dispatch
+keeps the order in which priorities start ops, and runs ahead as ever.
+
+Where several things happen at one moment, ops end first, then work for
+transfers, then transfers; then copies arrive in the order of their requests;
+then threads dispatch. The step ends with the last stream and the last thread.
 """
 
 from __future__ import annotations

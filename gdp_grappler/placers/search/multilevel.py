@@ -7,8 +7,8 @@ graphs", Supercomputing 1995). The placements that the coarse level finds are
 starts of the search of the graph itself, which prices ops in the order of
 priorities.
 
-A node of the small graph is a tile: the ops of one layer in one time step. The
-coarse level has three stages (`stages.COARSE`):
+A group of the small problem is a tile: the ops of one layer in one time step.
+The coarse level has three stages (`stages.COARSE`):
 
 1. Whole layers move. There are few layers, so an annealing converges fast.
 2. Parts of recurrent layers move. The products of a recurrent layer with its
