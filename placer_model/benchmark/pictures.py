@@ -12,6 +12,7 @@ import numpy as np
 
 from gdp_grappler.placers import registry
 from placer_model.benchmark import figures
+from placer_model.benchmark import placer_sets
 from placer_model.benchmark import records
 
 _COLUMNS = 4
@@ -113,7 +114,7 @@ def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
       _write(panel, .03, row, figures.step(cells[name]), color='#b2182b')
       continue
     panel.barh(row, min(value, _FARTHEST), height=_THICK,
-               color=registry.get(name).color)
+               color=placer_sets.color(name))
     if value > _FARTHEST:
       _break_bar(panel, row)
     _write(panel,
@@ -167,7 +168,7 @@ def _curves_of(panel: Any, task: Mapping[str, Any], axis: int,
     along = np.append(curve[:, axis], max(end, curve[-1, axis]))
     panel.step(np.maximum(along, 1e-3 if axis else 1),
                np.append(curve[:, 2], curve[-1, 2]), where='post',
-               linewidth=1.2, label=placer, color=registry.get(placer).color)
+               linewidth=1.2, label=placer, color=placer_sets.color(placer))
   human = task['cells'].get(registry.EXPERT)
   if figures.valid(human):
     panel.axhline(human['step_time_s'], color='black', linewidth=.8,

@@ -30,6 +30,28 @@ def learns(name: str) -> bool:
   return entry is not None and entry.learns
 
 
+def kind(name: str) -> str:
+  """What a placer does, for tables; 'removed' if this version lacks it.
+
+  Results of an earlier version may name placers that are gone.
+
+  Args:
+    name: Of a placer of any version.
+  """
+  entry = placer_table.table().get(name)
+  return entry.kind if entry else 'removed'
+
+
+def color(name: str) -> str:
+  """The color of a placer in pictures; grey if this version lacks it.
+
+  Args:
+    name: Of a placer of any version.
+  """
+  entry = placer_table.table().get(name)
+  return entry.color if entry else '#999999'
+
+
 def _own() -> list[placer_table.Entry]:
   """Without other names of them."""
   return [entry for entry in placer_table.table().values() if not entry.same_as]

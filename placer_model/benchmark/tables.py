@@ -183,7 +183,7 @@ def everything(tasks: Sequence[Task]) -> Table:
       builder.add([
           _text(task['name']),
           _text(placer),
-          _text(registry.get(placer).kind), *_row(builder, task, placer, record)
+          _text(placer_sets.kind(placer)), *_row(builder, task, placer, record)
       ])
   return builder.build()
 
@@ -201,7 +201,7 @@ def means(tasks: Sequence[Task]) -> Table:
     leaders = [figures.best(cells) for cells in there]
     builder.add([
         _text(name),
-        _text(registry.get(name).kind),
+        _text(placer_sets.kind(name)),
         _count(len(of)),
         _count(sum(r['status'] == cell_lib.OOM for r in of)),
         _count(sum(not figures.has_figures(r) for r in of)),

@@ -59,6 +59,14 @@ def test_a_report_of_the_results_is_the_same(tmp_path):
   assert _contents(first) == _contents(second)
 
 
+def test_results_of_a_version_with_other_placers_are_written(tmp_path):
+  cells = {'a_former_placer': _CELL(1.5, curve=_SEARCH), 'metis': _CELL(1.25)}
+  results = report.results(settings_lib.Settings(), 'gdp_bench',
+                           [bench_results.task(**cells)])
+  report.write(records.Folder(tmp_path), results)
+  assert '| a_former_placer | removed |' in (tmp_path / 'means.md').read_text()
+
+
 def test_the_index_says_whether_ops_might_round():
   assert 'No op went where it is rounded otherwise.' in _index()
   assert 'rounded otherwise (may_round)' in _index(may_round=True)
