@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from gdp_grappler import spelling
 from gdp_grappler.processes import messages
 
 
@@ -74,3 +75,8 @@ def has_tf_keras():
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
   print(os.environ.get('TF_USE_LEGACY_KERAS') == '1')
+
+
+def say_argument(name):
+  """Prints how messages spell an argument here."""
+  print(spelling.argument(name))
