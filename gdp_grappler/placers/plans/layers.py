@@ -122,7 +122,8 @@ class _Reader:
 
   def __init__(self, graph: op_graph.OpGraph) -> None:
     self._graph = graph
-    self._reads = variable_uses.reads(graph) >= 0
+    self._holders = variable_uses.reads(graph)
+    self._reads = self._holders >= 0
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
@@ -216,7 +217,7 @@ class _Reader:
   def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
     """A scope with those inside it that are layers."""
     own, inside = list(scope.own), self._joined(scope.scopes)
-    used = {child for child, below in inside.items() if self._uses(below)}
+    used = {child for child, below in inside.items() if self._used(below)}
     if not used:
       own, inside = list(scope.all_ops()), {}
     names = self._names(inside, used)
@@ -233,23 +234,27 @@ class _Reader:
     """Scopes with all calls of a layer in the scope of its first call.
 
     Keras 3 calls the layer `words` in 'words_1' and in 'words_3', while its
-    variable is in 'words'.
+    variable is in 'words'. It calls a model in the model likewise, but the
+    variables of that are in the scopes of its layers.
     """
     result: dict[str, _Scope] = {}
     first: dict[str, _Scope] = {}
     for scope, below in inside.items():
       bare = _NUMBERED.sub(r'\1', scope)
-      if (scope in self._variable_scopes or bare in inside or
-          bare not in self._variable_scopes or not self._uses(below)):
+      used = self._used(below)
+      if scope in self._variable_scopes or bare in inside or not used:
         result[scope] = below
-      elif bare in first:
+      elif bare in first and (bare in self._variable_scopes or
+                              used <= self._used(first[bare])):
         first[bare].take(below)
       else:
-        first[bare] = result[scope] = below
+        result[scope] = below
+        first.setdefault(bare, below)
     return result
 
-  def _uses(self, scope: _Scope) -> bool:
-    return any(self._reads[op] for op in scope.all_ops())
+  def _used(self, scope: _Scope) -> set[int]:
+    """The ops that hold the variables that a scope reads."""
+    return {int(self._holders[op]) for op in scope.all_ops()} - {-1}
 
   def _ends(self, ops: np.ndarray) -> int:
     """Sorts by when the last op is ready that waits for no gradient."""
