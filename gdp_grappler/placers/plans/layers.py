@@ -90,6 +90,23 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
   return result
 
 
+def statistics(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], variables that the forward pass of a layer updates.
+
+  Such as the moving mean of a batch normalization. An optimizer updates slots
+  by gradients, and its counter outside of layers.
+
+  Args:
+    graph: N ops.
+  """
+  assigns = graph.where_type(op_kinds.ASSIGNMENTS.__contains__)
+  assigns &= ~(late(graph) | updates.in_optimizers(graph))
+  assigns &= np.array([bool(layer_map.outermost(n)) for n in graph.names], bool)
+  result = np.zeros(graph.num_ops, bool)
+  result[graph.edges[assigns[graph.edges[:, 1]], 0]] = True
+  return result & (graph.param_bytes > 0)
+
+
 class _Scope:
   """A name scope while the tree grows."""
 
