@@ -367,7 +367,8 @@ class PlacedStep:
   def _repr_html_(self) -> str:
     folded = layering.table(self._layering.folded())
     return (tables.paragraph(self._lines()) + tables.as_html(self._rows())
-            + tables.as_html(folded) + tables.paragraph(self.warnings))
+            + tables.as_html(folded, right=layering.NUMBERS)
+            + tables.paragraph([f'warning: {w}' for w in self.warnings]))
 
   def _lines(self) -> list[str]:
     tensors, size = self.placement.cut(self.graph)

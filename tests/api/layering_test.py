@@ -62,6 +62,18 @@ def test_the_table_is_shown_in_terminals_and_notebooks(placed):
       assert text in shown
 
 
+def test_a_notebook_marks_warnings_as_a_terminal_does():
+  """What does not fit looked like a remark below the table."""
+  graph = graphs.make_graph([(0, 1, 8)], param_bytes=[1 << 60, 0])
+  cluster = clusters.make_cluster(2)
+  placed = placed_step.PlacedStep(
+      None, step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3)),
+      placement_lib.Placement(np.array([1, 1]), cluster), 'made')
+  assert placed.warnings
+  for shown in (placed.summary(), placed._repr_html_()):
+    assert f'warning: {placed.warnings[0]}' in shown
+
+
 def _layering(names, devices, **changes):
   """Of layers with one variable each.
 
