@@ -171,10 +171,10 @@ class Layering:
   def as_map(self) -> dict[str, str]:
     """A map from layers to devices; each layer is where most of it is.
 
-    Of the devices of a layer, one counts only if no op of the layer rounds
-    otherwise there, unless the plan may round: a plan that keeps numbers has a
-    map that keeps them. Optimizers are no layers, as slots and updates follow
-    their variables.
+    Of the devices of a layer, those count where the fewest ops of the layer
+    would round otherwise, unless the plan may round: the map of a plan that
+    keeps numbers keeps them where it can. Optimizers are no layers, as slots
+    and updates follow their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -187,8 +187,8 @@ class Layering:
       matched = np.flatnonzero(found == number)
       if matched.size:
         # '*' also matches the arithmetic of optimizers.
-        rounds = self._rounds[np.union1d(part.ops, matched)].any(axis=0)
-        result[name] = self._labels[self._most(part.ops, ~rounds)]
+        rounds = self._rounds[np.union1d(part.ops, matched)].sum(axis=0)
+        result[name] = self._labels[self._most(part.ops, rounds)]
     return result
 
   @functools.cached_property
@@ -267,20 +267,22 @@ class Layering:
         return True
     return False
 
-  def _most(self, ops: np.ndarray, suits: np.ndarray | None = None) -> int:
+  def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
     """The device on which ops take most time or, if they take none, hold most.
 
     Args:
       ops: int [K].
-      suits: bool [D], the devices that count, unless no op is on one of these.
+      rounds: int [D]; of the devices of the ops only those with the fewest
+        count.
     """
     shares = [
         self._by_device(ops, weights)
         for weights in (self._seconds, self._held, np.ones(self._graph.num_ops))
     ]
-    if suits is not None:
-      suited = [np.where(suits, own, 0) for own in shares]
-      shares = suited if suited[-1].any() else shares
+    if rounds is not None:
+      counts = shares[-1] > 0
+      counts &= rounds == rounds[counts].min()
+      shares = [np.where(counts, own, 0) for own in shares]
     return int(next(own for own in shares if own.any()).argmax())
 
   def _by_device(self, ops: np.ndarray, weights: np.ndarray) -> np.ndarray:
