@@ -7,8 +7,8 @@ leaves a reserve to libraries such as cuDNN; the rest is what it prints as
 
 from __future__ import annotations
 
-# Share of what TensorFlow can allocate that plans leave free. Over emulated GPUs
-# plans need about as much beyond the simulated peak, some of them more
+# Share of what TensorFlow can allocate that plans leave free. Over emulated
+# GPUs, plans need about as much beyond the simulated peak, some of them more
 # (docs/too_big.md). A little of it is in use; the rest are gaps between
 # tensors, too small for the next large one.
 MARGIN = .1
