@@ -164,7 +164,7 @@ class PlacerNetwork(tf.keras.Model):
     return self.stem(tf.concat(parts, axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
-    """The graph embedding network (section 3.1): [M, h] -> x0 [M, h]."""
+    """Applies the graph embedding network (section 3.1): [M, h] to [M, h]."""
     graph = graph_tensor.from_tensors(x, features['edges'],
                                       features['edge_bytes'],
                                       self.config.max_neighbors)
@@ -179,7 +179,7 @@ class PlacerNetwork(tf.keras.Model):
     """Applies the placement network (sections 3.2, 3.3) to x0 [M, h].
 
     Returns:
-      The states [M, h], and the conditions for dense layers.
+      The states [M, h], and the conditions of dense layers or None.
     """
     conditions = None
     if self.conditioning is not None:

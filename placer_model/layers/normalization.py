@@ -166,10 +166,11 @@ def _relative(units: tf.Tensor) -> tf.Tensor:
 
 def _transfers(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                devices: tf.Tensor) -> tf.Tensor:
-  """Returns a unit's sums and maxima of bytes, in and out, as three inputs.
+  """Returns the bytes that each unit sends and receives, and their seconds.
 
-  The inputs are the logarithms of the bytes, and of the seconds of their
-  transfer relative to the mean computing time and to the unit's own.
+  Sums and maxima over a unit's edges are given as logarithms of the bytes, and
+  of the seconds of transfer relative to the mean computing time of units and to
+  the unit's own.
   """
   fastest_s = _unit_columns(units, ('fastest_s',))  # [M, 1]
   moved = tf.nn.relu(
