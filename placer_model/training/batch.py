@@ -112,6 +112,9 @@ class Batch:
     return [trainer.say() for trainer in self.trainers]
 
   def _due(self, index: int) -> float:
-    """When a trainer's next iteration is due; the run lasts from 0 to 1."""
+    """Returns when a trainer's next iteration is due, from 0 to 1.
+
+    The run lasts from 0 to 1.
+    """
     done = self.share(index)
     return float(self._joins[index] + (1 - self._joins[index]) * done)

@@ -174,7 +174,7 @@ class FineTunedPlacer(GdpPlacer):
 
   Training has the paper's limits on steps and time. The initial, zero-shot
   placements of the policy are priced too and, as in `learned.LearnedPlacer`,
-  each single device.
+  all ops on one device, for each kind of device.
   """
 
   def __init__(self, policy: str | None = None,
