@@ -7,14 +7,14 @@ import numpy as np
 
 def rewards(seconds: np.ndarray, unit_s: float,
             failing_signal: float) -> np.ndarray:
-  """Minus the square root of the run time.
+  """Returns minus the square root of the run time.
 
   Args:
-    seconds: float [S]; infinite where a placement fails, for want of memory or
-      otherwise.
-    unit_s: What run times are measured in.
-    failing_signal: Charged where a placement fails, in that unit. Nothing
-      that runs is charged more.
+    seconds: float [S], run times; infinite for a placement that fails, because
+      of memory or otherwise.
+    unit_s: Unit of run times, in seconds.
+    failing_signal: Run time that a failing placement is charged, in that unit.
+      No placement is charged more.
 
   Returns:
     float64 [S].
