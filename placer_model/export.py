@@ -244,7 +244,7 @@ def _verify(policy: Policy, config: config_lib.PlacerConfig,
   except calls.CallError as error:
     raise ExportError('The exported policy does not load in a fresh process: '
                       f'{error}. Nothing was written.') from error
-  # The same function, so that both processes optimize the same graph.
+  # This is the exported function, so both processes optimize the same graph.
   with _optimizing():
     expected = policy.place(**features).numpy()
   if not close(found, expected, features['allowed']):

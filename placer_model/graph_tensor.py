@@ -1,4 +1,4 @@
-"""Units and edges as a `tfgnn.GraphTensor`."""
+"""Units and their edges as a `tfgnn.GraphTensor`."""
 
 from __future__ import annotations
 

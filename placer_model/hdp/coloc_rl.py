@@ -87,7 +87,7 @@ def _with_only_consumer(graph: op_graph.OpGraph,
 
 
 class _Layers:
-  """Sets of ops in the tree of name scopes."""
+  """Cuts sets of ops into parts of the tree of name scopes."""
 
   def __init__(self, graph: op_graph.OpGraph, sets: np.ndarray, count: int,
                seconds: np.ndarray) -> None:

@@ -83,7 +83,7 @@ class Policy:
     return float(entropy)
 
   def _grouping(self, seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    assert self._grouper is not None  # A given grouping is not sampled.
+    assert self._grouper is not None  # A fixed grouping is not sampled.
     return self._grouper.sample(self._units, seed, noise)
 
   def _devices(self, rows: tf.Tensor, allowed: tf.Tensor, seed: tf.Tensor,

@@ -106,7 +106,11 @@ class Seq2SeqPlacer(tf.Module):
 
   def _encode(self, rows: tf.Tensor,
               count: int) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-    """States [K, h], keys [K, a], and the decoder's first state, [S, h]."""
+    """Encodes the groups.
+
+    Returns:
+      States [K, h], keys [K, a], and the decoder's first state, [S, h] each.
+    """
     rows = rows[:, None]  # [K, 1, W]
     cell_f, hidden_f = self._forward.run(rows)
     cell_b, hidden_b = self._backward.run(rows[::-1])

@@ -21,7 +21,7 @@ class LayerNorm(tf.keras.layers.Layer):
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')
 
   def call(self, x: tf.Tensor) -> tf.Tensor:
-    """[M, w] -> [M, w]."""
+    """Normalizes each row: [M, w] -> [M, w]."""
     rest = x - tf.reduce_mean(x, axis=1, keepdims=True)
     return self.gain * _unit_variance(rest, axis=1) + self.bias
 
@@ -36,13 +36,13 @@ class GraphNorm(tf.keras.layers.Layer):
   """
 
   def build(self, shape: tf.TensorShape) -> None:
-    """Makes the scale and the offset."""
+    """Makes the share of the mean, the scale and the offset."""
     self.share = self.add_weight('share', [shape[-1]], initializer='ones')
     self.gain = self.add_weight('gain', [shape[-1]], initializer='ones')
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')
 
   def call(self, x: tf.Tensor) -> tf.Tensor:
-    """[M, w] -> [M, w]."""
+    """Normalizes each column: [M, w] -> [M, w]."""
     rest = x - self.share * tf.reduce_mean(x, axis=0)
     return self.gain * _unit_variance(rest, axis=0) + self.bias
 

@@ -121,7 +121,7 @@ class SegmentAttention(tf.keras.layers.Layer):
     return self.out(superposition.superpose(mixed, conditions))
 
   def _heads_first(self, x: tf.Tensor) -> tf.Tensor:
-    """[n, S, 5 H d] -> [n, 5 H, S, d]."""
+    """Transposes [n, S, 5 H d] to [n, 5 H, S, d]."""
     shape = [tf.shape(x)[0], self._length, 5 * self._heads, self._head_units]
     return tf.transpose(tf.reshape(x, shape), [0, 2, 1, 3])
 

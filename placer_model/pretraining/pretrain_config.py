@@ -25,8 +25,8 @@ class PretrainConfig:
     most: Largest number of placements that a search prices.
     drawn: Distribution of the drawn problems.
     ordered: Share of the searches on several GPUs that price with priorities.
-    hasty: Share of the problems with kernels so short that the host's work
-      bounds the step, as on current cards.
+    hasty: Share of the problems with shortened kernels, so that the host's work
+      bounds more of the step, as on current cards.
     kept_losses: Share of the moves without a gain that a log keeps. The weight
       of each rises accordingly.
     memory: Number of latest rounds whose logs are used.

@@ -131,7 +131,7 @@ class _Run:
   """The state of a run.
 
   Attributes:
-    curve: A line per round that is done.
+    curve: A dict of measures for each round that is done.
   """
 
   def __init__(self, options: PretrainOptions,

@@ -47,12 +47,12 @@ class Batch:
 
   @property
   def iteration(self) -> int:
-    """Iterations made so far, of all graphs together."""
+    """Number of iterations done, of all graphs together."""
     return sum(trainer.state.iteration for trainer in self.trainers)
 
   @property
   def iterations(self) -> int:
-    """Iterations at the end of the run, of all graphs together."""
+    """Number of iterations at the end of the run, of all graphs together."""
     return sum(self._iterations)
 
   def checkpoint(self) -> tf.train.Checkpoint:
@@ -112,9 +112,9 @@ class Batch:
     return [trainer.say() for trainer in self.trainers]
 
   def _due(self, index: int) -> float:
-    """Returns when a trainer's next iteration is due, from 0 to 1.
+    """Returns when a trainer's next iteration is due.
 
-    The run lasts from 0 to 1.
+    Time goes from 0 at the start of the run to 1 at its end.
     """
     done = self.share(index)
     return float(self._joins[index] + (1 - self._joins[index]) * done)

@@ -30,7 +30,7 @@ _UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError,
 
 
 class Checkpoints:
-  """The checkpoints in a directory, of which the newest two are kept.
+  """The checkpoints in a directory, of which only the newest are kept.
 
   The files themselves say which checkpoints exist, so no list of them can be
   lost or damaged. A new checkpoint never overwrites an old one. So if the
@@ -47,7 +47,7 @@ class Checkpoints:
     """
     self._directory = directory
     self._checkpoint = checkpoint
-    # Names of checkpoints that do not count as kept ones.
+    # Names of damaged checkpoints, which do not count towards `_KEEP`.
     self._damaged: set[str] = set()
 
   def restore(self, tell: Callable[[str], None]) -> bool:
@@ -246,7 +246,7 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
     GdpError: the directory holds another run, and nothing was changed; or it
       cannot be written.
   """
-  identity = json.loads(json.dumps(dict(identity)))  # Lists for tuples.
+  identity = json.loads(json.dumps(dict(identity)))  # Lists, as in the file.
   path = model_dir / _IDENTITY
   found = json_files.read_json(path)
   if found is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_LEAST = 1e-30  # Stands for 0, which has no logarithm.
+_LEAST = 1e-30  # Replaces 0, whose logarithm is infinite.
 
 
 def entropy(probabilities: np.ndarray) -> float:

@@ -92,7 +92,7 @@ def levels(environment: environment_lib.Environment,
     each unit is a cluster. Other levels with as many clusters are left out.
   """
   units, graph = environment.num_units, environment.graph
-  first = np.zeros(units, np.int64)  # Op of each unit.
+  first = np.zeros(units, np.int64)  # The first op of each unit.
   first[environment.units[::-1]] = np.arange(graph.num_ops)[::-1]
   partitions = [
       np.unique(labels[first], return_inverse=True)[1]

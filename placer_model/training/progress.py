@@ -45,7 +45,7 @@ class Progress:
     self._first_step_s: float | None = None
     self._live = live_bar.live_bar(console)
     self._own = contextlib.ExitStack()
-    self._task: rich.progress.TaskID  # Of the live line, once it is there.
+    self._task: rich.progress.TaskID  # Set when the live line starts.
 
   def __enter__(self) -> Progress:
     progress.doing('warming up')

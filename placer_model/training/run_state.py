@@ -11,7 +11,7 @@ import tensorflow as tf
 from gdp_grappler import files
 from placer_model.training import environment as environment_lib
 
-# Where priced placements come from.
+# Origins of priced placements.
 ORIGINS = ('baseline', 'policy', 'search', 'greedy')
 _MOST = 1 << 53  # Upper bound of all counters.
 
@@ -148,7 +148,7 @@ class RunState(tf.train.experimental.PythonState):
     return True
 
   def serialize(self) -> str:
-    """The state as arrays and numbers, for a checkpoint."""
+    """Returns the state as JSON, for a checkpoint."""
     fields = dict(vars(self))
     fields = {
         key: value for key, value in fields.items() if not key.startswith('_')

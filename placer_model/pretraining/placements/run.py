@@ -102,7 +102,7 @@ class _Run:
   """The state of a run.
 
   Attributes:
-    curve: A line per round that is done.
+    curve: A dict of measures for each round that is done.
   """
 
   def __init__(self, options: PlacementOptions,
@@ -167,7 +167,7 @@ class _Run:
     """Writes the policy.
 
     Raises:
-      ExportError: it cannot be written.
+      ExportError: the policy cannot be written.
     """
     export.export_policy(
         self._pupil.network, self._dir / 'policy', {

@@ -13,7 +13,8 @@ from placer_model.pretraining.placements import example
 from placer_model.training import optimizers
 
 _CLIP = 1.
-# Share of the target probability that is spread over all allowed devices.
+# Share of the target probability that is spread over all allowed devices. It
+# limits the network's confidence, and thus the loss of confident errors.
 _SMOOTHING = .02
 
 

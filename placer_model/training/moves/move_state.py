@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from gdp_grappler import files
 
-# Where priced placements come from.
+# Origins of priced placements.
 BASELINE, DRAFT, POLICY = 'baseline', 'draft', 'policy'
 GDP, SEARCH = 'gdp', 'search'
 ORIGINS = (BASELINE, DRAFT, POLICY, GDP, SEARCH)
@@ -115,7 +115,7 @@ class MoveState(tf.train.experimental.PythonState):
 
   @property
   def best_step_time_s(self) -> float:
-    """The best price; infinite while nothing fits."""
+    """The best price in seconds; infinite while nothing fits."""
     return self.elite_s[0] if self.elite_s else np.inf
 
   @property
