@@ -99,7 +99,7 @@ class PlacerNetwork(tf.keras.Model):
 
     Raises:
       tf.errors.InvalidArgumentError: the cluster has more than
-      `config.device_slots` devices of one type.
+        `config.device_slots` devices of one type.
     """
     del training
     devices = self.embed_devices(features['devices'])  # [D, h]
@@ -138,10 +138,11 @@ class PlacerNetwork(tf.keras.Model):
     return tf.nn.relu(self.device_dense(inputs) + self.slot_embedding(slots))
 
   def embed_units(self, features: Features, devices: tf.Tensor) -> tf.Tensor:
-    """Returns the state of each unit without its neighbours, [M, h].
+    """Returns the states of units before the graph embedding network, [M, h].
 
-    A state depends on the type of op, the unit's features, its allowed devices
-    and, if the configuration asks for them, its position and coordinates.
+    A state depends on the type of op, the unit's features and edges, its
+    allowed devices and, if the configuration asks for them, its position and
+    coordinates.
     """
     bucket = tf.strings.to_hash_bucket_fast(features['op_types'],
                                             self.config.type_buckets)  # [M]

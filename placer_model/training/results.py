@@ -215,7 +215,7 @@ def table(graph_name: str, cluster_name: str,
 
 
 def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
-  """Returns a table of graphs."""
+  """Returns a table with a row per graph."""
   rows = [('graph', 'units', 'single device', 'policy', 'GDP', 'found by',
            'speed-up')]
   for graph in graphs:
@@ -244,7 +244,7 @@ def _per_device(evaluation: evaluator_lib.Evaluation,
 
 
 def _main_device(item: Mapping[str, Any]) -> str:
-  """Returns the accelerator with the most ops, or else such a device."""
+  """Returns the accelerator with the most ops, or the CPU if none has any."""
   ops: Mapping[str, int] = item['ops']
   gpus: Sequence[str] = [d for d, n in ops.items() if n and 'CPU' not in d]
   return max(gpus or ops, key=lambda device: ops[device])

@@ -286,9 +286,9 @@ class Trainer:
   def _level(self, probabilities: np.ndarray) -> np.ndarray:
     """Returns the clusters of the finest level that may be used, int [M].
 
-    The more certain the policy, the smaller the clusters that may have random
-    numbers of their own. The entropy of a rollout stays below a limit that the
-    first iteration sets.
+    The more certain the policy, the smaller the clusters that are drawn
+    independently. The entropy of a rollout stays below a limit that the first
+    iteration sets.
     """
     if not self._config.anneal:
       return self._levels[-1]

@@ -279,7 +279,10 @@ class _Run:
         writer.close()
 
   def _judged(self, network: move_network.MoveNetwork) -> move_report.Learned:
-    """Returns the trained network, or the initial one if that is not worse."""
+    """Returns the trained network, or the initial one if that is not worse.
+
+    Without a test of both, it returns the trained network.
+    """
     if not self._config.skill_drafts:
       return move_report.Learned(network, None, None)
     progress.doing('comparing the weights with those of the start')

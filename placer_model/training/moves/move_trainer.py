@@ -28,7 +28,7 @@ from placer_model.training.moves import move_state
 
 # Makes the random numbers of the drafts differ from those of the iterations.
 _DRAFTS_STREAM = 1 << 32
-# Makes the random numbers of the test episodes differ from both.
+# Makes the random numbers of the test episodes differ from the other two.
 _SKILL_STREAM = 1 << 34
 # Largest number of episodes in an iteration, as a multiple of the rollouts. If
 # a graph has few moves, episodes are short and many are needed.
