@@ -45,7 +45,7 @@ def make(setup: Setup) -> Callable[[jobs_lib.Call], logs.Log | None]:
 
 def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
          threads: int | None = None) -> logs.Log | None:
-  """Draws a problem and returns the moves of a search, or None if none.
+  """Draws a problem, and returns the moves of a search on it.
 
   The search starts with the planted placement, with a random placement in
   blocks, or with the best of them. So moves come from early, middle and late
@@ -55,6 +55,9 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
     config: Settings of the run.
     rng: Source of all random numbers.
     threads: Number of simulations in parallel; by default one per core.
+
+  Returns:
+    The log of the moves, or None if there is nothing to move.
   """
   drawn = synthetic.draw(rng, config.drawn)
   step = drawn.step

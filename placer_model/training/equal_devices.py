@@ -1,11 +1,11 @@
 """Exchange of equal devices in placements.
 
 If two equal cards are exchanged in a placement, the step time stays the same. A
-policy that draws both placements equally often learns nothing from them: each
-gives an argument for one card that the other gives for the other card, and only
-chance breaks the tie. So each rollout is replaced by the exchanged version that
-is likeliest under the policy. Its price stays the same, so nothing more has to
-be priced.
+policy that draws both placements equally often learns nothing from them: one of
+them favours a card for a unit as much as the other favours the other card, and
+only chance breaks the tie. So each rollout is replaced by the exchanged version
+that is likeliest under the policy. Its price stays the same, so nothing more
+has to be priced.
 """
 
 from __future__ import annotations

@@ -66,9 +66,10 @@ class MoveLayers(tf.keras.layers.Layer):
     """Returns logits of the moves in each of N choices, float32 [N, K].
 
     Args:
-      looks: 'moves' float32 [L, K, F], standardized features of the drawn moves
-        of each look; 'look' int32 [N], the look of each choice; 'open' bool [N,
-        K], whether a move can still be chosen.
+      looks: Tensors by name. 'moves' is float32 [L, K, F], standardized
+        features of the drawn moves of each look. 'look' is int32 [N], the look
+        of each choice. 'open' is bool [N, K], whether a move can still be
+        chosen.
     """
     logits, gains = self.predict(looks['moves'])
     scores = tf.math.log_sigmoid(logits) + self._gain_weight * gains
