@@ -78,8 +78,8 @@ def levels(names: Sequence[str], depths: Sequence[int],
   Args:
     names: [N], names of ops.
     depths: [D], numbers of parts, the largest first.
-    wrappers: Prefixes of parts. A name's first parts with such a prefix are
-      left out.
+    wrappers: Prefixes of parts. Parts with such a prefix are left out before
+      parts are counted.
 
   Raises:
     MemoryError: There is not enough memory.
