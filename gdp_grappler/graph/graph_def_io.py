@@ -118,10 +118,7 @@ def _table(source: source_graph.SourceGraph) -> node_table.NodeTable:
 def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
-  """Returns the graph and its control flow.
-
-  Names of loops whose trip count is assumed are added to `assumed`.
-  """
+  """Returns graph and control flow; adds names of loops to `assumed`."""
   table = _table(source)
   nodes, raw_edges = table.nodes, table.edges
   # Grappler's estimator takes longest and needs no Python, so it runs in
