@@ -27,7 +27,7 @@ def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
       (`CostModel.op_seconds`).
 
   Raises:
-    InfeasiblePlacementError: Some group has no legal device.
+    InfeasiblePlacementError: some group has no legal device.
   """
   m = int(units.max()) + 1
   edges, edge_bytes = _unit_edges(graph, units, m)

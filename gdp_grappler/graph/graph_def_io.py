@@ -64,7 +64,7 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       about each function that cannot be read.
 
   Raises:
-    InvalidGraphError: The graph is empty, a node is missing, or TensorFlow
+    InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
       rejects one.
   """
   assumed: list[str] = []
@@ -247,7 +247,7 @@ def write(
       one as a control input, unless it already has this input.
 
   Raises:
-    ValueError: The number of devices is not N, or an edge leads from a node to
+    ValueError: the number of devices is not N, or an edge leads from a node to
       itself or to a node that does not exist.
   """
   if len(device_strings) != len(graph_def.node):

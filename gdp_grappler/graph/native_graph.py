@@ -24,7 +24,7 @@ def order(starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
     targets: int32 [E], consumers, sorted by producer.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(len(starts) - 1, np.int32)
   count = _library().gdp_graph_order(len(result), starts.ctypes.data,
@@ -78,7 +78,7 @@ def ranks(edges: np.ndarray, in_order: np.ndarray, edge_s: np.ndarray,
       for other ops.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   result = np.array(seconds, np.float64)
   edges = np.ascontiguousarray(edges, np.int32)
@@ -100,7 +100,7 @@ def depth_first(num_ops: int, edges: np.ndarray) -> np.ndarray:
     edges: int32 [E, 2], producer and consumer.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(num_ops)
   edges = np.ascontiguousarray(edges, np.int32)
@@ -128,7 +128,7 @@ def coarsen(work: np.ndarray, kinds: np.ndarray, sources: np.ndarray,
     light: Units with less work are joined to a neighbour.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(len(work), np.int32)
   _check(_library().gdp_graph_coarsen(len(work),
@@ -148,7 +148,7 @@ def components(count: int, edges: np.ndarray) -> np.ndarray:
     edges: int [E, 2], pairs of items.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   every = np.arange(len(edges), dtype=np.int64)
   sources, targets = np.ascontiguousarray(edges.T, np.int32)

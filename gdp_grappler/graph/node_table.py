@@ -82,9 +82,9 @@ class NodeTable:
       graph_def: N nodes, which must not change.
 
     Raises:
-      InvalidGraphError: Two nodes have one name, an input is not in the graph,
+      InvalidGraphError: two nodes have one name, an input is not in the graph,
         or the graph is larger than 2 GB.
-      PluginError: The native library is missing.
+      PluginError: the native library is missing.
     """
     # Each access to an element of a repeated field makes a Python object.
     self.nodes = list(graph_def.node)

@@ -23,7 +23,7 @@ def problem(graph_def: graph_pb2.GraphDef) -> str:
     graph_def: A graph from an unknown source.
 
   Raises:
-    PluginError: The native library is missing.
+    PluginError: the native library is missing.
   """
   data = graph_def.SerializeToString()
   why = ctypes.create_string_buffer(_ROOM)

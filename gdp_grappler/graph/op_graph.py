@@ -223,7 +223,7 @@ class OpGraph:
     executor would first see the ops.
 
     Raises:
-      InvalidGraphError: The edges form a cycle.
+      InvalidGraphError: the edges form a cycle.
     """
     starts, targets = self.successor_arrays
     result = native_graph.order(starts, targets)

@@ -61,8 +61,8 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
     unknown_dim: Size of dimensions that the graph does not know: the batch.
 
   Raises:
-    InvalidGraphError: Shape inference rejects the graph.
-    PluginError: The native library is missing.
+    InvalidGraphError: shape inference rejects the graph.
+    PluginError: the native library is missing.
   """
   lib, n = _library(), len(table.nodes)
   places = np.flatnonzero(table.flags(_is_foreign)).astype(np.int32)

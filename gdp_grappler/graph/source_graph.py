@@ -99,7 +99,7 @@ def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
   """Reads what `SourceGraph.to_meta_graph` wrote.
 
   Raises:
-    InvalidGraphError: The digest or the name does not fit.
+    InvalidGraphError: the digest or the name does not fit.
   """
   if _DIGEST in meta_graph.collection_def:
     digest = meta_graph.collection_def[_DIGEST].bytes_list.value

@@ -49,7 +49,7 @@ def read_task(task: str, tell: Tell = logging.info,
     option: Start of error messages, such as the option that has the task.
 
   Raises:
-    GdpError: The task names no cluster, or a file or a name cannot be used.
+    GdpError: the task names no cluster, or a file or a name cannot be used.
   """
   graph, cluster = _parts(task, option)
   progress.doing(f'reading {graph}')
@@ -99,7 +99,7 @@ def read(request: request_lib.Request, where: Where,
     tell: Function that is called with a line for each assumption.
 
   Raises:
-    GdpError: A file or a name cannot be used.
+    GdpError: a file or a name cannot be used.
   """
   cluster = where(())
   if request.given is not None:
@@ -137,7 +137,7 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
     tell: Function that is called with a line for each assumption.
 
   Raises:
-    GdpError: The graph or the profile cannot be used.
+    GdpError: the graph or the profile cannot be used.
   """
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
@@ -184,7 +184,7 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
       Graphs are traced or built for such cards.
 
   Raises:
-    GdpError: There is no such graph, or it cannot be used.
+    GdpError: there is no such graph, or it cannot be used.
   """
   from gdp_grappler.graph.sources import sources
   from gdp_grappler.workloads import registry
@@ -224,7 +224,7 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
     step: Result of `read` for this request.
 
   Raises:
-    GdpError: The graph cannot be used.
+    GdpError: the graph cannot be used.
   """
   from gdp_grappler.graph.sources import sources
   if workload(request) is not None or not request.origin.is_file:
@@ -276,7 +276,7 @@ def measurable(request: request_lib.Request,
   """Returns the graph of a step that is going to be measured, not simulated.
 
   Raises:
-    GdpError: The graph has no TensorFlow ops to run, or the request has a
+    GdpError: the graph has no TensorFlow ops to run, or the request has a
       profile, which measured steps would ignore.
   """
   if step.source is None:

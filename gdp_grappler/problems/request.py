@@ -91,6 +91,6 @@ class Request:
     A graph without costs needs TensorFlow.
 
     Raises:
-      InvalidGraphError: The file has costs, but they are wrong.
+      InvalidGraphError: the file has costs, but they are wrong.
     """
     return given_costs.load(self.origin)

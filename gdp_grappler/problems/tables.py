@@ -39,7 +39,7 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
     tell: Function that is called with a line for each table that is split.
 
   Raises:
-    GdpError: A name fits no table, or a table that was named cannot be split.
+    GdpError: a name fits no table, or a table that was named cannot be split.
   """
   if step.source is None or chosen == choice.OFF:
     return None

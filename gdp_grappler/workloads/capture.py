@@ -46,7 +46,7 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
       (see `architectures.of`); '' for CPUs.
 
   Raises:
-    InvalidGraphError: The workload cannot be built.
+    InvalidGraphError: the workload cannot be built.
   """
   cards = gpu_rewrites.generation(architecture)
   path = cache_path(workload, family, cards)

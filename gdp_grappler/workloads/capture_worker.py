@@ -42,7 +42,7 @@ def capture(workload: workload_lib.Workload,
     architecture: Architecture of a card to rewrite the graph for; '' for CPUs.
 
   Raises:
-    InvalidGraphError: The pass did not get the graph.
+    InvalidGraphError: the pass did not get the graph.
   """
   query, step = _seen(workload, bool(architecture))
   graph_def = tf1.GraphDef.FromString(query.graph)

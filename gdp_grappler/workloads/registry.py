@@ -36,7 +36,7 @@ def get(name: str) -> workload_lib.Workload:
   """Returns a workload by its name.
 
   Raises:
-    GdpError: There is no such workload.
+    GdpError: there is no such workload.
   """
   return _find(name)[0]
 
@@ -55,7 +55,7 @@ def source(name: str, tell: Callable[[str], None] = logging.info,
       The graph is as the pass gets it on a machine with such a card.
 
   Raises:
-    GdpError: There is no such workload, it cannot be built, or the cache cannot
+    GdpError: there is no such workload, it cannot be built, or the cache cannot
       be written.
   """
   return capture.capture(*_find(name), tell, architecture)
@@ -76,7 +76,7 @@ def expert_devices(name: str, graph: op_graph.OpGraph,
     op_seconds: float [N, D], seconds of each op on each device.
 
   Raises:
-    GdpError: There is no such workload.
+    GdpError: there is no such workload.
   """
   return get(name).expert(graph, stages.of(graph), cluster, op_seconds)
 

@@ -87,7 +87,7 @@ class NativeFeatures:
     """Prepares the arrays of the graph.
 
     Raises:
-      MemoryError: There is not enough memory.
+      MemoryError: there is not enough memory.
     """
     self._lib, self._threads = _library(), cores.own()
     self._num_groups = int(layout.groups.max(initial=-1)) + 1
@@ -111,7 +111,7 @@ class NativeFeatures:
     """Sets the placement from which the next moves are made.
 
     Raises:
-      MemoryError: There is not enough memory.
+      MemoryError: there is not enough memory.
     """
     arrays = {
         name: np.ascontiguousarray(getattr(observed, name), dtype)
@@ -129,7 +129,7 @@ class NativeFeatures:
     """Returns `schema.NATIVE` [K, F] of K moves to placements int [K, G].
 
     Raises:
-      MemoryError: There is not enough memory.
+      MemoryError: there is not enough memory.
     """
     devices = np.ascontiguousarray(devices, np.int32)
     assert devices.shape[1:] == (self._num_groups,)
@@ -159,7 +159,7 @@ class NativeFeatures:
       bool [K], rows in which groups were placed anew.
 
     Raises:
-      MemoryError: There is not enough memory.
+      MemoryError: there is not enough memory.
     """
     assert devices.dtype == np.int32 and devices.flags.carray
     assert devices.shape[1:] == (self._num_groups,)

@@ -77,7 +77,7 @@ def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
     values: Values of all its data inputs.
 
   Raises:
-    ArithmeticError, IndexError, TypeError, ValueError: The op is malformed.
+    ArithmeticError, IndexError, TypeError, ValueError: the op is malformed.
   """
   kind = node.op
   arrays = [v.array for v in values]

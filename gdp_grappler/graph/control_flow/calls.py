@@ -87,7 +87,7 @@ class Calls:
         be read.
 
     Raises:
-      InvalidGraphError: A function calls itself. TensorFlow can neither inline
+      InvalidGraphError: a function calls itself. TensorFlow can neither inline
         it nor infer its shapes.
     """
     self._library = library

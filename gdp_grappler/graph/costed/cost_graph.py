@@ -71,7 +71,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
     data: Content of the file.
 
   Raises:
-    InvalidGraphError: The file is damaged, or a node or a field is wrong.
+    InvalidGraphError: the file is damaged, or a node or a field is wrong.
   """
   message = _parse_binary(data) or _parse_text(path, data)
   nodes = [

@@ -93,7 +93,7 @@ def assemble(
       an op are in their order.
 
   Raises:
-    InvalidGraphError: The edges form a cycle.
+    InvalidGraphError: the edges form a cycle.
   """
   check_acyclic(path, ops, edges)
   counts = [len(op.outputs) for op in ops]
@@ -140,7 +140,7 @@ def bytes_of(path: str, where: str, value: object) -> int:
   """Checks a number of bytes, and rounds it up.
 
   Raises:
-    InvalidGraphError: The value is not a number of bytes.
+    InvalidGraphError: the value is not a number of bytes.
   """
   number = number_of(path, where, value, 'a number of bytes')
   if number > MOST_BYTES:
@@ -153,7 +153,7 @@ def number_of(path: str, where: str, value: object, what: str) -> float:
   """Checks a finite number that is not negative.
 
   Raises:
-    InvalidGraphError: The value is no such number.
+    InvalidGraphError: the value is no such number.
   """
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= sys.float_info.max):
@@ -169,7 +169,7 @@ def check_acyclic(path: str, ops: Sequence[Op],
   """Raises an error with the ops of a cycle, if there is one.
 
   Raises:
-    InvalidGraphError: The edges form a cycle.
+    InvalidGraphError: the edges form a cycle.
   """
   consumers: list[list[int]] = [[] for _ in ops]
   waiting = [0] * len(ops)

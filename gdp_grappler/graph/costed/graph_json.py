@@ -40,7 +40,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
     data: Content of the file.
 
   Raises:
-    InvalidGraphError: The file is not JSON, or a node, an edge or a field is
+    InvalidGraphError: the file is not JSON, or a node, an edge or a field is
       wrong.
   """
   fields = _parse(path, data)

@@ -21,7 +21,7 @@ def of(data: Any, batch_size: int) -> tuple[Any, ...]:
     batch_size: Size of unknown first dimensions.
 
   Raises:
-    InvalidGraphError: The data is empty, or contains other objects.
+    InvalidGraphError: the data is empty, or contains other objects.
   """
   if isinstance(data, tf.data.Dataset):
     data = data.element_spec

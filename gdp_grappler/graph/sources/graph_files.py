@@ -53,7 +53,7 @@ def read(origin: origin_lib.Origin) -> Content:
   """Finds the kind of a file, and parses it.
 
   Raises:
-    InvalidGraphError: The file is missing, unreadable, or of no known kind.
+    InvalidGraphError: the file is missing, unreadable, or of no known kind.
   """
   path, data = origin.text, origin.data
   if not data:
@@ -72,7 +72,7 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   """Checks that a graph is complete and known to this TensorFlow.
 
   Raises:
-    InvalidGraphError: The graph has no nodes, a name twice, an input or an
+    InvalidGraphError: the graph has no nodes, a name twice, an input or an
       output that does not exist, or an op that is not registered.
   """
   names = [node.name for node in graph_def.node]
@@ -104,7 +104,7 @@ def check_ends(source: source_graph.SourceGraph, path: str) -> None:
   """Checks that the feeds and fetches of a graph exist.
 
   Raises:
-    InvalidGraphError: One of them does not exist.
+    InvalidGraphError: one of them does not exist.
   """
   known = {node.name for node in source.graph_def.node}
   for name in source.fetches + source.feeds:

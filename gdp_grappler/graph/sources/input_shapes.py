@@ -34,7 +34,7 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
       inputs.
 
   Raises:
-    InvalidGraphError: An input has an unknown number of dimensions, or another
+    InvalidGraphError: an input has an unknown number of dimensions, or another
       shape than the user gives, or the user names an input that does not exist.
   """
   inputs = {

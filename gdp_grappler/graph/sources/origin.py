@@ -67,7 +67,7 @@ class Origin:
     """The status of the path; None if the path does not exist.
 
     Raises:
-      InvalidGraphError: The status cannot be read, for example because the name
+      InvalidGraphError: the status cannot be read, for example because the name
         is too long.
     """
     try:
@@ -84,7 +84,7 @@ class Origin:
     """The content of the file.
 
     Raises:
-      InvalidGraphError: The file is missing or cannot be read.
+      InvalidGraphError: the file is missing or cannot be read.
     """
     try:
       return files.read(self.path, files.MOST_PROTO_BYTES)

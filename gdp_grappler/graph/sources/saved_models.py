@@ -50,7 +50,7 @@ def read(
     shapes: Shapes of inputs whose shapes the signature leaves open.
 
   Raises:
-    InvalidGraphError: There is no such signature or input, or the graph cannot
+    InvalidGraphError: there is no such signature or input, or the graph cannot
       be used.
   """
   meta_graph = _meta_graph(model, path)

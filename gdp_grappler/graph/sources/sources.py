@@ -47,7 +47,7 @@ def load(path: str, **options: Any) -> source_graph.SourceGraph:
     **options: Arguments of `read`.
 
   Raises:
-    InvalidGraphError: There is no graph, or it cannot be used.
+    InvalidGraphError: there is no graph, or it cannot be used.
   """
   return read(origin_lib.Origin(path), **options)
 
@@ -78,7 +78,7 @@ def read(
       loss for a model that was not compiled.
 
   Raises:
-    InvalidGraphError: There is no graph, or it cannot be used.
+    InvalidGraphError: there is no graph, or it cannot be used.
   """
   path = origin.text
   content = None if origin.names_function else _content(origin, tell)
@@ -122,7 +122,7 @@ def is_traced(origin: origin_lib.Origin) -> bool:
   """Whether a graph is that of a Keras model, which is made anew to be read.
 
   Raises:
-    InvalidGraphError: There is no graph.
+    InvalidGraphError: there is no graph.
   """
   return origin.names_function or (not origin.is_folder and
                                    graph_files.read(origin).kind == 'keras')
@@ -139,7 +139,7 @@ def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
     graphs are read as they run.
 
   Raises:
-    InvalidGraphError: There is no graph, or it cannot be used.
+    InvalidGraphError: there is no graph, or it cannot be used.
   """
   content = graph_files.read(origin)
   if content.kind != 'meta_graph':
@@ -171,7 +171,7 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
     label: Name of the graph.
 
   Raises:
-    InvalidGraphError: The graph is not complete.
+    InvalidGraphError: the graph is not complete.
   """
   graph_def = message.graph_def
   graph_files.check_nodes(graph_def, path)

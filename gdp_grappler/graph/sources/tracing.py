@@ -44,7 +44,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     tables: Layers whose tables are split, with the number of parts.
 
   Raises:
-    InvalidGraphError: The model cannot be loaded or traced.
+    InvalidGraphError: the model cannot be loaded or traced.
   """
   # The generation, not the architecture, because its cards have the same graph.
   asked = kind, path, name, batch_size, gpu_rewrites.generation(

@@ -126,7 +126,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
       place it.
 
   Raises:
-    InvalidGraphError: No such graph was collected.
+    InvalidGraphError: no such graph was collected.
   """
   _succeed()  # Makes its own graph now, so later calls make none.
   context.enable_graph_collection()
@@ -198,7 +198,7 @@ def call_function(path: str) -> Any:
   """Returns the model that `module:function` returns.
 
   Raises:
-    InvalidGraphError: There is no such module or function, or it raised an
+    InvalidGraphError: there is no such module or function, or it raised an
       error.
   """
   module_name, function_name = path.split(':')

@@ -28,7 +28,7 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
   """Returns a shape with sizes for its unknown dimensions.
 
   Raises:
-    InvalidGraphError: The number of dimensions is unknown, or one is too large.
+    InvalidGraphError: the number of dimensions is unknown, or one is too large.
   """
   dims = list(
       tf.TensorShape(shape)) if tf.TensorShape(shape).rank is not None else None
@@ -65,7 +65,7 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
       that inputs are taken from the model, and labels from its losses.
 
   Raises:
-    InvalidGraphError: The object is not a Keras model, or its inputs are
+    InvalidGraphError: the object is not a Keras model, or its inputs are
       unknown.
   """
   if not callable(getattr(model, 'make_train_function', None)):
@@ -92,7 +92,7 @@ def symbolic_inputs(model: Any, origin: str) -> Any:
   """Returns the model's symbolic inputs: one, a tuple or a dict of them.
 
   Raises:
-    InvalidGraphError: The model does not know its inputs.
+    InvalidGraphError: the model does not know its inputs.
   """
   structure = _inputs(model)
   if structure is not None:

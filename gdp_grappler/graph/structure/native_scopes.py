@@ -44,7 +44,7 @@ def read(names: Sequence[str]) -> NativeScopes:
   """Reads the scopes of N names.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   lib = _library()
   texts, ends = _laid_out(names)
@@ -82,7 +82,7 @@ def levels(names: Sequence[str], depths: Sequence[int],
       parts are counted.
 
   Raises:
-    MemoryError: There is not enough memory.
+    MemoryError: there is not enough memory.
   """
   result = np.empty((len(depths), len(names)), np.int32)
   parts = np.array(depths, np.int32)

@@ -117,7 +117,7 @@ def in_parts(source: source_graph.SourceGraph, found: Sequence[Table],
     count: Function that returns the number of a table's parts.
 
   Raises:
-    InvalidGraphError: A table is used by an op that needs the whole table.
+    InvalidGraphError: a table is used by an op that needs the whole table.
   """
   for table in found:
     sizes = choice.sizes(table.shape[table.axis], count(table))

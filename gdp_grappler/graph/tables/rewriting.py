@@ -43,7 +43,7 @@ def in_parts(source: source_graph.SourceGraph, tables: Mapping[str,
     axis: Axis along which the variables are cut.
 
   Raises:
-    InvalidGraphError: An op needs the whole handle of a variable.
+    InvalidGraphError: an op needs the whole handle of a variable.
   """
   view = view_lib.View(source)
   wanted = {

@@ -29,7 +29,7 @@ class View:
     """Infers the shapes of all tensors.
 
     Raises:
-      InvalidGraphError: Shape inference rejects the graph.
+      InvalidGraphError: shape inference rejects the graph.
     """
     table = node_table.NodeTable(source.name, source.graph_def)
     self._properties = op_properties.estimate(table, _UNKNOWN)
