@@ -24,7 +24,7 @@ def without_callers(name: str) -> str:
 
 
 def is_caller(part: str) -> bool:
-  """Whether a part of a name is a scope of callers or of gradients."""
+  """Whether a part of a name is a scope of a caller or of gradients."""
   return _CALLERS.fullmatch(f'{part}/') is not None
 
 

@@ -60,7 +60,7 @@ def read_task(task: str, tell: Tell = logging.info,
 def check_task(task: str) -> None:
   """Raises an error if the graph or the cluster of a task does not exist.
 
-  A program that reads one task after the other checks all of them first.
+  A program that reads several tasks checks all of them first.
 
   Args:
     task: 'GRAPH@CLUSTER'.
@@ -77,7 +77,7 @@ def check_task(task: str) -> None:
 
 
 def _parts(task: str, option: str = '') -> tuple[str, str]:
-  """The graph and the cluster of a task."""
+  """Returns the graph and the cluster of a task."""
   graph, at, cluster = task.rpartition('@')
   if not at or not graph:
     raise errors.GdpError(
@@ -263,7 +263,7 @@ def _silent(_: str) -> None:
 
 
 def workload(request: request_lib.Request) -> workload_lib.Workload | None:
-  """The workload that a request names; None if it names something else."""
+  """Returns the workload that a request names; None for other graphs."""
   if request.given is not None:
     return None
   from gdp_grappler.workloads import registry

@@ -167,13 +167,13 @@ def _halved(x: tf.Tensor, name: str, filters: int) -> tf.Tensor:
 
 def _conv(x: tf.Tensor, name: str, filters: int, size: Sequence[int] = (1, 1),
           stride: int = 1) -> tf.Tensor:
-  """Rectifier, convolution and batch norm."""
+  """Applies a rectifier, a convolution and batch norm."""
   return _convolved(tf.nn.relu(x), name, filters, size, stride)
 
 
 def _convolved(x: tf.Tensor, name: str, filters: int,
                size: Sequence[int] = (1, 1), stride: int = 1) -> tf.Tensor:
-  """Convolution and batch norm."""
+  """Applies a convolution and batch norm."""
   x = layers.convolution(x, name, size, filters, stride)
   return layers.batch_norm(x, f'{name}_norm', fused=True)
 

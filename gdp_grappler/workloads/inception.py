@@ -92,7 +92,7 @@ class _Network:
     return layers.stage(self._stage - 1)
 
   def stem(self, x: tf.Tensor) -> tf.Tensor:
-    """Five convolutions and two poolings: [B, 299, 299, 3] to 35 x 35."""
+    """Applies 5 convolutions and 2 poolings: [B, 299, 299, 3] to 35 x 35."""
     for name, size, channels, stride, padding, pool in (('1', 3, 32, 2, 'VALID',
                                                          False),
                                                         ('2', 3, 32, 1, 'VALID',
@@ -110,7 +110,7 @@ class _Network:
 
   def conv(self, x: tf.Tensor, name: str, channels: int, height: int = 1,
            width: int = 1, stride: int = 1, padding: str = 'SAME') -> tf.Tensor:
-    """Convolution, batch norm and rectifier."""
+    """Applies convolution, batch norm and rectifier."""
     x = layers.convolution(x, name, (height, width),
                            max(4, round(channels * self._config.share)), stride,
                            padding, _DECAY)
@@ -119,7 +119,7 @@ class _Network:
 
   def chain(self, x: tf.Tensor, name: str, *convolutions:
             tuple[int] | tuple[int, int, int]) -> tf.Tensor:
-    """Convolutions one after the other; each (channels, height, width)."""
+    """Applies convolutions in turn; each is (channels, height, width)."""
     for number, convolution in enumerate(convolutions):
       x = self.conv(x, f'{name}{number}', *convolution)
     return x

@@ -149,7 +149,7 @@ def layer_norm(x: tf.Tensor, name: str, epsilon: float = 1e-6) -> tf.Tensor:
 
 
 def dropout(x: tf.Tensor, rate: float) -> tf.Tensor:
-  """Zeroes a share of the elements and scales up the rest."""
+  """Zeroes a share of the elements at random and scales up the others."""
   return tf.nn.dropout(x, rate) if rate else x
 
 

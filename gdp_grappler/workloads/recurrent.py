@@ -144,7 +144,7 @@ class Attention:
 
 
 class Mixer:
-  """The attentional state (Luong et al., arXiv 1508.04025, equation 5)."""
+  """Makes attentional states (Luong et al., arXiv 1508.04025, equation 5)."""
 
   def __init__(self, stage: int, width: int, units: int) -> None:
     """Makes the weights.

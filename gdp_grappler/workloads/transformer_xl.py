@@ -128,7 +128,7 @@ def _joint(config: TransformerXlConfig) -> int:
 
 
 def _heads(x: tf.Tensor, config: TransformerXlConfig) -> tf.Tensor:
-  """[B, S, heads * d] -> [B, heads, S, d]."""
+  """Reshapes [B, S, heads * d] to [B, heads, S, d]."""
   x = tf.reshape(x, [config.batch, -1, config.heads, config.head_width])
   return tf.transpose(x, [0, 2, 1, 3])
 

@@ -194,7 +194,7 @@ _OBSERVED = (('devices', np.int32), ('start_s', np.float64),
 
 
 class _NativeGraph(ctypes.Structure):
-  """`GdpMoveGraph` of move_graph.h."""
+  """The struct `GdpMoveGraph` of move_graph.h."""
   _fields_ = [(name, ctypes.c_int32)
               for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups',
                            'num_devices', 'num_pools', 'num_units')
@@ -202,7 +202,7 @@ class _NativeGraph(ctypes.Structure):
 
 
 class _NativeSchedule(ctypes.Structure):
-  """`GdpMoveSchedule` of move_incumbent.h."""
+  """The struct `GdpMoveSchedule` of move_incumbent.h."""
   _fields_ = [
       (name, ctypes.c_void_p) for name in ('devices', 'start_s', 'end_s')
   ] + [('step_s', ctypes.c_double)] + [('num_transfers', ctypes.c_int32)] + [

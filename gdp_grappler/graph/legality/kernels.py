@@ -54,7 +54,7 @@ def _kernels_by_op() -> collections.defaultdict[str, list[Any]]:
 
 @functools.cache
 def _constrained(op_type: str) -> tuple[str, ...]:
-  """Names of the attributes that choose among the kernels of an op."""
+  """Returns the names of attributes that choose among the kernels of an op."""
   return tuple(
       sorted({
           constraint.name for kernel in _kernels_by_op()[op_type]

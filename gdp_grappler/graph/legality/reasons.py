@@ -124,7 +124,7 @@ class Reasons:
 
   @functools.cached_property
   def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-    """Ops sorted by group [N], and where each group begins [G + 1]."""
+    """Ops sorted by group [N], and the start of each group [G + 1]."""
     groups = self._graph.groups
     return (np.argsort(groups, kind='stable'),
             np.concatenate([[0], np.cumsum(np.bincount(groups))]))

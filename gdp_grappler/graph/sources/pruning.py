@@ -19,7 +19,7 @@ _READS = op_kinds.VARIABLES | {'ReadVariableOp', 'Identity'}
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
-  """Names of the placeholders."""
+  """Returns the names of the placeholders."""
   return tuple(n.name for n in graph_def.node if n.op in op_kinds.PLACEHOLDERS)
 
 

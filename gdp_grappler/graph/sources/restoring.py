@@ -108,7 +108,7 @@ def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
 
 
 def _listed(counts: collections.Counter[str]) -> str:
-  """'40 _MklSwish, 2 _FusedConv2D, ...', the most frequent first."""
+  """Returns counts of ops as text: '40 _MklSwish, 2 _FusedConv2D, ...'."""
   found = [f'{count} {op}' for op, count in counts.most_common() if count > 0]
   most = 4
   shown = ', '.join(itertools.islice(found, most))

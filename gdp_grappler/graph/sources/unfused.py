@@ -160,7 +160,7 @@ def _set(node: node_def_pb2.NodeDef, name: str, value: Any) -> None:
 
 
 def _unary_composition(made: _Parts) -> None:
-  """A chain of ops with one input each."""
+  """Adds a chain of ops with one input each."""
   value: str | int = made.inputs[0]
   names = made.node.attr['op_names'].list.s
   if not names:
@@ -174,7 +174,7 @@ def _unary_composition(made: _Parts) -> None:
 
 
 def _fused(made: _Parts) -> None:
-  """A product or a convolution, and the ops after it."""
+  """Adds a product or a convolution, and the ops after it."""
   node = made.node
   beginning, copied = _BEGINNINGS[node.op]
   if any(name in node.attr and (node.attr[name].i or node.attr[name].list.i)
@@ -226,14 +226,14 @@ def _hard_swish(made: _Parts, value: int) -> int:
 
 
 def _gelu_exact(made: _Parts, value: int) -> int:
-  """x / 2 (1 + erf(x / sqrt 2))."""
+  """Adds x / 2 (1 + erf(x / sqrt 2))."""
   shrunk = made.add('Mul', value, made.constant(math.sqrt(.5)))
   gate = made.add('AddV2', made.add('Erf', shrunk), made.constant(1.))
   return made.add('Mul', made.add('Mul', value, made.constant(.5)), gate)
 
 
 def _gelu_approximate(made: _Parts, value: int) -> int:
-  """x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
+  """Adds x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
   cube = made.add('Mul', made.add('Square', value), value)
   inner = made.add('AddV2', value, made.add('Mul', cube,
                                             made.constant(.044715)))

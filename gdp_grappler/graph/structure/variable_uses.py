@@ -143,7 +143,7 @@ def _works(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _changes(op_type: str) -> bool:
-  """Whether ops of a type change variables."""
+  """Whether ops of a type change a variable."""
   return (op_type in op_kinds.ASSIGNMENTS or op_type in op_kinds.IN_PLACE or
           op_type.startswith(_CHANGING_PREFIX) and
           not op_type.startswith(_READING_PREFIX))
