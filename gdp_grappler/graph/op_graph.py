@@ -56,13 +56,13 @@ class OpGraph:
     variables: [N], the variable of an op, such as 'dense/kernel', if the op's
       own name ('unknown_5') does not contain it; else ''.
     same_numbers: bool [N, 2], whether an op computes, on each of
-      `DEVICE_TYPES`, the same bits as without placement. All are True for ops
-      of unknown type.
+      `DEVICE_TYPES`, the same bits as without placement. All are True if
+      rounding is unknown, as in graphs with their own costs.
     may_round: Whether ops may go to a device type where they compute other
       numbers.
-    rounds_by_name: Number of times that one execution of an op launches its
-      kernels one after the other, by name of the op: time steps times layers of
-      a recurrent network that is one op. Ops that are missing have 1.
+    rounds_by_name: How often one execution of an op launches its kernels, one
+      time after the other, by name of the op: time steps times layers of a
+      recurrent network that is one op. Other ops are left out and have 1.
     coordinates: int32 [G, C], positions of groups (see
       `structure.coordinates`). None means that they are computed from names and
       variables.

@@ -2,10 +2,10 @@
 
 Grappler and v1 graphs express both with five types of ops (Yu et al., "Dynamic
 Control Flow in Large-Scale Machine Learning", EuroSys 2018, section 4.2). A
-loop is a frame. Values come in through Enter. Merge takes the value of Enter in
-the first iteration, later that of the last iteration. LoopCond decides. Switch
-sends the value into the body or to Exit. If a loop of T iterations is entered
-once, then
+loop is a frame. Values come in through Enter. Merge outputs the value of Enter
+in the first iteration, and later the value of the iteration before. LoopCond
+decides. Switch sends the value into the body or to Exit. If a loop of T
+iterations is entered once, then
 
 * Enter and Exit run once,
 * Merge, LoopCond, Switch and the ops of the condition run T + 1 times,
@@ -17,10 +17,10 @@ this branch. If the condition is a constant, its branch runs. Otherwise the
 branch with more work is assumed to run (floating point operations, then number
 of ops), but not a branch that fails an assertion.
 
-If T is unknown, it is the number that the caller gives. For nested loops that
-are all unknown, this number is the product of their iterations. Three nested
-loops of 32 iterations each would make 32,768 iterations, a thousand times the
-number that was observed for such a function.
+If T is unknown, it is the number that the caller gives. If several nested loops
+are unknown, this number is the product of their iterations. Three nested loops
+of 32 iterations each would make 32,768 iterations, a thousand times the number
+that was observed for such a function.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Coordinates of ops in a graph that repeats itself.
 
 Training graphs are made in loops: over layers, over time steps, over branches.
-A loop's counter becomes many ops of the graph. A search that moves these ops
-one by one does not find out that they belong together. Coordinates give each op
-its counters again.
+Each iteration of such a loop adds ops to the graph. A search that moves single
+ops does not find out that the ops of a layer or of a time step belong together.
+Coordinates give each op the counters of its loops.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class Coordinates:
 def of(graph: op_graph.OpGraph) -> Coordinates:
   """Returns the coordinates of a graph's groups, its own or computed ones.
 
-  They are computed once per graph from numbers in scopes of names. Ops with the
-  same variables differ in time, and ops with other variables in layer. Without
-  such numbers, the order in which variables are used is taken. A gradient has
-  the coordinates of its forward op. Other ops get the coordinates of their
-  neighbours. A group has the coordinates of its largest variable that is used
-  or, without one, of its op with the most work.
+  They are computed once per graph from numbers in scopes of names. A number
+  counts time steps if its members use the same variables, and layers if they
+  use different ones. Without such numbers, the order in which variables are
+  used is taken. A gradient has the coordinates of its forward op. Other ops get
+  the coordinates of their neighbours. A group has the coordinates of its
+  largest variable that is used or, without one, of its op with the most work.
   """
   known = _known.get(graph)
   if known is None:
