@@ -154,9 +154,9 @@ def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
              tell: Tell = logging.info) -> source_graph.SourceGraph:
   """Returns a graph as it is placed on a cluster.
 
-  If the cluster has GPUs, ops that have a kernel only on CPUs are replaced by
-  the ops from which TensorFlow made them. Ops ask only for devices of the
-  cluster, or for none if the request ignores pins.
+  If the cluster has GPUs, fused ops that only CPUs have are replaced by the ops
+  from which Grappler made them. Ops ask only for devices of the cluster, or for
+  none if the request ignores pins.
 
   Args:
     found: The graph.

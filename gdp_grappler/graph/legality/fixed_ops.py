@@ -19,10 +19,11 @@ def pins(
     signatures: Sequence[node_types.Signature], groups: np.ndarray,
     allowed_types: np.ndarray, live: bool,
     holds: Callable[[Any], bool]) -> tuple[np.ndarray, list[str], np.ndarray]:
-  """Returns groups, the pins of ops [N], and whether a user set them [N].
+  """Returns groups, the pins of ops [N], and whether users set them [N].
 
   The reads and updates of a variable are on the variable's device. So, as with
-  `tf.device`, a user's pin counts on the variable, but not on these ops.
+  `tf.device`, a user's pin counts on the variable, but not on these ops. In a
+  live graph it counts on neither, because variables do not move by pins.
 
   Args:
     source: The graph.

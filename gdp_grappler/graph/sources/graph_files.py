@@ -30,8 +30,8 @@ HDF5 = b'\x89HDF\r\n'
 _HEAD_BYTES = 4096  # Enough to recognize a text.
 # Limits of a node's outputs, and of the digits of an output's number.
 _MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9
-# Limit of the size of an unpacked Keras archive, in times its own size. Texts
-# are not counted.
+# Limit of the size of an unpacked Keras archive, in times its own size. The
+# limit of a text is added.
 _MOST_UNPACKED = 2
 
 
