@@ -1,6 +1,6 @@
-"""What the policy sees of a graph and a cluster.
+"""Inputs of the policy: features of a graph and of a cluster.
 
 Belongs here: raw features, each computed in exactly one place, and the schema
 that a policy is checked against. Does not belong here: normalisation and
-vocabularies; they live inside the exported policy.
+vocabularies; they are part of the exported policy.
 """

@@ -16,17 +16,18 @@ from gdp_grappler.graph import op_graph
 def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
               units: np.ndarray,
               op_seconds: np.ndarray) -> schema.GraphFeatures:
-  """What the policy sees.
+  """Returns the inputs of the policy for a graph on a cluster.
 
   Args:
     graph: N ops.
     cluster: D devices.
-    units: int32 [N], unit of each op, 0 .. M-1 in topological order
-      (`coarsening`).
-    op_seconds: float64 [N, D], `CostModel.op_seconds`.
+    units: int32 [N], unit of each op, 0 .. M-1 in topological order (see
+      `graph.coarsening`).
+    op_seconds: float64 [N, D], seconds of each op on each device
+      (`CostModel.op_seconds`).
 
   Raises:
-    InfeasiblePlacementError: some group suits no device.
+    InfeasiblePlacementError: some group has no legal device.
   """
   m = int(units.max()) + 1
   edges, edge_bytes = _unit_edges(graph, units, m)
@@ -47,14 +48,14 @@ def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def allowed_by_unit(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                     units: np.ndarray) -> np.ndarray:
-  """bool [M, D], devices that suit every op of a unit."""
+  """Returns the devices that are legal for every op of a unit, bool [M, D]."""
   by_group = constraints.allowed_devices(graph, cluster)
   return choices.of_all(by_group[graph.groups], units, int(units.max()) + 1)
 
 
 def _unit_edges(graph: op_graph.OpGraph, units: np.ndarray,
                 m: int) -> tuple[np.ndarray, np.ndarray]:
-  """Edges between units, int32 [E, 2], and the bytes of their tensors [E].
+  """Returns edges of units, int32 [E, 2], and bytes of their tensors [E].
 
   A tensor with several consumers in one unit counts once.
   """
@@ -62,7 +63,8 @@ def _unit_edges(graph: op_graph.OpGraph, units: np.ndarray,
   outside = pairs[:, 0] != pairs[:, 1]
   keys = pairs[outside, 0].astype(np.int64) * m + pairs[outside, 1]
   tensors, sizes = graph.edge_tensors[outside], graph.edge_bytes[outside]
-  # One number for both, as rows take ten times as long to sort.
+  # One number for both columns, because sorting rows is about ten times as
+  # slow.
   _, once = np.unique(keys * (len(graph.tensor_ops) + 1) + tensors,
                       return_index=True)
   unique, where = np.unique(keys[once], return_inverse=True)
@@ -104,30 +106,31 @@ def _unit_columns(graph: op_graph.OpGraph, units: np.ndarray, m: int,
 
 def path_ranks(graph: op_graph.OpGraph,
                seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Longest paths through each op, without transfers.
+  """Returns the longest paths to and from each op, without transfers.
 
-  HEFT's ranks (Topcuoglu et al. 2002, section 4), each including the op
-  itself.
+  These are the ranks of HEFT (Topcuoglu et al. 2002, section 4). Each includes
+  the op itself.
 
   Args:
     graph: N ops.
-    seconds: float64 [N].
+    seconds: float64 [N], seconds of each op.
 
   Returns:
-    From a source to the op, and from the op to a sink; float64 [N] each.
+    Seconds from a source to the op, and from the op to a sink; float64 [N]
+    each.
   """
   return _downward(graph, seconds), native_graph.longest_to_sinks(
       *graph.successor_arrays, graph.topological_order, seconds)
 
 
 def _downward(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
-  """float64 [N], the longest path from a source to each op, itself included."""
+  """Returns seconds [N] of the longest path from a source through each op."""
   return native_graph.longest_from_sources(*graph.successor_arrays,
                                            graph.topological_order, seconds)
 
 
 def _costliest(units: np.ndarray, m: int, seconds: np.ndarray) -> np.ndarray:
-  """int [M], the op of each unit that takes longest."""
+  """Returns the op of each unit that takes longest, int [M]."""
   order = np.argsort(-seconds, kind='stable')
   first = np.full(m, -1)
   unit, index = np.unique(units[order], return_index=True)

@@ -1,4 +1,4 @@
-"""Where units are in a structure that repeats itself, as shares of the work."""
+"""Positions of units in a structure that repeats, as shares of the work."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _SUFFIX = '_place'
 
 def columns(graph: op_graph.OpGraph, costliest: np.ndarray, work: np.ndarray,
             depth: np.ndarray) -> dict[str, np.ndarray]:
-  """float64 [M] each by name, `schema.PLACE_FEATURES`.
+  """Returns the columns `schema.PLACE_FEATURES` by name, float64 [M] each.
 
-  A unit is where its costliest op is.
+  The position of a unit is that of its costliest op.
 
   Args:
     graph: N ops.
-    costliest: int [M], an op of each unit.
-    work: float64 [M], what is shared out.
-    depth: float64 [M], how far each unit is from the nearer end of the graph.
+    costliest: int [M], the costliest op of each unit.
+    work: float64 [M], work of each unit. Positions are shares of the total
+      work.
+    depth: float64 [M], distance of each unit from the nearer end of the graph.
   """
   coordinates = coordinates_lib.of(graph)
   values = coordinates.values[graph.groups[costliest]]  # [M, C]
@@ -35,15 +36,18 @@ def columns(graph: op_graph.OpGraph, costliest: np.ndarray, work: np.ndarray,
 
 
 def shares(values: np.ndarray, work: np.ndarray) -> np.ndarray:
-  """float64 [M], the share of the work before the middle of an equal value's.
+  """Turns values of units into shares of the work, float64 [M].
+
+  Units of equal value form a block. The result is the share of the work that
+  comes before the middle of the unit's block, if blocks are ordered by value.
 
   Args:
-    values: float64 [M]; below 0 where unknown.
-    work: float64 [M], 0 or more.
+    values: float64 [M], value of each unit; negative if unknown.
+    work: float64 [M], work of each unit, 0 or more.
 
   Returns:
-    0 to 1, of the work that has a value; -1 where there is none. Where nothing
-    that has one takes any time, units count alike.
+    Shares from 0 to 1 of the work of all units with a known value; -1 for units
+    without one. If the units with a value have no work, each counts as 1.
   """
   result = np.full(len(values), -1.)
   known = values >= 0

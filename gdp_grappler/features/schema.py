@@ -1,7 +1,8 @@
 """Names of the features, and their fingerprint.
 
-A policy carries the fingerprint of the schema it was trained with; a changed
-list here makes old policies refuse to load instead of misreading columns.
+A policy carries the fingerprint of the schema it was trained with. After a
+change of these lists, old policies refuse to load instead of misreading
+columns.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ import hashlib
 
 import numpy as np
 
-# Where a unit is in a structure that repeats itself: the share of the work that
-# comes before the middle of what is at the same place, 0 to 1; -1 where it is
-# nowhere. Devices that share the work out evenly in blocks have equal stretches
-# of it.
+# Position of a unit in a structure that repeats: the share of the work, 0 to 1,
+# before the middle of all units with the same position; -1 if the unit has no
+# position. Devices with equal blocks of consecutive work thus have equally long
+# intervals of this feature.
 PLACE_FEATURES = (
-    'layer_place',  # by a coordinate of `structure.coordinates`
-    'segment_place',  # likewise
-    'branch_place',  # likewise
-    'variable_place',  # likewise
-    'repetition_place',  # likewise
-    'order_place',  # in topological order
-    'depth_place',  # by the shorter of the longest paths to an end
+    'layer_place',  # layer, a coordinate of `structure.coordinates`
+    'segment_place',  # segment, likewise
+    'branch_place',  # branch, likewise
+    'variable_place',  # variable, likewise
+    'repetition_place',  # repetition, likewise
+    'order_place',  # number in topological order
+    'depth_place',  # shorter one of the longest paths to a source and a sink
 )
 
-# Columns of `GraphFeatures.units`. HDP's operation embedding (Mirhoseini et
-# al. 2018, section 3: type, output sizes, adjacency) plus what the simulator
-# knows.
+# Columns of `GraphFeatures.units`: HDP's operation embedding (Mirhoseini et al.
+# 2018, section 3: type, output sizes, adjacency), and inputs of the simulator.
 UNIT_FEATURES = (
     'flops',  # arithmetic operations
     'io_bytes',  # read and written
@@ -36,7 +36,7 @@ UNIT_FEATURES = (
     'num_ops',  # ops in the unit
     'num_inputs',  # edges from other units
     'num_outputs',  # edges to other units
-    'input_bytes',  # on these edges
+    'input_bytes',  # bytes on the edges from other units
     'fastest_s',  # seconds on the fastest device
     'slowest_s',  # seconds on the slowest device
     'downward_rank_s',  # longest path from a source up to the unit
@@ -61,7 +61,7 @@ DEVICE_FEATURES = (
 
 
 def fingerprint() -> str:
-  """16 hex digits over all names."""
+  """Returns 16 hex digits that depend on all names."""
   text = '|'.join(UNIT_FEATURES) + '||' + '|'.join(DEVICE_FEATURES)
   return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -70,17 +70,18 @@ def fingerprint() -> str:
 class GraphFeatures:
   """Raw features of M units, E edges between them, and D devices.
 
-  A unit is a set of ops that gets one decision. Units stand in topological
-  order (by their first op), which is the order of the sequence that the
-  placement network attends over.
+  A unit is a set of ops that gets one decision. Units are in the topological
+  order of their first ops. The placement network attends over the sequence of
+  units in this order.
 
   Attributes:
-    op_types: [M] type of the costliest op of a unit.
-    units: float32 [M, len(UNIT_FEATURES)].
-    edges: int32 [E, 2], producer and consumer unit; no loops, no doubles.
-    edge_bytes: float32 [E], all tensors between two units together.
-    allowed: bool [M, D].
-    devices: float32 [D, len(DEVICE_FEATURES)].
+    op_types: [M], type of the costliest op of each unit.
+    units: float32 [M, len(UNIT_FEATURES)], features of units.
+    edges: int32 [E, 2], producer and consumer unit. They differ, and no edge
+      occurs twice.
+    edge_bytes: float32 [E], bytes of all tensors on each edge.
+    allowed: bool [M, D], whether a unit may be on a device.
+    devices: float32 [D, len(DEVICE_FEATURES)], features of devices.
   """
 
   op_types: tuple[str, ...]

@@ -1,10 +1,10 @@
-"""What is placed: the dataflow graph, and which devices it allows.
+"""The dataflow graph that is placed, and the devices that its ops may have.
 
-Belongs here: the arrays (`op_graph`), their reading and writing
-(`graph_def_io`), what ops of a name do (`op_kinds`), units of ops that belong
-together (`coarsening`); where graphs come from (`sources`), their loops and
-calls (`control_flow`), what they repeat (`structure`), the rules of TensorFlow
-(`legality`), graphs that bring their own costs (`costed`). Does not belong
-here: devices of a machine (`cluster`), seconds (`evaluation`), choosing devices
-(`placers`).
+Belongs here: the graph as arrays (`op_graph`), its reading and writing
+(`graph_def_io`), facts about types of ops (`op_kinds`), units of groups
+(`coarsening`), sources of graphs (`sources`), loops and calls (`control_flow`),
+layers, time steps and other structure that repeats (`structure`), large tables
+and their parts (`tables`), legal devices (`legality`), graphs with their own
+costs (`costed`). Does not belong here: devices of a machine (`cluster`),
+seconds (`evaluation`), choosing devices (`placers`).
 """

@@ -1,12 +1,12 @@
-"""What stands for what a graph does not tell, unless a user says otherwise."""
+"""Default values for what a graph leaves open. Users may give others."""
 
 from __future__ import annotations
 
 # Size of dimensions that a graph leaves open.
 DEFAULT_BATCH_SIZE = 32
-# Iterations of while loops whose number it does not tell; of such loops within
-# one another, of all together.
+# Iterations of while loops whose number the graph does not tell. If such loops
+# are nested, this is the product of their iterations.
 DEFAULT_TRIP_COUNT = 32
 
-# What becomes of devices that a program asked for by `tf.device`.
+# What happens to requests by `tf.device`: ops keep these devices, or not.
 PINS = PINS_KEPT, PINS_IGNORED = 'keep', 'ignore'

@@ -1,4 +1,4 @@
-"""Groups that can become one without leaving it too little to choose from."""
+"""Finds groups that may be joined without losing too many legal devices."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from gdp_grappler.graph import unique_rows
 
 
 def kinds(allowed: np.ndarray) -> np.ndarray:
-  """int32 [G], equal for groups that may be joined.
+  """Numbers groups such that groups of one number may be joined, int32 [G].
 
-  Those have the same devices, or one has some in addition: a tensor's shape may
-  change on the CPU as well, but nobody wants it there if what the tensor is
-  computed from and for must be on a GPU. What is joined has the devices that
-  all may have; groups with one device and groups with several stay apart.
+  Groups of one number have the same legal devices, or some of them have more.
+  For example, a Reshape may also be on the CPU, but is not wanted there if the
+  ops before and after it must be on a GPU. Joined groups may only be on the
+  devices that are legal for all of them. Groups with one legal device are never
+  joined with groups that have several.
 
   Args:
-    allowed: bool [G, D].
+    allowed: bool [G, D], legal devices of each group.
   """
   sets, of_groups = unique_rows.distinct(
       list(np.packbits(allowed, axis=1).T.astype(np.int64)))
@@ -27,11 +28,13 @@ def kinds(allowed: np.ndarray) -> np.ndarray:
 
 
 def _joined(rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
-  """int [S], for each set of devices the set that it becomes.
+  """Returns, for each set of devices, the set that replaces it, int [S].
+
+  A set is replaced by a smaller set that it contains: the most frequent one.
 
   Args:
     rows: bool [S, D], sets of devices.
-    counts: int [S], groups with that set.
+    counts: int [S], number of groups with each set.
   """
   result, sizes = np.arange(len(rows)), rows.sum(axis=1)
   for large in np.argsort(sizes, kind='stable').tolist():
@@ -43,12 +46,12 @@ def _joined(rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def of_all(allowed: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
-  """bool [M, D], devices that all of a set may have.
+  """Returns the devices that are legal for all members of a set, bool [M, D].
 
   Args:
-    allowed: bool [G, D].
-    labels: int [G], the set of each, from 0 to M - 1.
-    count: M.
+    allowed: bool [G, D], legal devices of each member.
+    labels: int [G], number of each member's set, from 0 to M - 1.
+    count: M, number of sets.
   """
   return np.stack(
       [np.bincount(labels, ~column, count) == 0 for column in allowed.T],

@@ -1,9 +1,10 @@
-"""Units of decision: groups of ops joined until a decision is worth making.
+"""Joins groups of ops to units, each of which gets one decision.
 
-Most ops of a training graph are too small to be worth sending anywhere alone.
-Joining them along their largest tensors (the heavy-edge rule of multilevel
-partitioning, Karypis and Kumar 1998) keeps what a placement can gain and makes
-graphs of ten thousand ops quick to learn.
+Most ops of a training graph are so small that sending their tensors elsewhere
+would cost more than it saves. Groups are joined along their largest tensors
+(the heavy-edge rule of multilevel partitioning, Karypis and Kumar 1998). This
+keeps most of what a placement can gain, and a policy learns large graphs
+faster.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
 COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
-# From what a policy learns in hundreds of trials to what it does in thousands.
+# From few units, which a policy learns in hundreds of trials, to many, which
+# take thousands.
 NESTED_AIMS = (12, 22, 41, 75, 139, 256)
 
 
 @dataclasses.dataclass(frozen=True)
 class CoarseningConfig:
-  """How far to join.
+  """How many units a graph gets, and how small they may be.
 
   Attributes:
-    min_units: Graphs with at most so many groups are left as they are.
+    min_units: Graphs with at most this number of groups are left as they are.
     groups_per_unit: Larger graphs aim at groups / groups_per_unit units.
-    light_share: Units with less than this share of a fair unit's work are
-      joined to a neighbour whatever the size of their tensors.
+    light_share: Share of a fair unit's work. Units with less work are joined to
+      a neighbour, whatever the size of the tensors between them.
   """
 
   min_units: int = 512
@@ -44,16 +46,17 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
             op_seconds: np.ndarray,
             config: CoarseningConfig = CoarseningConfig(),
             within: np.ndarray | None = None) -> np.ndarray:
-  """int32 [N], the unit of each op, numbered in topological order.
+  """Returns the unit of each op, int32 [N], numbered in topological order.
 
-  A unit is a union of groups that may be joined (`choices.kinds`).
+  A unit is a union of groups that may be joined (see `choices.kinds`).
 
   Args:
     graph: N ops in G groups.
-    allowed: bool [G, D].
-    op_seconds: float64 [N, D].
-    config: How far to join.
-    within: int [G]; only groups for which it is the same are joined. None: all.
+    allowed: bool [G, D], legal devices of each group.
+    op_seconds: float64 [N, D], seconds of each op on each device.
+    config: How many units there are, and how small they may be.
+    within: int [G], numbers of sets. Only groups of the same set are joined.
+      None means that all groups may be joined.
   """
   labels = np.arange(graph.num_groups)
   if graph.num_groups > config.min_units:
@@ -72,14 +75,14 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
 
 def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
            counts: Sequence[int]) -> list[np.ndarray]:
-  """int [G] each, units of groups, from coarse to fine.
+  """Returns units of groups, int [G] each, at several levels, coarse to fine.
 
   Args:
     graph: G groups.
-    allowed: bool [G, D].
-    op_seconds: float64 [N, D].
-    counts: Units of each level; levels nearly as fine as the groups are left
-      out.
+    allowed: bool [G, D], legal devices of each group.
+    op_seconds: float64 [N, D], seconds of each op on each device.
+    counts: Number of units of each level. Levels with more than half as many
+      units as groups are left out.
   """
   return [
       coarsen(graph, allowed, op_seconds,
@@ -90,21 +93,21 @@ def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
 
 def nested(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
            aims: Sequence[int] = NESTED_AIMS) -> list[np.ndarray]:
-  """Partitions of the ops, each of which divides the sets of the one before.
+  """Returns partitions of the ops, each a refinement of the one before.
 
-  Coarsened to several sizes by itself, a graph is cut in different places each
-  time: units of one size tie together what another holds apart, and hardly any
-  placement of the larger ones can be said by placing the smaller.
+  Calls of `coarsen` for several sizes would cut the graph in different places.
+  A unit of one partition would then join ops that another partition separates,
+  and hardly any placement of the large units could be expressed by small units.
 
   Args:
     graph: N ops in G groups.
-    allowed: bool [G, D].
-    op_seconds: float64 [N, D].
-    aims: Units that the partitions aim at, from few to many. There are more
-      where sets of groups have different devices to choose from.
+    allowed: bool [G, D], legal devices of each group.
+    op_seconds: float64 [N, D], seconds of each op on each device.
+    aims: Numbers of units that the partitions aim at, from few to many. There
+      are more units if groups differ in their legal devices.
 
   Returns:
-    For each aim int [N], units numbered in topological order.
+    One int [N] per aim: the unit of each op, numbered in topological order.
   """
   found, within = [], np.zeros(graph.num_groups, np.int32)
   for aim in aims:
@@ -118,14 +121,14 @@ def nested(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
 
 def units(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
           op_seconds: np.ndarray) -> np.ndarray:
-  """int32 [N], the unit of each op, numbered in topological order.
+  """Returns the unit of each op, int32 [N], numbered in topological order.
 
   Args:
-    kind: 'coarse': of `coarsen`. 'nested': the smallest of `nested`. 'fine': of
-      `groups_as_units`.
+    kind: 'coarse' for `coarsen`, 'nested' for the finest partition of `nested`,
+      'fine' for `groups_as_units`.
     graph: N ops in G groups.
-    allowed: bool [G, D].
-    op_seconds: float64 [N, D].
+    allowed: bool [G, D], legal devices of each group.
+    op_seconds: float64 [N, D], seconds of each op on each device.
   """
   if kind == FINE:
     return groups_as_units(graph)
@@ -135,22 +138,22 @@ def units(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
 
 
 def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
-  """int32 [N], one unit per group, in topological order."""
+  """Makes each group a unit, int32 [N], numbered in topological order."""
   return in_topological_order(graph, graph.groups)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Edges:
-  """Edges between groups, and in what order they join.
+  """Edges between groups, and the orders in which they join groups.
 
   Attributes:
     sources: int32 [C], producer groups.
-    consumers: int32 [C].
-    heavy: int64 [C], edges, those with the largest tensors first.
-    slight: int64 [C], edges in the order in which light units take them: the
-      consumer they feed most, or the producer. Small sizes count as equal, so
-      that scalar arithmetic goes with what it is for and not with the counter
-      that all of it reads.
+    consumers: int32 [C], consumer groups.
+    heavy: int64 [C], edges in decreasing order of their tensors' sizes.
+    slight: int64 [C], edges in the order in which light units are joined along
+      them. Small sizes count as equal, and of equal edges the last one comes
+      first. So a scalar joins the arithmetic that it is computed for, not the
+      step counter that all such arithmetic reads.
   """
 
   sources: np.ndarray
@@ -159,7 +162,8 @@ class _Edges:
   slight: np.ndarray
 
 
-# Searches coarsen one graph to several sizes.
+# Searches coarsen one graph to several sizes, so its edges are sorted only
+# once.
 _known: weakref.WeakKeyDictionary[op_graph.OpGraph,
                                   _Edges] = weakref.WeakKeyDictionary()
 
@@ -171,7 +175,7 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
     crossing = source != consumer
     size = graph.edge_bytes[crossing]
     magnitude = np.log2(np.maximum(size, 1024)).astype(np.int8)
-    # The last one of those of a magnitude is the first.
+    # Of edges of equal magnitude the last one has to come first.
     backwards = np.argsort(-magnitude[::-1], kind='stable')
     known = _known[graph] = _Edges(np.ascontiguousarray(source[crossing]),
                                    np.ascontiguousarray(consumer[crossing]),
@@ -181,17 +185,17 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
 
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-  """int32 [G], equal where both are."""
+  """Numbers groups that are equal in both arrays alike, int32 [G]."""
   return unique_rows.distinct([first, second])[1].astype(np.int32)
 
 
 def in_topological_order(graph: op_graph.OpGraph,
                          labels: np.ndarray) -> np.ndarray:
-  """int32 [N], other numbers of sets of ops, by their first ops.
+  """Renumbers sets of ops by their first ops in topological order, int32 [N].
 
   Args:
     graph: N ops.
-    labels: int [N], a number of each op's set.
+    labels: int [N], number of each op's set.
   """
   if not graph.num_ops:
     return np.zeros(0, np.int32)

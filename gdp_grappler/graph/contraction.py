@@ -1,12 +1,13 @@
-"""Smaller graphs, in which what belongs together is one op.
+"""Makes a small graph of a large one: ops of one tile become few nodes.
 
-A tile is a set of groups, such as a time step of a layer. It is no op: what
-comes out of it in the middle would wait for its end, and two tiles may each
-need something of the other. So the ops of a tile are one node where as many
-changes of tiles come before them, and as many after. A chain of such nodes is
-as long as that of the ops; what the longest path through the graph needs, the
-gradient of a tile's input, stays apart from what nothing waits for, the
-gradient of its weights.
+A tile is a set of groups, such as one time step of one layer. A whole tile
+cannot become one op. Consumers of a tensor that the tile produces early would
+wait for the whole tile, and two tiles may each need tensors of the other. So
+ops of a tile become one node only if they agree in two numbers: the most
+changes of tiles on a path to the op, and on a path from it. A chain of nodes is
+then as long as the chain of their ops. The gradient of a tile's input, which is
+on the longest path, and the gradient of its weights, for which nothing waits,
+stay separate nodes.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
-# Nodes are of no type that anybody knows: what ops may do, and whether their
-# outputs are their inputs, is not to be read from a node.
+# Nodes have a type that no other module knows, because nothing may be inferred
+# from a type about devices or about outputs that alias inputs.
 TYPE = 'Contracted'
 _SEED = 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contraction:
-  """A graph of N ops as one of M nodes.
+  """A graph of N ops as a graph of M nodes.
 
   Attributes:
-    graph: M nodes in C groups, the tiles; may be on any device. A node is
-      called like the op that has most to do in it; its type is `TYPE`.
+    graph: M nodes in C groups, which are the tiles. A node may be on any
+      device. Its name is that of its op with the most work, and its type is
+      `TYPE`.
     nodes: int64 [N], the node of each op.
   """
 
@@ -39,21 +41,20 @@ class Contraction:
   nodes: np.ndarray
 
   def summed(self, values: np.ndarray) -> np.ndarray:
-    """float64 [M, D], what values [N, D] of the ops of each node come to."""
+    """Sums values [N, D] of ops over each node, float64 [M, D]."""
     count = self.graph.num_ops
     return np.stack([np.bincount(self.nodes, of, count) for of in values.T],
                     axis=1)
 
 
 def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
-  """Makes ops of one tile one node, as far as neither order nor paths change.
+  """Joins ops of a tile to nodes, such that order and longest paths stay.
 
-  What nodes send: of the tensors of a node those that the same nodes need are
-  one.
+  Tensors of one node that go to the same set of nodes become one tensor.
 
   Args:
     graph: N ops in G groups.
-    tiles: int [G], from 0 to C - 1.
+    tiles: int [G], the tile of each group, from 0 to C - 1.
   """
   of_op = nodes(graph, tiles)
   count = int(of_op.max(initial=-1)) + 1
@@ -77,14 +78,14 @@ def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
 
 
 def nodes(graph: op_graph.OpGraph, tiles: np.ndarray) -> np.ndarray:
-  """int64 [N], from 0, which ops are one node; see `contract`."""
+  """Returns the node of each op, int64 [N], numbered from 0; see `contract`."""
   of_op = tiles[graph.groups]
   return unique_rows.distinct([of_op, *_depths(graph, of_op)])[1]
 
 
 def _depths(graph: op_graph.OpGraph,
             tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """int [N] each, most changes of tiles [N] on a path to each op, and on."""
+  """Most changes of tiles on a path to and from each op, int [N] each."""
   order, none = graph.topological_order, np.zeros(graph.num_ops)
   changes = (tiles[graph.edges[:, 0]] != tiles[graph.edges[:, 1]]).astype(float)
   after = native_graph.ranks(graph.edges, order, changes, none)
@@ -94,7 +95,7 @@ def _depths(graph: op_graph.OpGraph,
 
 
 def _heaviest(graph: op_graph.OpGraph, nodes: np.ndarray) -> np.ndarray:
-  """int [M], the op of each node that has most to do; of equals the first."""
+  """Returns each node's op with the most work, int [M]; or the first."""
   order = np.lexsort(
       (-np.arange(graph.num_ops), graph.flops + graph.io_bytes, nodes))
   return order[np.flatnonzero(np.diff(nodes[order], append=-1))]
@@ -105,10 +106,10 @@ class _Sent:
   """T tensors that nodes send each other, in E messages.
 
   Attributes:
-    sources: int64 [T], the node that a tensor is of.
-    sizes: float64 [T], bytes.
-    tensors: int64 [E], what is sent.
-    consumers: int64 [E], the node that needs it.
+    sources: int64 [T], the node that produces each tensor.
+    sizes: float64 [T], bytes of each tensor.
+    tensors: int64 [E], the tensor of each message.
+    consumers: int64 [E], the node that gets each message.
   """
 
   sources: np.ndarray
@@ -118,14 +119,14 @@ class _Sent:
 
 
 def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
-  """What leaves a node; what the same nodes need of it is one tensor."""
+  """Returns tensors between nodes; tensors for the same nodes become one."""
   data = graph.edge_tensors >= 0
   (tensors, consumers), _ = unique_rows.distinct(
       [graph.edge_tensors[data], nodes[graph.edges[data, 1]]])
   sources = nodes[graph.tensor_ops]
   leaving = sources[tensors] != consumers
   tensors, consumers = tensors[leaving], consumers[leaving]
-  # Sets of nodes are the same if sums of random numbers are.
+  # Sets of nodes are compared by sums of random numbers.
   marks = np.random.default_rng(_SEED).integers(1, 1 << 62, count)
   sums = np.zeros(len(sources), np.int64)
   np.add.at(sums, tensors, marks[consumers])
@@ -140,7 +141,7 @@ def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
 
 
 def _between(nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-  """int64 [E', 2], edges [E, 2] between different nodes, each once."""
+  """Returns edges [E, 2] between different nodes, each once, int64 [E', 2]."""
   ends = nodes[edges]
   pairs, _ = unique_rows.distinct(list(ends[ends[:, 0] != ends[:, 1]].T))
   return pairs.T

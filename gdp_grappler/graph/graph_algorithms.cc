@@ -1,7 +1,6 @@
-// What is done with every op and every edge of large graphs, in C++: an order,
-// longest paths, and units of decision. The rules of each are those of the
-// Python that calls it; tests/helpers/naive_graphs.py has them written for the
-// reader.
+// Algorithms that visit every op and edge of large graphs: an order, longest
+// paths, and units of decision. The Python functions that call them state the
+// rules. tests/helpers/naive_graphs.py has simple versions of them.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace {
 
-// Disjoint sets; the smallest member stands for a set.
+// Disjoint sets. The smallest member represents a set.
 class Sets {
  public:
   explicit Sets(int32_t n) : parent_(n) {
@@ -28,7 +27,7 @@ class Sets {
     return item;
   }
 
-  // Of two representatives; the one that stays.
+  // Joins the sets of two representatives, and returns the one that stays.
   int32_t Join(int32_t a, int32_t b) {
     if (b < a) std::swap(a, b);
     parent_[b] = a;
@@ -39,7 +38,7 @@ class Sets {
   std::vector<int32_t> parent_;
 };
 
-// Sets that know their work and join only those with the same devices.
+// Sets with their work. Only sets of the same kind are joined.
 class WeightedSets {
  public:
   WeightedSets(int32_t n, const double* work, const int32_t* kinds)
@@ -63,7 +62,7 @@ class WeightedSets {
   const int32_t* kinds_;
 };
 
-// Edges by one of their ends, 0 or 1, those of one op in their own order.
+// Edges sorted by one of their ends, 0 or 1. Edges of one op keep their order.
 class EdgesOf {
  public:
   EdgesOf(int64_t num_ops, int64_t num_edges, const int32_t* edges, int end)
@@ -88,10 +87,10 @@ class EdgesOf {
 
 extern "C" {
 
-// Kahn's algorithm, first in first out. Consumers of op i are
-// targets[starts[i]] to targets[starts[i + 1]]. Returns how many ops are in
-// `order`, fewer than there are if the edges form a cycle; -1 if memory runs
-// out.
+// Kahn's algorithm, first in, first out. The consumers of op i are
+// targets[starts[i]] to targets[starts[i + 1]]. Returns the number of ops in
+// `order`, which is less than `num_ops` if the edges form a cycle; -1 if memory
+// runs out.
 int64_t gdp_graph_order(int64_t num_ops, const int64_t* starts,
                         const int32_t* targets, int32_t* order) try {
   std::vector<int32_t> waiting(num_ops, 0);
@@ -113,8 +112,9 @@ int64_t gdp_graph_order(int64_t num_ops, const int64_t* starts,
   return -1;
 }
 
-// The longest path from a source to each op and from each op to a sink, the op
-// included; `order` is one of `gdp_graph_order`. Either may be null.
+// Writes the cost of the longest path from a source to each op (`down`), and
+// from each op to a sink (`up`), with the op itself. `order` is a result of
+// `gdp_graph_order`. Either output may be null.
 void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
                      const int32_t* targets, const int32_t* order,
                      const double* cost, double* down, double* up) {
@@ -137,10 +137,11 @@ void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
   }
 }
 
-// Upward ranks: `ranks` holds the seconds of ops, and afterwards those of the
-// longest path on from each; `edge_s` is from the start of an edge's producer
-// to that of its consumer, `edges` [E, 2], `order` one of `gdp_graph_order`.
-// Returns -1 if memory runs out.
+// Upward ranks. On input, `ranks` has the seconds of each op. On output, it has
+// the seconds of the longest path from each op to the end. `edges` is [E, 2].
+// `edge_s` has the seconds from the start of an edge's producer to the start of
+// its consumer. `order` is a result of `gdp_graph_order`. Returns -1 if memory
+// runs out.
 int32_t gdp_graph_ranks(int64_t num_ops, int64_t num_edges,
                         const int32_t* edges, const int32_t* order,
                         const double* edge_s, double* ranks) try {
@@ -157,16 +158,17 @@ int32_t gdp_graph_ranks(int64_t num_ops, int64_t num_edges,
   return -1;
 }
 
-// Depth first: what an op needs, in the order of its edges, before it; ops that
-// nothing needs in their order. Writes the place of each op from the end, 1 for
-// the last; 0 for what is on a cycle. Returns -1 if memory runs out.
+// Depth-first order. The producers of an op come before it, in the order of its
+// edges. Ops without consumers come in their own order. Writes the position of
+// each op counted from the end, 1 for the last op, or 0 for an op on a cycle.
+// Returns -1 if memory runs out.
 int32_t gdp_graph_depth_first(int64_t num_ops, int64_t num_edges,
                               const int32_t* edges, double* places) try {
   const EdgesOf incoming(num_ops, num_edges, edges, 1);
   std::vector<uint8_t> done(num_ops, 0), needed(num_ops, 0);
   for (int64_t e = 0; e < num_edges; ++e) needed[edges[2 * e]] = 1;
   std::fill(places, places + num_ops, 0.0);
-  std::vector<std::pair<int32_t, int64_t>> path;  // Ops and the next edge.
+  std::vector<std::pair<int32_t, int64_t>> path;  // Ops and next edges.
   int64_t place = num_ops;
   for (int64_t result = 0; result < num_ops; ++result) {
     if (needed[result]) continue;
@@ -189,11 +191,11 @@ int32_t gdp_graph_depth_first(int64_t num_ops, int64_t num_edges,
   return -1;
 }
 
-// Units of groups: those of one kind that an edge joins become one, by `heavy`,
-// edges in the order of their tensors' sizes, as long as it has no more than
-// `fair` work; then those with less than `light` join a consumer, else a
-// producer, by `slight`, edges in another order. Writes a member of the unit of
-// each group to `units`. Returns -1 if memory runs out.
+// Joins groups of one kind to units along edges. First, edges are taken in the
+// order `heavy` (by the size of their tensors), as long as a unit has at most
+// `fair` work. Then units with less work than `light` join a consumer, or else
+// a producer, along edges in the order `slight`. Writes a member of each
+// group's unit to `units`. Returns -1 if memory runs out.
 int32_t gdp_graph_coarsen(int64_t num_groups, const double* work,
                           const int32_t* kinds, int64_t num_edges,
                           const int32_t* sources, const int32_t* consumers,

@@ -1,4 +1,4 @@
-"""GraphDef to OpGraph, and devices back into a GraphDef."""
+"""Reads a GraphDef as an OpGraph, and writes devices back into a GraphDef."""
 
 from __future__ import annotations
 
@@ -44,23 +44,24 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
          tell: Callable[[str], None] | None = None) -> op_graph.OpGraph:
   """Reads a graph and everything that restricts its placement.
 
-  The edges that close the circle of a while loop are replaced by control edges
-  from NextIteration to the loop's Exits, so that the graph has no circle and
-  what reads a loop's result waits for the loop.
+  Edges that close the cycle of a while loop are replaced by control edges from
+  NextIteration to the loop's Exits. So the graph has no cycle, and readers of a
+  loop's result wait for the loop.
 
   Args:
     source: The graph, its feeds and its fetches.
-    live: The graph is about to run: variables exist, so that their handles,
-      and all ops on them, stay where they are; so do streams of random
-      numbers, and fused ops keep the type of their device. Otherwise variables
-      are free to move, each with its reads, updates and optimizer slots. What
-      TensorFlow merges after placement stays together, as numbers change else.
-    relocatable: Of a live graph, variables that it receives as arguments are
-      free to move all the same: somebody will see to their handles.
+    live: Whether the graph is about to run. Then variables exist, so their
+      handles and all ops on them stay where they are. So do ops of random
+      streams, and Grappler's fused ops keep their type of device. Ops that
+      oneDNN would fuse stay together, because the fused op rounds differently.
+      If not live, variables are free to move, each with its reads, updates and
+      optimizer slots.
+    relocatable: Whether variables that a live graph gets as arguments are free
+      to move, because the caller moves them.
     unknown_dim: Size taken for every dimension that the graph does not know.
-    trip_count: Iterations of the while loops whose number it does not tell.
-    tell: Hears one line if there are such loops, and one about each function
-      that cannot be read.
+    trip_count: Iterations of while loops whose number the graph does not tell.
+    tell: Function that is called with a line about such loops, and with a line
+      about each function that cannot be read.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
@@ -68,7 +69,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   """
   assumed: list[str] = []
 
-  # What refers to itself is freed late: that must not be the whole graph.
+  # `read_body` is part of a reference cycle and is freed late. It must not keep
+  # the whole graph in memory.
   empty = dataclasses.replace(source, graph_def=graph_pb2.GraphDef(), feeds=(),
                               fetches=())
 
@@ -88,18 +90,18 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
 
 @dataclasses.dataclass(frozen=True)
 class _Freedom:
-  """What may move; see `read`."""
+  """Which state may move; see `read`."""
 
   live: bool
   relocatable: bool = False
 
   @property
   def slots_follow(self) -> bool:
-    """Whether variables move, so that others have to move with them."""
+    """Whether variables may move, and their slots with them."""
     return not self.live or self.relocatable
 
   def holds(self, node: node_def_pb2.NodeDef) -> bool:
-    """Whether state that a node hands out stays where it is."""
+    """Whether the state that a node outputs has to stay where it is."""
     return self.live and not (self.relocatable and
                               pins_lib.is_variable_argument(node))
 
@@ -116,11 +118,12 @@ def _table(source: source_graph.SourceGraph) -> node_table.NodeTable:
 def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
-  """The graph and its control flow; adds names of loops to `assumed`."""
+  """Returns graph and control flow; adds names of loops to `assumed`."""
   table = _table(source)
   nodes, raw_edges = table.nodes, table.edges
-  # Grappler takes longest, and nothing of Python. Its memory is best had by
-  # the thread that has all other.
+  # Grappler's estimator takes longest and needs no Python, so it runs in
+  # parallel. It runs in this thread, because this thread's allocator already
+  # has most of the memory.
   with futures.ThreadPoolExecutor(1) as pool:
     asked = pool.submit(_looked_at, table, freedom.live)
     properties = op_properties.estimate(table, unknown_dim)
@@ -174,7 +177,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
 
 def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,
                   devices: Sequence[str]) -> None:
-  """Joins what would be computed otherwise if it were apart."""
+  """Joins ops that would compute other numbers if they were apart."""
   wishes = table.each(pins_lib.has_wish)
   fusions.join(sets, table, wishes)
   sums.join(sets, table, wishes, devices)
@@ -183,7 +186,7 @@ def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,
 def _frames(table: node_table.NodeTable, flops: np.ndarray,
             properties: op_properties.OpProperties,
             trip_count: float) -> frames_lib.Frames:
-  """Loops, and how often ops run."""
+  """Returns the loops, and how often each op runs."""
   if not table.types & op_kinds.CONTROL_FLOW:
     return frames_lib.Frames(np.ones(len(table.nodes)))
   return frames_lib.analyse(table.nodes, table.edges, flops,
@@ -195,14 +198,14 @@ def _looked_at(
     table: node_table.NodeTable, live: bool
 ) -> tuple[list[node_types.Signature], union_find.UnionFind, np.ndarray, tuple[
     str, ...]]:
-  """What is known of nodes without shapes: see `_read`."""
+  """Returns what is known of nodes without shapes; see `_read`."""
   signatures = table.each(node_types.signature)
   return (signatures, colocation.joined(table, signatures),
           _allowed_types(table, live), _variables(table))
 
 
 def _variables(table: node_table.NodeTable) -> tuple[str, ...]:
-  """[N], see `variable_names.of`."""
+  """Returns the variable names that ops are marked with [N]; '' if none."""
   result = [''] * len(table.nodes)
   for op in np.flatnonzero(table.flags(variable_names.is_marked)).tolist():
     result[op] = variable_names.of(table.nodes[op])
@@ -211,7 +214,7 @@ def _variables(table: node_table.NodeTable) -> tuple[str, ...]:
 
 def _named(variables: tuple[str, ...], table: node_table.NodeTable,
            groups: np.ndarray) -> tuple[str, ...]:
-  """[N], with names for variables that have none: of arguments."""
+  """Adds guessed names of variables that are arguments without a name, [N]."""
   if not table.types & op_kinds.ARGUMENTS:
     return variables
   guessed = variable_names.guessed(table.nodes, np.asarray(table.edges), groups)
@@ -220,10 +223,11 @@ def _named(variables: tuple[str, ...], table: node_table.NodeTable,
 
 def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,
              shared_lists: set[int]) -> np.ndarray:
-  """int [E, 3], edges of the nodes, but for those that close loops."""
+  """Returns the edges that do not close loops, int [E, 3]."""
   exits = np.array([(s, -1, t) for s, t in frames.exits], int).reshape(-1, 3)
   result = np.concatenate([np.asarray(table.edges), exits])
-  # Whoever begins with a shared list has a list of its own.
+  # Each loop that begins with a shared empty list has a list of its own. So
+  # such an edge carries no tensor.
   result[np.isin(result[:, 0], list(shared_lists)), 1] = -1
   back = table.flags(lambda node: node.op in op_kinds.NEXT_ITERATIONS)
   merges = table.flags(lambda node: node.op in op_kinds.MERGES)
@@ -234,17 +238,17 @@ def write(
     graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
     control_edges: Sequence[tuple[int, int]] = ()
 ) -> graph_pb2.GraphDef:
-  """A copy of a graph with the given devices and more control edges.
+  """Returns a copy of a graph with the given devices and more control edges.
 
   Args:
     graph_def: N nodes.
-    device_strings: [N] full device names.
-    control_edges: int [C, 2], nodes (first, then): the second one gets the
-      first one as a control input, unless it has that already.
+    device_strings: [N], full device name of each node.
+    control_edges: int [C, 2], pairs of nodes. The second node gets the first
+      one as a control input, unless it already has this input.
 
   Raises:
-    ValueError: not a device per node, or an edge from a node to itself or to
-      none.
+    ValueError: the number of devices is not N, or an edge leads from a node to
+      itself or to a node that does not exist.
   """
   if len(device_strings) != len(graph_def.node):
     raise ValueError(f'{len(device_strings)} devices for '
@@ -267,11 +271,11 @@ def write(
 def _tensors(
     properties: op_properties.OpProperties, edges: node_table.Edges, n: int,
     called: Mapping[int, calls_lib.CallCost]) -> tuple[np.ndarray, np.ndarray]:
-  """Where each op's tensors begin [N + 1], and the bytes of each [T].
+  """Returns where each op's tensors begin [N + 1], and the bytes of each [T].
 
-  Shape inference knows no outputs of some ops; those that an edge uses are
-  added with 0 bytes. What a call holds while it runs is one more output, which
-  nobody reads.
+  Shape inference does not know the outputs of some ops. Outputs that an edge
+  uses are added with 0 bytes. The memory that a call holds while it runs is one
+  more output, which no op reads.
   """
   counts = np.diff(properties.output_starts)
   used = np.zeros(n, np.int64)
@@ -297,14 +301,14 @@ def _tensors(
 
 def _bytes_of_variables(table: node_table.NodeTable,
                         unknown_dim: int) -> np.ndarray:
-  """int64 [N], see `_variable_bytes`."""
+  """Returns `_variable_bytes` of all nodes, int64 [N]."""
   return np.array(
       table.of_kinds(lambda node: _variable_bytes(node, unknown_dim)),
       np.int64)[table.kinds]
 
 
 def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
-  """Bytes of the variable that a handle or reference stands for."""
+  """Returns the bytes of a handle's or reference's variable, or 0."""
   if pins_lib.is_variable_argument(node):
     shapes = node.attr['_handle_shapes'].list.shape
     shape = shapes[0] if len(shapes) else None
@@ -322,7 +326,10 @@ def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
 
 
 def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
-  """bool [N, 2], kernels; a node that stays may stay whatever they say."""
+  """Returns the device types with a kernel for each op, bool [N, 2].
+
+  The type of an op's own device counts as allowed in a live graph.
+  """
   allowed = np.array(table.of_kinds(kernels.allowed_types), bool)
   if live:
     own = np.array(
@@ -330,6 +337,6 @@ def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
     keeps = np.array(table.of_kinds(pins_lib.keeps_type), bool)
     allowed[keeps & (own >= 0)] = False
     allowed[own >= 0, own[own >= 0]] = True
-  # What stays may stay whatever they say, and all ops run on some device.
+  # Every op runs somewhere, so an op of unknown type may be on the CPU.
   allowed[~allowed.any(axis=1), op_graph.DEVICE_TYPES.index('CPU')] = True
   return allowed[table.kinds]

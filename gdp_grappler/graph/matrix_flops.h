@@ -1,11 +1,11 @@
-// Arithmetic of linear algebra and of Fourier transforms, of which Grappler's
-// estimator knows none.
+// FLOPs of linear algebra and of Fourier transforms, for which Grappler's
+// estimator has no rules.
 //
 // Leading terms after Golub and Van Loan, "Matrix Computations", 4th edition:
-// sections 3.2 (Lu), 4.2 (Cholesky), 5.2 (Qr), 7.5 (Eig), 8.3
-// (SelfAdjointEig), 8.6 (Svd); Higham, "Functions of Matrices", 6.2 and 10.3
-// (square root, exponential); 5 n log2 n for a complex transform of n numbers
-// (Cooley and Tukey, 1965, by radix 2), half of it for a real one.
+// sections 3.2 (Lu), 4.2 (Cholesky), 5.2 (Qr), 7.5 (Eig), 8.3 (SelfAdjointEig),
+// 8.6 (Svd); Higham, "Functions of Matrices", 6.2 and 10.3 (square root,
+// exponential); 5 n log2 n for a complex transform of n numbers (Cooley and
+// Tukey, 1965, radix 2), half of it for a real one.
 
 #ifndef GDP_GRAPPLER_GRAPH_MATRIX_FLOPS_H_
 #define GDP_GRAPPLER_GRAPH_MATRIX_FLOPS_H_
@@ -30,7 +30,7 @@ class MatrixArithmetic {
         rows_(FromLast(InputShape(op, 0), 1)),
         columns_(FromLast(InputShape(op, 0), 0)) {}
 
-  // Of one execution; negative if the op is no such op.
+  // FLOPs of one execution; negative if there is no rule for the op.
   double Flops() const {
     static const auto* const rules = new std::unordered_map<std::string, Rule>{
         {"Cholesky", &MatrixArithmetic::Cubes<1, 3>},
@@ -77,16 +77,16 @@ class MatrixArithmetic {
   using Rule = double (MatrixArithmetic::*)() const;
 
   const OpInfo& op_;
-  // Of each matrix of the first input; 0 where nobody knows.
+  // Sizes of each matrix of the first input; 0 if unknown.
   const double rows_, columns_;
 
-  // So many matrices [n, n], n^3 times kNumerator / kDenominator.
+  // n^3 times kNumerator / kDenominator for each matrix [n, n].
   template <int kNumerator, int kDenominator>
   double Cubes() const {
     return SizeOf(InputShape(op_, 0)) * columns_ * kNumerator / kDenominator;
   }
 
-  // The values alone, or vectors, too.
+  // Only eigenvalues, or eigenvalues and eigenvectors.
   template <int kValues, int kVectors>
   double Eigenvectors() const {
     return Wants("compute_v") ? Cubes<kVectors, 1>() : Cubes<kValues, 1>();
@@ -96,7 +96,7 @@ class MatrixArithmetic {
   }
 
   double Solve() const { return Cubes<2, 3>() + 2 * Substitute(); }
-  // Of each number of the output a row; one matrix may serve many sides.
+  // Each number of the output needs one row of a matrix.
   double Substitute() const { return SizeOf(OutputShape(op_, 0)) * columns_; }
   double LeastSquares() const {
     const double least = std::min(rows_, columns_);
@@ -104,7 +104,7 @@ class MatrixArithmetic {
            (least + 2 * FromLast(InputShape(op_, 1), 0));
   }
 
-  // Reflections for R, and as many for what is wanted of Q.
+  // Reflections for R, and as many for the wanted part of Q.
   double Qr() const {
     const double least = std::min(rows_, columns_);
     const double most = std::max(rows_, columns_);
@@ -130,7 +130,7 @@ class MatrixArithmetic {
   double Fourier() const {
     return 5 * Transformed(OutputShape(op_, 0), kDims);
   }
-  // Half of it, of the side that holds real numbers.
+  // Half of it, for the side that has real numbers.
   template <int kDims>
   double OfReals() const {
     return 2.5 * Transformed(InputShape(op_, 0), kDims);
@@ -139,7 +139,8 @@ class MatrixArithmetic {
   double ToReals() const {
     return 2.5 * Transformed(OutputShape(op_, 0), kDims);
   }
-  // Of so many axes as there are lengths; which ones only a step knows.
+  // Transforms of as many axes as there are lengths. The axes are only known in
+  // a step.
   double OfMany() const {
     return 5 * Transformed(OutputShape(op_, 0), Lengths());
   }
@@ -152,7 +153,8 @@ class MatrixArithmetic {
   int Lengths() const {
     return static_cast<int>(std::min(FromLast(InputShape(op_, 1), 0), 8.));
   }
-  // All numbers times the logarithm of those that are transformed together.
+  // The number of elements times the logarithm of the number of elements that
+  // are transformed together.
   static double Transformed(const TensorShapeProto* shape, int dims) {
     double together = 1;
     for (int i = 0; i < dims; ++i) together *= FromLast(shape, i);

@@ -1,6 +1,7 @@
-"""What is done with every op and edge of a graph, in C++.
+"""Algorithms that visit every op and edge of a graph, in C++.
 
-Of `graph_algorithms.cc`; who calls this says what it means.
+The functions of `graph_algorithms.cc` over NumPy arrays. Callers say what the
+results mean.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from gdp_grappler import native
 
 
 def order(starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
-  """int32 [N'], ops such that producers come before consumers.
+  """Returns the ops with producers before consumers, int32 [N'].
 
-  Kahn's algorithm, first in first out; N' < N where edges form a cycle.
+  Kahn's algorithm, first in, first out. N' < N if edges form a cycle.
 
   Args:
-    starts: int64 [N + 1], where the consumers of each op begin.
-    targets: int32 [E], consumers.
+    starts: int64 [N + 1], where the consumers of each op begin in `targets`.
+    targets: int32 [E], consumers, sorted by producer.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(len(starts) - 1, np.int32)
   count = _library().gdp_graph_order(len(result), starts.ctypes.data,
@@ -34,13 +35,13 @@ def order(starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def longest_from_sources(starts: np.ndarray, targets: np.ndarray,
                          in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
-  """float64 [N], the costliest path to each op, itself included.
+  """Returns the cost of the longest path to each op with the op, float64 [N].
 
   Args:
-    starts: int64 [N + 1], where the consumers of each op begin.
-    targets: int32 [E], consumers.
-    in_order: int32 [N], of `order`.
-    cost: float64 [N].
+    starts: int64 [N + 1], where the consumers of each op begin in `targets`.
+    targets: int32 [E], consumers, sorted by producer.
+    in_order: int32 [N], result of `order`.
+    cost: float64 [N], cost of each op.
   """
   result = np.empty(len(cost))
   cost = np.ascontiguousarray(cost, np.float64)
@@ -52,7 +53,10 @@ def longest_from_sources(starts: np.ndarray, targets: np.ndarray,
 
 def longest_to_sinks(starts: np.ndarray, targets: np.ndarray,
                      in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
-  """float64 [N], the costliest path from each op on; as above."""
+  """Returns the cost of the longest path from each op with the op, float64 [N].
+
+  The arguments are those of `longest_from_sources`.
+  """
   result = np.empty(len(cost))
   cost = np.ascontiguousarray(cost, np.float64)
   _library().gdp_graph_paths(len(cost), starts.ctypes.data, targets.ctypes.data,
@@ -63,16 +67,18 @@ def longest_to_sinks(starts: np.ndarray, targets: np.ndarray,
 
 def ranks(edges: np.ndarray, in_order: np.ndarray, edge_s: np.ndarray,
           seconds: np.ndarray) -> np.ndarray:
-  """float64 [N], the longest path on from each op, itself included.
+  """Returns the longest path from each op to the end, float64 [N].
 
   Args:
-    edges: int32 [E, 2].
-    in_order: int32 [N], of `order`.
-    edge_s: float64 [E], from the start of the producer to the consumer's.
-    seconds: float64 [N], of ops that nothing needs; what no path is below.
+    edges: int32 [E, 2], producer and consumer.
+    in_order: int32 [N], result of `order`.
+    edge_s: float64 [E], seconds from the start of the producer to the start of
+      the consumer.
+    seconds: float64 [N], length for ops without consumers, and a lower limit
+      for other ops.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   result = np.array(seconds, np.float64)
   edges = np.ascontiguousarray(edges, np.int32)
@@ -84,17 +90,17 @@ def ranks(edges: np.ndarray, in_order: np.ndarray, edge_s: np.ndarray,
 
 
 def depth_first(num_ops: int, edges: np.ndarray) -> np.ndarray:
-  """float64 [N], places from the end; what an op needs comes before it.
+  """Returns a depth-first order as ranks, float64 [N]; higher ranks come first.
 
-  Ops that nothing needs have the order of the graph, what one needs that of
-  its edges.
+  The producers of an op come before it. Ops without consumers are visited in
+  the order of the graph, and the producers of an op in the order of its edges.
 
   Args:
     num_ops: N.
-    edges: int32 [E, 2].
+    edges: int32 [E, 2], producer and consumer.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(num_ops)
   edges = np.ascontiguousarray(edges, np.int32)
@@ -107,20 +113,22 @@ def depth_first(num_ops: int, edges: np.ndarray) -> np.ndarray:
 def coarsen(work: np.ndarray, kinds: np.ndarray, sources: np.ndarray,
             consumers: np.ndarray, heavy: np.ndarray, slight: np.ndarray,
             fair: float, light: float) -> np.ndarray:
-  """int32 [G], the smallest group of the unit of each group.
+  """Returns the smallest group of each group's unit, int32 [G].
 
   Args:
-    work: float64 [G].
-    kinds: int32 [G], groups of one kind may be joined.
+    work: float64 [G], work of each group.
+    kinds: int32 [G], kind of each group. Only groups of one kind are joined.
     sources: int32 [C], producers of edges between groups.
-    consumers: int32 [C].
-    heavy: int64 [C], edges in the order in which they join up to `fair`.
-    slight: int64 [C], in the order in which they join units below `light`.
-    fair: Most work of a unit that heavy edges make.
-    light: Units with less are joined to a neighbour.
+    consumers: int32 [C], consumers of these edges.
+    heavy: int64 [C], edges in the order in which they join units whose work is
+      at most `fair` in sum.
+    slight: int64 [C], edges in the order in which they join units below
+      `light`.
+    fair: Largest work of a unit that heavy edges make.
+    light: Units with less work are joined to a neighbour.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   result = np.empty(len(work), np.int32)
   _check(_library().gdp_graph_coarsen(len(work),
@@ -133,14 +141,14 @@ def coarsen(work: np.ndarray, kinds: np.ndarray, sources: np.ndarray,
 
 
 def components(count: int, edges: np.ndarray) -> np.ndarray:
-  """int32 [n], the smallest item that edges join each item to.
+  """Returns the smallest item of each item's connected component, int32 [n].
 
   Args:
-    count: n.
+    count: n, number of items.
     edges: int [E, 2], pairs of items.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   every = np.arange(len(edges), dtype=np.int64)
   sources, targets = np.ascontiguousarray(edges.T, np.int32)

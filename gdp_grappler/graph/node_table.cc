@@ -1,5 +1,5 @@
-// The edges of a GraphDef and the kinds of its nodes, for node_table.py: what
-// is asked of every node in Python takes seconds where there are many.
+// The edges of a GraphDef and the kinds of its nodes, for node_table.py. In
+// Python, this takes seconds for large graphs.
 
 #include "gdp_grappler/graph/node_table.h"
 
@@ -26,7 +26,8 @@ constexpr size_t kMostDigits = 9;
 
 using Index = std::unordered_map<absl::string_view, int32_t>;
 
-// What an input "name", "name:3" or "^name" says; false if it says nothing.
+// Parses an input "name", "name:3" or "^name". False if it is malformed or not
+// in the graph.
 bool ParseInput(absl::string_view text, const Index& index, int32_t* source,
                 int32_t* output) {
   *output = 0;
@@ -76,8 +77,9 @@ void FindEdges(NodeTable* table) {
   }
 }
 
-// Of these only counts whether they are there, and empty. Every argument of a
-// function has an `index` of its own.
+// For these attributes, a kind only contains whether they are present, and
+// whether they are empty. For example, every argument of a function has its own
+// `index`.
 bool IsShared(absl::string_view attribute) {
   return attribute == "_class" || attribute == "shared_name" ||
          attribute == "container" || attribute == "frame_name" ||
@@ -130,14 +132,14 @@ extern "C" {
 
 using tensorflow::grappler::NodeTable;
 
-// Null if it is no GraphDef.
+// Null if the bytes are not a GraphDef.
 void* gdp_nodes_new(const char* graph, size_t size) {
   auto* result = new NodeTable;
   if (!result->graph.ParseFromArray(graph, static_cast<int>(size))) {
     delete result;
     return nullptr;
   }
-  // They share nothing but the graph, which they only read.
+  // The two threads share only the graph, and only read it.
   std::thread kinds(tensorflow::grappler::FindKinds, result);
   tensorflow::grappler::FindEdges(result);
   kinds.join();

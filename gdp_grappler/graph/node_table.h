@@ -9,17 +9,17 @@
 namespace tensorflow {
 namespace grappler {
 
-// A GraphDef of N nodes, and what takes a look at every node and input.
+// A GraphDef of N nodes, with its edges and kinds of nodes.
 struct NodeTable {
   GraphDef graph;
-  // E times producer, output or -1 for control, consumer; by consumers.
+  // E times producer, output or -1 for control, consumer; sorted by consumer.
   std::vector<int32_t> edges;
-  // [N], nodes that do not differ but in name, inputs, values of tensors and
-  // what they share or are numbered by have the same number, 0 .. by first
-  // node.
+  // [N], kind of each node, numbered from 0 by the first node. Nodes of one
+  // kind differ only in name, inputs, values of tensors, shared resources and
+  // numbers.
   std::vector<int32_t> kinds;
-  // The first node at fault and which of its inputs; -1, 0 where none is, and
-  // input -1 if it has the name of another node.
+  // The first faulty node and the number of its faulty input; -1 and 0 if there
+  // is none. The input is -1 if the node has the name of another node.
   int32_t faulty_node = -1;
   int32_t faulty_input = 0;
 };

@@ -1,7 +1,7 @@
-"""The nodes of a GraphDef, their edges, and what of them is alike.
+"""The nodes of a GraphDef, their edges, and kinds of nodes that are alike.
 
-Large graphs repeat themselves: ops of the same type, with the same attributes,
-on the same device. What is asked of a node is asked once per kind.
+Large graphs repeat themselves: many ops have the same type and attributes and
+the same device. So a function of a node is called only once per kind of nodes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _T = TypeVar('_T')
 class Edges(Sequence[tuple[int, int, int]]):
   """(producer, output or -1 for control, consumer) of every input.
 
-  Tuples are made if somebody looks at them one by one; `np.asarray` gives the
-  array int32 [E, 3].
+  Tuples are made only if the edges are used as a sequence. `np.asarray` gives
+  the array int32 [E, 3].
   """
 
   def __init__(self, array: np.ndarray) -> None:
-    """Keeps int32 [E, 3]."""
+    """Keeps an array of edges, int32 [E, 3]."""
     self._array = array
 
   def __array__(self, dtype: np.dtype | None = None,
@@ -62,29 +62,31 @@ class Edges(Sequence[tuple[int, int, int]]):
 class NodeTable:
   """N nodes of K kinds.
 
-  Nodes of one kind differ in name, inputs, tensors that are attributes, and in
-  the values of `_class`, `shared_name`, `container`, `frame_name` and `index`.
+  Nodes of one kind may differ in name, inputs, tensors that are attributes, and
+  in the values of `_class`, `shared_name`, `container`, `frame_name` and
+  `index`.
 
   Attributes:
-    nodes: [N].
-    names: [N].
-    edges: Of all inputs, in the order of nodes and their inputs.
-    kinds: int32 [N], 0 .. K - 1.
-    handle: `NodeTable` of node_table.h.
+    nodes: [N], NodeDefs.
+    names: [N], names of nodes.
+    edges: Edges of all inputs, in the order of nodes and their inputs.
+    kinds: int32 [N], kind of each node, 0 .. K - 1.
+    handle: Owner of the `NodeTable` of node_table.h.
   """
 
   def __init__(self, graph_name: str, graph_def: graph_pb2.GraphDef) -> None:
     """Reads a graph.
 
     Args:
-      graph_name: What errors call it.
+      graph_name: Name of the graph in errors.
       graph_def: N nodes, which must not change.
 
     Raises:
-      InvalidGraphError: two nodes have one name, or an input is not there.
+      InvalidGraphError: two nodes have one name, an input is not in the graph,
+        or the graph is larger than 2 GB.
       PluginError: the native library is missing.
     """
-    #Each look at a repeated field makes an object of Python.
+    # Each access to an element of a repeated field makes a Python object.
     self.nodes = list(graph_def.node)
     self.names = [node.name for node in self.nodes]
     lib, data = _library(), graph_def.SerializeToString()
@@ -119,27 +121,27 @@ class NodeTable:
 
   def of_kinds(self, function: Callable[[node_def_pb2.NodeDef],
                                         _T]) -> list[_T]:
-    """[K], what a function says of a node of each kind."""
+    """Returns a function's value for one node of each kind, [K]."""
     return [function(self.nodes[op]) for op in self._first.tolist()]
 
   def each(self, function: Callable[[node_def_pb2.NodeDef], _T]) -> list[_T]:
-    """[N], what a function says of each node; it is asked once per kind."""
+    """Returns a function's value for each node, [N], with one call per kind."""
     values = self.of_kinds(function)
     return [values[kind] for kind in self._kind_list]
 
   def flags(self, function: Callable[[node_def_pb2.NodeDef],
                                      bool]) -> np.ndarray:
-    """bool [N], the same, as an array."""
+    """Returns `each` of a boolean function as an array, bool [N]."""
     return np.array(self.of_kinds(function), bool)[self.kinds]
 
   @functools.cached_property
   def types(self) -> frozenset[str]:
-    """All types of ops."""
+    """The types of all ops."""
     return frozenset(self.of_kinds(lambda node: node.op))
 
 
 class _Handle:
-  """Owns what C++ made."""
+  """Owns a native `NodeTable`."""
 
   def __init__(self, address: int | None) -> None:
     self.address = address

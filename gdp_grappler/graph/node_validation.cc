@@ -1,7 +1,8 @@
-// Whether nodes are what their ops' definitions say, for node_validation.py.
+// Checks that nodes agree with the definitions of their ops, for
+// node_validation.py.
 //
-// TensorFlow's importer asks that of every node; its graph optimizer believes
-// them, and crashes.
+// TensorFlow's importer checks this for every node. Its graph optimizer does
+// not, and crashes on wrong nodes.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,7 @@ namespace {
 
 using Functions = std::unordered_map<std::string, const OpDef*>;
 
-// Null for an op that nobody knows; somebody else says so.
+// Null for an op that is not registered, which another check reports.
 const OpDef* DefinitionOf(const std::string& op, const Functions& functions) {
   const auto found = functions.find(op);
   if (found != functions.end()) return found->second;
@@ -47,7 +48,7 @@ bool IsPolymorphic(const NodeDef& node) {
   return false;
 }
 
-// Attributes that this TensorFlow does not know are passed over by it.
+// Removes attributes that this TensorFlow does not know, as it ignores them.
 void DropUnknown(const OpDef& definition, NodeDef* node) {
   std::vector<std::string> unknown;
   for (const auto& [name, value] : node->attr()) {
@@ -60,8 +61,8 @@ void DropUnknown(const OpDef& definition, NodeDef* node) {
   for (const std::string& name : unknown) node->mutable_attr()->erase(name);
 }
 
-// Tensors and shapes among the values of attributes. What Grappler notes down
-// for itself, with sizes below -1 for those that are alike, is not for it.
+// Checks tensors and shapes in attributes. Grappler's own attributes are left
+// out, because it uses sizes below -1 to mark equal dimensions.
 absl::Status CheckValues(const NodeDef& node) {
   for (const auto& [name, value] : node.attr()) {
     if (absl::StartsWith(name, "_")) continue;
@@ -102,7 +103,7 @@ absl::Status Check(const NodeDef& node, const Functions& functions) {
   return CheckValues(node);
 }
 
-// Without the definitions that TensorFlow quotes.
+// Returns a message without the definitions that TensorFlow quotes.
 absl::string_view Shortened(absl::string_view message) {
   for (const absl::string_view quote : {" from Op<", "; NodeDef", "; Op<"}) {
     message = message.substr(0, message.find(quote));
@@ -122,21 +123,21 @@ absl::Status CheckAll(const Nodes& nodes, const Functions& functions) {
   return absl::OkStatus();
 }
 
-// What a node takes and gives; false where its types are not known.
+// Types of a node's inputs and outputs. False if they are unknown.
 bool TypesOf(const NodeDef& node, const OpDef& definition,
              DataTypeVector* inputs, DataTypeVector* outputs) {
   if (InOutTypesForNode(node, definition, inputs, outputs).ok()) return true;
-  NodeDef copy = node;  // Attributes that are left out have their defaults.
+  NodeDef copy = node;  // With default values of missing attributes.
   AddDefaultsToNodeDef(definition, &copy);
   inputs->clear();
   outputs->clear();
   return InOutTypesForNode(copy, definition, inputs, outputs).ok();
 }
 
-// The tensors that nodes read, by name: those of a graph, or of a function.
+// The tensors that nodes of a graph or of a function read, by name.
 class Tensors {
  public:
-  // Also what a function calls its tensors.
+  // Adds a node's outputs, in a function by the names of its output arguments.
   void Add(const NodeDef& node, const OpDef& definition,
            const DataTypeVector& types, bool in_function) {
     if (!in_function) {
@@ -161,7 +162,7 @@ class Tensors {
     }
   }
 
-  // Whether a node that takes a type may read an input of that name.
+  // Checks that a node that needs a type may read an input of this name.
   absl::Status Check(const std::string& input, DataType expected) const {
     size_t index = 0;
     absl::string_view name = input;
@@ -171,7 +172,7 @@ class Tensors {
       name = name.substr(0, colon);
     }
     const auto found = types_.find(std::string(name));
-    if (found == types_.end()) return absl::OkStatus();  // Not known to us.
+    if (found == types_.end()) return absl::OkStatus();  // Unknown tensor.
     if (index >= found->second.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("it reads ", input, ", but there are only ",
@@ -190,7 +191,7 @@ class Tensors {
   std::unordered_map<std::string, DataTypeVector> types_;
 };
 
-// Whether nodes read what they take.
+// Checks that the inputs of nodes have the types that the nodes need.
 template <typename Nodes>
 absl::Status CheckInputs(const Nodes& nodes, const Functions& functions,
                          const OpDef* signature) {
@@ -246,8 +247,8 @@ absl::Status CheckGraph(const GraphDef& graph) {
 
 extern "C" {
 
-// Writes why a serialized GraphDef cannot be, up to `room` bytes with the zero
-// at their end; nothing if it can.
+// Writes why a serialized GraphDef is wrong, or nothing. Writes up to `room`
+// bytes, with the zero at the end.
 void gdp_nodes_validate(const char* graph, size_t size, char* why,
                         size_t room) {
   tensorflow::GraphDef parsed;

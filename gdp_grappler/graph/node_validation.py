@@ -1,4 +1,4 @@
-"""Whether the nodes of a graph are what their ops' definitions say."""
+"""Checks that the nodes of a graph agree with the definitions of their ops."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import native
 
-_ROOM = 1000  # For what is said.
+_ROOM = 1000  # Size of the message's buffer in bytes.
 
 
 def problem(graph_def: graph_pb2.GraphDef) -> str:
-  """Why a graph cannot be TensorFlow's; '' if nothing speaks against it.
+  """Returns why TensorFlow would reject a graph; '' if nothing is found.
 
-  Looks at the nodes of the graph and of its functions: inputs by number and
-  type, with control inputs behind the others, attributes by presence, kind and
-  value. Attributes that nobody knows are passed over, as are ops that nobody
-  knows.
+  Checks the nodes of the graph and of its functions: number and types of
+  inputs, control inputs after the others, and presence, kind and value of
+  attributes. Attributes and ops that TensorFlow does not know are not checked.
 
   Args:
-    graph_def: Of a stranger.
+    graph_def: A graph from an unknown source.
 
   Raises:
     PluginError: the native library is missing.

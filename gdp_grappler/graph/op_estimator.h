@@ -1,4 +1,4 @@
-// What Grappler's estimator says of an op: its FLOPs and traffic.
+// FLOPs and traffic of an op by Grappler's estimator.
 
 #ifndef GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
 #define GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
@@ -23,8 +23,8 @@ namespace grappler {
 
 using TensorProperties = OpInfo::TensorProperties;
 
-// A device on which Grappler's nanoseconds read as plain operations and bytes:
-// 1 GHz, one core, no vector unit; 1 GB/s.
+// A device on which Grappler's nanoseconds equal operations or bytes: 1 GHz,
+// one core, no vector unit; 1 GB/s.
 inline DeviceProperties UnitDevice() {
   DeviceProperties device;
   device.set_type("CPU");
@@ -38,16 +38,16 @@ struct Estimate {
   double flops, io_bytes;
 };
 
-// Asks Grappler's estimator, and only once about ops that it cannot tell apart:
-// of one kind, with equal inputs and outputs.
+// Calls Grappler's estimator, but only once for ops that it cannot distinguish:
+// ops of one kind with equal inputs and outputs.
 class Estimator {
  public:
-  // `edges` and `kinds` are those of the NodeTable that `graph` was in.
+  // `edges` and `kinds` are those of the NodeTable that had `graph`.
   Estimator(const GraphDef& graph, const std::vector<int32_t>& edges,
             const std::vector<int32_t>& kinds)
       : graph_(graph), edges_(edges), kinds_(kinds), device_(UnitDevice()) {}
 
-  // Of nodes in ascending order.
+  // Returns the estimate of an op. Calls have to be in ascending order of ops.
   Estimate Ask(int32_t op, const std::vector<TensorProperties>& inputs,
                const std::vector<TensorProperties>& outputs) {
     while (at_ < edges_.size() && edges_[at_ + 2] < op) at_ += 3;
@@ -58,7 +58,7 @@ class Estimator {
   }
 
  private:
-  // Tensors of more bytes are not compared.
+  // Larger tensors are not compared.
   static constexpr size_t kMostBytes = 256;
 
   void AddPart(const std::string& part) {
@@ -79,8 +79,9 @@ class Estimator {
     return true;
   }
 
-  // A kind does not say what tensors its attributes are. A Const costs the same
-  // whatever it holds.
+  // Whether the kind determines a node's attributes. It does not contain
+  // attributes that are tensors. The cost of a Const does not depend on its
+  // value.
   static bool SaysAll(const NodeDef& node) {
     if (node.op() == "Const") return true;
     for (const auto& [name, value] : node.attr()) {
@@ -89,8 +90,9 @@ class Estimator {
     return true;
   }
 
-  // What the estimate hangs on: BuildOpInfoWithoutDevice looks at the ops that
-  // make the inputs and at the values of constants. False if it is too much.
+  // Sets `key_` to all inputs of the estimate. BuildOpInfoWithoutDevice reads
+  // the ops that make the inputs, and the values of constants. False if the key
+  // would be too large.
   bool FindKey(int32_t op, const std::vector<TensorProperties>& inputs,
                const std::vector<TensorProperties>& outputs) {
     if (!SaysAll(graph_.node(op))) return false;
@@ -134,9 +136,9 @@ class Estimator {
             touches * static_cast<double>(costs.memory_time.count())};
   }
 
-  // How many times the bytes that the estimator sees an op moves. It sees what
-  // an update of a variable is given, not what lies behind the handles: as much
-  // is read and written for each.
+  // Factor for the bytes that the estimator counts. For an update of a variable
+  // it counts the tensors that the op gets, but not the variables behind the
+  // handles. As many bytes are read and written for each handle.
   static double Touches(const OpInfo& op) {
     static const auto* const updates = new std::vector<std::string>{
         "ResourceApply", "ResourceSparseApply", "ResourceScatter",
@@ -153,8 +155,8 @@ class Estimator {
     return 1 + 2 * handles;
   }
 
-  // By a rule of ours, else what the estimator knows of the op or of one that
-  // does the same. The context is of no use afterwards.
+  // FLOPs by our own rule, or else by the estimator, for this op or an
+  // equivalent one. The context cannot be used afterwards.
   double Flops(OpContext* context, const Costs& costs) const {
     OpInfo* op = &context->op_info;
     const double flops = Arithmetic(*op).Flops();
@@ -175,7 +177,7 @@ class Estimator {
   const OpLevelCostEstimator estimator_;
   const DeviceProperties device_;
   std::unordered_map<std::string, Estimate> known_;
-  size_t at_ = 0;  // The first edge into the op that is asked about.
+  size_t at_ = 0;  // The first edge into the current op.
   std::string key_, text_;
 };
 

@@ -1,4 +1,4 @@
-// Arithmetic of ops of which Grappler's estimator knows none: it says 0.
+// FLOPs of ops for which Grappler's estimator has no rule and returns 0.
 
 #ifndef GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
 #define GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
@@ -18,10 +18,10 @@
 namespace tensorflow {
 namespace grappler {
 
-// The op that the estimator knows and that does the same; null if there is
-// none. What the remapper joins to a product or convolution (a bias, an
-// activation) comes after the same first two inputs, with the same attributes,
-// and is little beside it.
+// Returns an equivalent op that the estimator knows; null if there is none. If
+// the remapper fuses a bias or an activation into a product or convolution, the
+// first two inputs and the attributes stay the same. The FLOPs of the bias and
+// of the activation are negligible.
 inline const char* Counterpart(const std::string& op) {
   static const auto* const known =
       new std::unordered_map<std::string, const char*>{
@@ -39,7 +39,7 @@ class Arithmetic {
  public:
   explicit Arithmetic(const OpInfo& op) : op_(op) {}
 
-  // Of one execution; negative if the estimator is to say.
+  // FLOPs of one execution; negative if the estimator has to be called.
   double Flops() const {
     static const auto* const rules = new std::unordered_map<std::string, Rule>{
         {"Conv", &Arithmetic::Convolution},
@@ -81,8 +81,8 @@ class Arithmetic {
 
   const OpInfo& op_;
 
-  // Each number of an output is the sum over a window and its channels, which
-  // is what a filter has for one of its channels, the last dimension.
+  // Each number of the output is a sum over a window and its channels. Their
+  // number is the size of the filter divided by its last dimension.
   double Convolution() const { return Windows(Output(0), Input(1)); }
   template <int kFilter>
   double PaddedConvolution() const {
@@ -92,7 +92,8 @@ class Arithmetic {
     return 2 * Size(Output(0)) * FromLast(Input(1), 3) * FromLast(Input(1), 2);
   }
   double InputGradient() const { return Windows(Input(2), Input(1)); }
-  // A filter whose size only a step knows has another last dimension here.
+  // If the filter's size is only known in a step, its last dimension differs
+  // here.
   double FilterGradient() const {
     const TensorShapeProto *outputs = Input(2), *filter = Output(0);
     if (!outputs || outputs->dim_size() < 2) return 0;
@@ -103,38 +104,39 @@ class Arithmetic {
     return Windows(outputs, filter);
   }
 
-  // [m, k] by [k, n], whichever of them is transposed.
+  // [m, k] times [k, n], with or without transposition.
   double Product() const {
     return 2 * std::sqrt(Size(Input(0)) * Size(Input(1)) * Size(Output(0)));
   }
-  // Each number of the sparse one meets a row or a column of the other.
+  // Each number of the sparse matrix is multiplied by a row or a column of the
+  // other.
   double SparseProduct() const {
     return 2 * Size(Input(1)) * FromLast(Output(0), 0);
   }
 
-  // Whether it is such an op on bytes, with or without what is joined to it.
+  // Whether the op is a quantized op of a kind, fused or not.
   bool IsQuantized(const std::string& kind) const {
     const std::string start = "Quantized" + kind;
     return op_.op().compare(0, start.size(), start) == 0;
   }
 
-  // Each weight is used once per example and step, the dimensions of `kInput`
-  // but the last.
+  // Each weight is used once per example and step. These are the dimensions of
+  // input `kInput` without the last one.
   template <int kInput, int kWeights>
   double Recurrence() const {
     return Products(Input(kInput), Size(Input(kWeights)));
   }
-  // Once for the gradient of the input, once for that of the weight.
+  // One product for the gradient of the input, one for that of the weight.
   template <int kInput, int kWeights>
   double RecurrenceGradient() const {
     return 2 * Recurrence<kInput, kWeights>();
   }
   double CudnnGradient() const { return 2 * Cudnn(); }
 
-  // How many weights there are often only a step knows; a layer has a matrix
-  // for what comes from below and one for its state per gate. States are
-  // [layers, examples, units], or [examples, layers, units] where the input
-  // begins with examples, too.
+  // The number of weights is often known only in a step. A layer has per gate a
+  // matrix for its input and one for its state. States are [layers, examples,
+  // units], or [examples, layers, units] if the input begins with examples as
+  // well.
   double Cudnn() const {
     const TensorShapeProto* state = Input(1);
     if (!state || state->dim_size() < 3) return 0;
@@ -147,7 +149,7 @@ class Arithmetic {
     const double weights = layers * gates * units * (Last(Input(0)) + units);
     return Products(Input(0), std::max(weights, Size(Input(3))));
   }
-  // Only the third version may be otherwise.
+  // Only the third version has the attribute.
   bool IsTimeMajor() const {
     const auto found = op_.attr().find("time_major");
     return found == op_.attr().end() || found->second.b();
@@ -156,8 +158,9 @@ class Arithmetic {
     return Products(Input(0), Size(Input(2)) + Size(Input(3)));
   }
 
-  // Of two inputs with an ellipsis, which the estimator does not read: a
-  // product for each choice of all labels. 0 where a shape is unknown.
+  // FLOPs of an Einsum of two inputs with an ellipsis, which the estimator
+  // cannot parse: a product for each combination of all labels. 0 if a shape is
+  // unknown.
   double Einsum() const {
     const auto attribute = op_.attr().find("equation");
     if (attribute == op_.attr().end() || op_.inputs_size() != 2) return -1;
@@ -177,11 +180,12 @@ class Arithmetic {
     return result;
   }
 
-  // By label; those of an ellipsis have numbers below 0 from the last one on.
+  // Sizes by label. Dimensions of an ellipsis have negative labels, counted
+  // from the last one.
   using Dims = std::unordered_map<int, double>;
 
-  // How large dimensions are, the larger one of what is broadcast or of what
-  // one side leaves open.
+  // Adds the sizes of dimensions. The larger size counts if a dimension is
+  // broadcast, or unknown in one input.
   static void Label(const std::string& labels, const TensorShapeProto& shape,
                     Dims* dims) {
     const int dots =
@@ -189,7 +193,7 @@ class Arithmetic {
     const int after = std::max(static_cast<int>(labels.size()) - dots - 3, 0);
     const int rank = shape.dim_size();
     for (int i = 0; i < rank; ++i) {
-      int label = i - (rank - after);  // Of the ellipsis.
+      int label = i - (rank - after);  // In the ellipsis.
       if (i < dots) {
         label = static_cast<unsigned char>(labels[i]);
       } else if (i >= rank - after) {

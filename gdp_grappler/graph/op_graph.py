@@ -15,7 +15,7 @@ from gdp_grappler.graph import native_graph
 
 # Columns of `OpGraph.allowed_types`.
 DEVICE_TYPES = ('CPU', 'GPU')
-# What TensorFlow calls arguments of functions that have no name.
+# TensorFlow's name for arguments of functions that have no name.
 _NAMELESS = re.compile(r'(^|/)unknown(_\d+)?$')
 
 
@@ -25,12 +25,12 @@ class OpGraph:
 
   Arrays are read-only. Edges form a directed acyclic graph: the edges that
   carry a value to the next iteration of a while loop are left out, because a
-  loop frame is one group and therefore lives on one device.
+  loop frame is one group and therefore is on one device.
 
   Attributes:
-    name: What users call the graph.
-    names: [N] unique op names, in the order of the GraphDef.
-    op_types: [N] such as 'MatMul'.
+    name: Name of the graph for users.
+    names: [N], unique op names, in the order of the GraphDef.
+    op_types: [N], types such as 'MatMul'.
     edges: int32 [E, 2], producer and consumer op.
     edge_tensors: int32 [E], index of the tensor an edge carries; -1 for a
       control edge.
@@ -38,30 +38,34 @@ class OpGraph:
     tensor_bytes: int64 [T], size of a tensor; 0 for resource handles.
     flops: float64 [N], arithmetic operations of one execution.
     io_bytes: float64 [N], bytes an execution reads and writes.
-    param_bytes: int64 [N], memory an op holds for good (variables).
-    groups: int32 [N], ops with the same number share one device (0 .. G-1).
+    param_bytes: int64 [N], memory an op holds in all steps (variables).
+    groups: int32 [N], group of each op, 0 .. G-1. Ops of a group share a
+      device.
     allowed_types: bool [N, 2], whether TensorFlow has a kernel for the op on
       each of `DEVICE_TYPES`.
-    pins: [N] device an op has to be on; '' where it is free. Either as
+    pins: [N], device an op has to be on; '' if the op is free. Either as
       TensorFlow writes devices or short ('GPU:1').
-    user_pins: bool [N], the pin was asked for by the user: it must exist in
-      the cluster. Other pins fall back to the host of a cluster that lacks
-      the device.
-    devices: [N] devices the ops had when the graph was read; '' if none.
-    executions: float64 [N], how often an op runs in one step: the trip count
-      in a loop, 0 in the branch of a condition that is not taken, else 1.
-    stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
-    variables: [N] the variable that an op stands for, such as 'dense/kernel',
-      where its own name does not say so ('unknown_5'); else ''.
+    user_pins: bool [N], whether the user asked for the pin. Such a device must
+      exist in the cluster. Other pins fall back to the host of a cluster that
+      lacks the device.
+    devices: [N], devices of ops when the graph was read; '' if none.
+    executions: float64 [N], how often an op runs in one step: the trip count in
+      a loop, 0 in the branch of a condition that is not taken, else 1.
+    stateful: bool [N], whether TensorFlow calls the op stateful, or does not
+      know it.
+    variables: [N], the variable of an op, such as 'dense/kernel', if the op's
+      own name ('unknown_5') does not contain it; else ''.
     same_numbers: bool [N, 2], whether an op computes, on each of
-      `DEVICE_TYPES`, what it would if nobody placed it, to the last bit; all
-      True for ops that nothing is known of.
-    may_round: Ops may go where they compute other numbers.
-    rounds_by_name: How often an execution of an op launches its kernels, one
-      time after the other, where that is not once: time steps times layers of
-      a recurrent network that is one op.
-    coordinates: int32 [G, C], where groups are (`structure.coordinates`); None
-      where names and variables tell.
+      `DEVICE_TYPES`, the same bits as without placement. All are True if
+      rounding is unknown, as in graphs with their own costs.
+    may_round: Whether ops may go to a device type where they compute other
+      numbers.
+    rounds_by_name: How often one execution of an op launches its kernels, one
+      time after the other, by name of the op: time steps times layers of a
+      recurrent network that is one op. Other ops are left out and have 1.
+    coordinates: int32 [G, C], positions of groups (see
+      `structure.coordinates`). None means that they are computed from names and
+      variables.
   """
 
   name: str
@@ -79,7 +83,7 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # Nobody sees the None: ones, False, '' and True take its place.
+  # `__post_init__` replaces None by ones, False, '' and True.
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
@@ -143,33 +147,33 @@ class OpGraph:
 
   @property
   def num_ops(self) -> int:
-    """N."""
+    """N, the number of ops."""
     return len(self.names)
 
   @functools.cached_property
   def num_groups(self) -> int:
-    """G."""
+    """G, the number of groups."""
     return int(self.groups.max()) + 1 if self.num_ops else 0
 
   @functools.cached_property
   def first_ops(self) -> np.ndarray:
-    """int [G], an op of each group, by which what all share can be read."""
+    """int [G], first op of each group, for what a group's ops share."""
     return np.unique(self.groups, return_index=True)[1]
 
   @functools.cached_property
   def _types(self) -> tuple[tuple[str, ...], np.ndarray]:
-    """Distinct types, and int32 [N] which of these each op has."""
+    """Distinct types, and the index of each op's type, int32 [N]."""
     numbers: dict[str, int] = {}
     of_ops = [numbers.setdefault(t, len(numbers)) for t in self.op_types]
     return tuple(numbers), np.array(of_ops, np.int32)
 
   def where_type(self, wanted: Callable[[str], bool]) -> np.ndarray:
-    """bool [N], ops of the types that are wanted; each type is asked once."""
+    """Marks ops whose type is wanted, bool [N], with one call per type."""
     types, of_ops = self._types
     return np.fromiter(map(wanted, types), bool, len(types))[of_ops]
 
   def group_sums(self, values: np.ndarray) -> np.ndarray:
-    """float64 [G] or [G, D], sums of values [N] or [N, D] over each group."""
+    """Sums values [N] or [N, D] over each group, float64 [G] or [G, D]."""
     columns = np.atleast_2d(np.asarray(values).T)
     sums = np.stack([
         np.bincount(self.groups, column, self.num_groups) for column in columns
@@ -178,19 +182,19 @@ class OpGraph:
 
   @functools.cached_property
   def holds_variables(self) -> np.ndarray:
-    """bool [G], whether a group holds memory for good."""
+    """bool [G], whether a group holds memory in all steps."""
     return self.group_sums(self.param_bytes) > 0
 
   @functools.cached_property
   def rounds(self) -> np.ndarray:
-    """float64 [N], `rounds_by_name` of all ops."""
+    """float64 [N], `rounds_by_name` as an array over all ops."""
     if not self.rounds_by_name:
       return np.ones(self.num_ops)
     return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:
-    """The ops of each pin, where there are any."""
+    """The ops of each pin."""
     result: dict[str, list[int]] = {}
     for op in np.flatnonzero(np.fromiter(map(bool, self.pins), bool)).tolist():
       result.setdefault(self.pins[op], []).append(op)
@@ -198,7 +202,7 @@ class OpGraph:
 
   @functools.cached_property
   def edge_bytes(self) -> np.ndarray:
-    """int64 [E], bytes an edge carries; 0 for control edges."""
+    """int64 [E], bytes of the tensor of each edge; 0 for control edges."""
     result = np.zeros(len(self.edges), np.int64)
     data = self.edge_tensors >= 0
     result[data] = self.tensor_bytes[self.edge_tensors[data]]
@@ -213,10 +217,10 @@ class OpGraph:
 
   @functools.cached_property
   def topological_order(self) -> np.ndarray:
-    """int32 [N], op indices such that producers come before consumers.
+    """int32 [N], ops with producers before consumers.
 
-    Kahn's algorithm, first in first out, so that the order is the one in which
-    the executor would first see the ops.
+    Kahn's algorithm, first in, first out. So the order is the one in which the
+    executor would first see the ops.
 
     Raises:
       InvalidGraphError: the edges form a cycle.
@@ -242,7 +246,7 @@ class OpGraph:
 
   @functools.cached_property
   def successor_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-    """Where each op's consumers begin int64 [N + 1], and these int32 [E]."""
+    """Start of each op's consumers int64 [N + 1], and consumers int32 [E]."""
     order = np.argsort(self.edges[:, 0], kind='stable')
     starts = np.zeros(self.num_ops + 1, np.int64)
     np.cumsum(np.bincount(self.edges[:, 0], minlength=self.num_ops),
@@ -259,7 +263,7 @@ class OpGraph:
   def fingerprint(self) -> str:
     """16 hex digits that change with names, types, edges or sizes.
 
-    Devices do not count: a graph keeps its fingerprint when it is placed.
+    Devices do not count, so a graph keeps its fingerprint when it is placed.
     """
     digest = hashlib.sha256()
     digest.update('\0'.join(self.names).encode())
@@ -270,40 +274,42 @@ class OpGraph:
     return digest.hexdigest()[:16]
 
   def label(self, op: int | np.integer) -> str:
-    """What readers call an op: 'dense/kernel [arg_5]', or its name."""
+    """Returns an op's name for users, such as 'dense/kernel [arg_5]'."""
     return label(self.names[int(op)], self.variables[int(op)])
 
   def full_label(self, op: int | np.integer) -> str:
-    """As `label`, but always with the op's name, by which files list ops."""
+    """Like `label`, but always contains the op's own name, which files use."""
     name, variable = self.names[int(op)], self.variables[int(op)]
     return f'{variable} [{name}]' if variable else name
 
   def holder(self, ops: Sequence[int] | np.ndarray) -> int:
-    """The op after whose variable readers would call some ops.
+    """Returns the op after whose variable users would name a set of ops.
 
-    Of those that hold the most the one with the shortest name: slots are named
-    after their variable, with something added.
+    It is the op with the most memory. If several have the most, it is the one
+    with the shortest name, because a slot's name is its variable's name with a
+    suffix or prefix.
 
     Args:
-      ops: At least one.
+      ops: Indices of ops, at least one.
     """
     held = self.param_bytes[ops]
     largest = np.asarray(ops)[held == held.max()]
     return int(min(largest, key=lambda op: (len(self.label(op)), op)))
 
   def replace(self, **changes: Any) -> OpGraph:
-    """A copy with other fields."""
+    """Returns a copy with some fields changed."""
     return dataclasses.replace(self, **changes)
 
 
 def label(name: str, variable: str) -> str:
-  """A variable and, in brackets, the op that stands for it; or the op.
+  """Returns a variable with its op in brackets, or only the op.
 
-  TensorFlow calls arguments without a name 'unknown', which tells nothing.
+  An argument that TensorFlow calls 'unknown' is left out, because this name
+  says nothing.
 
   Args:
-    name: Of the op.
-    variable: Its name, '' for an op that stands for none.
+    name: Name of the op.
+    variable: Name of its variable; '' for an op without one.
   """
   if not variable:
     return name

@@ -1,9 +1,9 @@
-// FLOPs, traffic and output sizes of every node, as Grappler sees them.
+// FLOPs, traffic and output sizes of every node, by Grappler.
 //
-// tensorflow.python.grappler offers the same through Cluster.MeasureCosts, but
-// schedules the graph and copies a protobuf per op on the way: 1.1 s for
-// 11,000 ops, where the pass has 2 s for everything. Here the static shape
-// inference and OpLevelCostEstimator are called directly.
+// tensorflow.python.grappler offers the same by Cluster.MeasureCosts, but also
+// schedules the graph and copies a protobuf per op: 1.1 s for 11,000 ops, while
+// the pass has 2 s in all. So this file calls the static shape inference and
+// OpLevelCostEstimator directly.
 
 #include <algorithm>
 #include <cstddef>
@@ -48,8 +48,8 @@ bool LeavesOpen(const std::vector<TensorProperties>& properties) {
   return false;
 }
 
-// Dimensions that only the caller knows (the batch) get its value; `copy` is
-// for properties that have some.
+// Replaces dimensions that only the caller knows (the batch). `copy` is used
+// for properties with such dimensions.
 const std::vector<TensorProperties>& Known(
     const std::vector<TensorProperties>& properties, int64_t unknown_dim,
     std::vector<TensorProperties>* copy) {
@@ -93,7 +93,7 @@ void Append(int32_t op, const std::string& name, const GraphProperties& shapes,
   result->io_bytes.push_back(estimate.io_bytes);
 }
 
-// Grappler aborts the process when an attribute it counts on is missing.
+// Grappler aborts the process if an attribute that it needs is missing.
 absl::Status CheckAttributes(const GraphDef& graph,
                              const FunctionLibraryDefinition& library) {
   for (const NodeDef& node : graph.node()) {
@@ -119,7 +119,7 @@ bool HasPositive(const NodeDef& node, const char* attribute) {
   return true;
 }
 
-// Whether an equation is of as many inputs as a node has.
+// Whether an equation fits the number of a node's inputs.
 bool IsEquation(const NodeDef& node) {
   const std::string& text = node.attr().at("equation").s();
   const size_t arrow = text.find("->");
@@ -130,7 +130,7 @@ bool IsEquation(const NodeDef& node) {
          (commas == 0 || text.rfind(',') < arrow);
 }
 
-// Grappler divides by strides, and counts on equations that fit.
+// Grappler divides by strides, and relies on equations that fit.
 absl::Status CheckValues(const GraphDef& graph) {
   for (const NodeDef& node : graph.node()) {
     const bool explicit_padding = node.attr().count("padding") &&
@@ -153,19 +153,19 @@ absl::Status CheckValues(const GraphDef& graph) {
   return absl::OkStatus();
 }
 
-// A graph and what is inferred of it.
+// A graph and its inferred shapes.
 struct Inference {
   GrapplerItem item;
   std::unique_ptr<GraphProperties> shapes;
 
-  // To give back the memory of so many small messages takes a sixth of the time
-  // of all the rest, and nobody waits for it.
+  // Frees memory in another thread. Freeing so many small messages takes a
+  // sixth of the time of all other work, and nothing depends on it.
   static void Forget(std::unique_ptr<Inference> inference) {
     if (inference->item.graph.node_size() < kManyNodes) return;
     try {
       std::thread([last = std::move(inference)] {}).detach();
     } catch (const std::system_error&) {
-      // No thread to be had: it is gone all the same.
+      // Without a thread, the memory has been freed in this one.
     }
   }
 
@@ -173,8 +173,8 @@ struct Inference {
   static constexpr int kManyNodes = 10000;
 };
 
-// Takes the graph out of the table. `replaced` has other nodes in the place of
-// those at `places`.
+// Moves the graph out of the table, and infers shapes. The nodes of `replaced`
+// replace those at `places`.
 absl::Status Infer(NodeTable* table, const char* replaced, size_t size,
                    const int32_t* places, Inference* result) {
   GraphDef& graph = result->item.graph;
@@ -227,8 +227,8 @@ extern "C" {
 
 using tensorflow::grappler::Properties;
 
-// `nodes` is of `gdp_nodes_new` and has no graph any more afterwards. The nodes
-// of the serialized GraphDef `replaced` take the place of those at `places`.
+// `nodes` is a result of `gdp_nodes_new`, and has no graph afterwards. The
+// nodes of the serialized GraphDef `replaced` replace those at `places`.
 void* gdp_properties_new(void* nodes, const char* replaced, size_t size,
                          const int32_t* places, int64_t unknown_dim) {
   auto* result = new Properties;
@@ -262,7 +262,7 @@ const int64_t* gdp_properties_bytes(void* properties) {
   return static_cast<Properties*>(properties)->output_bytes.data();
 }
 
-// [T], number of dimensions of each output, -1 where that is unknown.
+// [T], number of dimensions of each output; -1 if unknown.
 const int64_t* gdp_properties_ranks(void* properties) {
   return static_cast<Properties*>(properties)->output_ranks.data();
 }

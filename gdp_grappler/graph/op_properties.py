@@ -53,12 +53,12 @@ class OpProperties:
 
 
 def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
-  """Infers shapes and asks Grappler's OpLevelCostEstimator about every op.
+  """Infers shapes and calls Grappler's OpLevelCostEstimator for every op.
 
   Args:
-    table: N nodes, as Grappler or a Session would get them; the native part
-      is used up.
-    unknown_dim: Size of dimensions that the graph does not know; the batch.
+    table: N nodes, as Grappler or a session would get them. Its native part
+      cannot be used again.
+    unknown_dim: Size of dimensions that the graph does not know: the batch.
 
   Raises:
     InvalidGraphError: shape inference rejects the graph.
@@ -92,7 +92,7 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
 
 
 def inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-  """A copy in which function arguments are nodes shape inference knows."""
+  """Returns a copy whose arguments are ops known to shape inference."""
   result = graph_pb2.GraphDef()
   result.CopyFrom(graph_def)
   _replace(node for node in result.node if _is_foreign(node))
@@ -100,7 +100,7 @@ def inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
 
 
 def _is_foreign(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a node is there between a function and its caller alone."""
+  """Whether a node only connects a function with its caller."""
   return node.op in op_kinds.ARGUMENTS or node.op in op_kinds.RETURNS
 
 

@@ -1,4 +1,4 @@
-"""How often recurrent networks that are one op launch their kernels."""
+"""Counts kernel launches of recurrent networks that are a single op."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Callable, Sequence
 
 from tensorflow.core.framework import node_def_pb2
 
-# An op and one of its outputs -> dimensions; None if their number is unknown.
+# From an op and one of its outputs to dimensions; None if their number is
+# unknown.
 ShapeOf = Callable[[int, int], Sequence[int] | None]
 
 _CUDNN = re.compile(r'CudnnRNN(Backprop)?(V[23])?')
@@ -18,16 +19,17 @@ _TIME_MAJOR = 'time_major'
 
 def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
             shape_of: ShapeOf) -> dict[str, float]:
-  """As of `OpGraph.rounds_by_name`.
+  """Returns `OpGraph.rounds_by_name` of a graph.
 
-  A time step needs the state that the one before has left, and a layer what the
-  one below has computed. (cuDNN runs layers side by side as far as it can;
-  Keras makes an op of each.) A gradient has two products where there was one.
+  Each time step needs the state of the one before, and each layer needs the
+  output of the layer below. So their kernels run one after the other. (cuDNN
+  overlaps layers as far as it can, but Keras makes one op per layer.) A
+  gradient has two matrix products for each one of the forward pass.
 
   Args:
-    nodes: [N]
-    op_types: [N]
-    shape_of: Of the outputs.
+    nodes: [N], NodeDefs.
+    op_types: [N], types of the nodes.
+    shape_of: Function that returns shapes of outputs.
   """
   kinds = {
       t for t in set(op_types) if _CUDNN.fullmatch(t) or _BLOCK.fullmatch(t)
@@ -42,11 +44,11 @@ def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
 
 def _rounds(node: node_def_pb2.NodeDef,
             shape_of: Callable[[int], Sequence[int] | None]) -> float:
-  """Of one op; 1 if its shapes are unknown.
+  """Returns the rounds of one op; 1 if its shapes are unknown.
 
-  The first output is as long as the input, [time, examples, features]; the
-  second of cuDNN's, [layers, examples, units], is the state or its gradient.
-  The first two dimensions of both change places without `time_major`.
+  The first output is as long as the input, [time, examples, features]. The
+  second output of cuDNN's ops, [layers, examples, units], is the state or its
+  gradient. Without `time_major`, the first two dimensions of both are swapped.
   """
   first = 0 if _is_time_major(node) else 1
   sequence = shape_of(0)

@@ -1,34 +1,35 @@
-"""Which types of ops compute the same numbers on CPUs and on GPUs, and why.
+"""Types of ops that compute the same numbers on CPUs and GPUs, and other types.
 
-A GPU multiplies in TF32, sums in another order and takes its logarithms from
-another library than a CPU. So float arithmetic that changes from one kind of
-device to the other changes in its last digits, or in the third. What only
-chooses, moves, counts or compares does not.
+A GPU multiplies in TF32, sums in another order than a CPU, and has another
+library of logarithms and the like. So a float op that changes from one type of
+device to the other changes its results in the last digits, or already in the
+third. Ops that only select, move, count or compare give the same results.
 
-`EXACT` and `ROUNDS` name every type of op of TensorFlow's registry that has
-kernels for floats on both kinds and is not tied to its device in any case
-(`legality.pins`). A type that neither names rounds: a new TensorFlow is not
-trusted before somebody has looked, and `tests/graph/rounding_kinds_test.py`
-says that there is something to look at. In doubt a type rounds. So these do:
+`EXACT` and `ROUNDS` name every type of TensorFlow's registry that has float
+kernels on both types of device and is not always tied to its device
+(`legality.pins`). A type in neither set counts as rounding. So ops of a new
+TensorFlow are safe until somebody has examined them;
+`tests/graph/rounding_kinds_test.py` fails if there are such types. In doubt, a
+type rounds. So `ROUNDS` has these:
 
-* A lone sum, difference or product, which IEEE 754 rounds alike everywhere. A
-  CPU takes what is below the least normal number for zero, whatever its type
+* A single sum, difference or product, although IEEE 754 rounds it alike
+  everywhere. A CPU flushes subnormal numbers to zero for all float types
   (tsl/platform/threadpool.cc: `ScopedFlushDenormal`). The kernels that
   TensorFlow generates for GPUs do so for float32 only
   (tensorflow/core/kernels/mlir_generated/build_defs.bzl: `enable_ftz`). A
-  product of complex numbers, or a kernel that adds to a variable, joins
+  product of complex numbers, or a kernel that adds to a variable, fuses
   products and sums (FMA).
 * Signs, absolute values, maxima, ReLU and rounding to integers. A CPU changes
-  the bits of -x and of |x|, and keeps what is below the least normal number;
-  and the kinds differ for what is no number.
-* What is chosen by size (ArgMax, TopK, pools) or put where indices say, as CPUs
-  and GPUs decide otherwise between equals.
+  the bits of -x and of |x|, and keeps subnormal numbers. For NaN the two types
+  of device differ.
+* Selection by size (ArgMax, TopK, pools) and writes to positions given by
+  indices, because CPUs and GPUs decide differently between equals.
 * Normal and other distributions: logarithms and cosines of random bits. Uniform
-  numbers are bits with an exponent, and TensorFlow promises the same on both
-  (tf.random.stateless_uniform).
+  numbers are bits with an exponent, and TensorFlow promises the same numbers on
+  both types (tf.random.stateless_uniform).
 
-Comparisons are here as exact. They are so but for numbers below the least
-normal one, which one kind may take for zero.
+Comparisons count as exact. The exception, which is accepted, are subnormal
+numbers, which one type of device may take for zero.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from gdp_grappler.graph import op_kinds
 
 _Kinds = Mapping[str, frozenset[str]]
 
-# Casts are exact or not by their types; see `legality.rounding`.
+# Casts are exact or not, depending on their types; see `legality.rounding`.
 CASTS = frozenset(('Cast', '_HostCast'))
 
-# Why the numbers are the same -> types of ops.
+# From the reason why the numbers are the same to types of ops.
 EXACT: _Kinds = {
     'it hands on a value':
         op_kinds.HANDED_ON | op_kinds.CONTROL_FLOW | {
@@ -113,7 +114,7 @@ EXACT: _Kinds = {
              'SparseReorder', 'SparseSlice', 'SparseSplit')),
 }
 
-# What it does, by which its numbers differ -> types of ops.
+# From the reason why the numbers differ to types of ops.
 ROUNDS: _Kinds = {
     'it computes each element from others':
         frozenset(
@@ -276,8 +277,8 @@ ROUNDS: _Kinds = {
                    'SparseTensorToCSRSparseMatrix')),
 }
 
-# Of integers, too: they compute with floats in between, or leave the state of
-# their generator as their device likes.
+# Types that round for integers as well: their kernels compute with floats, or
+# update the state of their generator in a way that depends on the device.
 ROUND_INSIDE = frozenset(('HistogramFixedWidth', 'LinSpace',
                           'ResizeNearestNeighbor', 'ResizeNearestNeighborGrad',
                           'StatefulUniformFullInt', 'StatefulUniformInt'))

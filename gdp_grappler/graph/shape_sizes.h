@@ -1,4 +1,4 @@
-// How large shapes are that are known in part.
+// Sizes of shapes, which may be partly unknown.
 
 #ifndef GDP_GRAPPLER_GRAPH_SHAPE_SIZES_H_
 #define GDP_GRAPPLER_GRAPH_SHAPE_SIZES_H_
@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace grappler {
 
-// Null where an op has no such input.
+// Null if an op has no such input.
 inline const TensorShapeProto* InputShape(const OpInfo& op, int index) {
   return index < op.inputs_size() ? &op.inputs(index).shape() : nullptr;
 }
@@ -18,14 +18,14 @@ inline const TensorShapeProto* OutputShape(const OpInfo& op, int index) {
   return index < op.outputs_size() ? &op.outputs(index).shape() : nullptr;
 }
 
-// A dimension counted from the last one, 0; 0 where nobody knows.
+// Size of a dimension, counted from the last one; 0 if unknown.
 inline double FromLast(const TensorShapeProto* shape, int index) {
   if (!shape || shape->unknown_rank() || shape->dim_size() <= index) return 0;
   const auto size = shape->dim(shape->dim_size() - 1 - index).size();
   return size > 0 ? static_cast<double>(size) : 0;
 }
 
-// All numbers of a tensor; 0 where nobody knows.
+// Number of elements of a tensor; 0 if unknown.
 inline double SizeOf(const TensorShapeProto* shape) {
   if (!shape || shape->unknown_rank()) return 0;
   double result = 1;

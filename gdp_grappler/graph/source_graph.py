@@ -1,8 +1,8 @@
-"""A GraphDef with what the caller feeds and fetches; on disk a MetaGraphDef.
+"""A GraphDef with the caller's feeds and fetches; on disk a MetaGraphDef.
 
-A captured graph is a serialized MetaGraphDef with five collections of our
-own, so that any tool that reads MetaGraphs reads it too. One holds a digest of
-the rest; whoever edits such a graph removes it.
+A captured graph is a serialized MetaGraphDef with five collections of our own,
+so any tool that reads MetaGraphs can read it. One collection holds a digest of
+the rest. After an edit of the graph, this collection has to be removed.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ _FEEDS, _FETCHES = 'gdp_feeds', 'gdp_fetches'
 _DEVICES, _NAME = 'gdp_devices', 'gdp_name'
 _DIGEST = 'gdp_digest'
 
-# What hands out the caller's tensors, and where their shapes are.
+# Ops that output the caller's tensors, and attributes with their shapes.
 _SOURCES = op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS | op_kinds.BATCHES
 _SHAPES = ('shape', 'output_shapes', '_output_shapes')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SourceGraph:
-  """A graph as somebody hands it to us.
+  """A graph, and how its caller uses it.
 
   Attributes:
-    name: What users call it.
+    name: Name of the graph for users.
     graph_def: The nodes; never changed in place.
     feeds: Names of nodes whose value the caller gives.
     fetches: Names of nodes whose value, or execution, the caller wants.
     devices: Full names of the devices the graph may use; empty if unknown.
-    fingerprint: By which a later run will know it again; '' if it will not.
+    fingerprint: Fingerprint by which a later run recognizes the graph; '' if it
+      cannot.
     tables: Names of tables that were split, with the number of their parts.
   """
 
@@ -50,11 +51,11 @@ class SourceGraph:
 
   @functools.cached_property
   def op_types(self) -> list[str]:
-    """[N], of the nodes; to ask each of many takes its time."""
+    """[N], types of the nodes. It is cached, as protobuf access is slow."""
     return [node.op for node in self.graph_def.node]
 
   def leaves_sizes_open(self) -> bool:
-    """Whether it is given tensors of a size that it does not know."""
+    """Whether inputs have dimensions that the graph does not know."""
     for node, op_type in zip(self.graph_def.node, self.op_types):
       if op_type not in _SOURCES:
         continue
@@ -67,12 +68,12 @@ class SourceGraph:
     return False
 
   def to_meta_graph(self) -> meta_graph_pb2.MetaGraphDef:
-    """The MetaGraphDef that `from_meta_graph` reads back."""
+    """Returns the MetaGraphDef that `from_meta_graph` reads back."""
     result = meta_graph_pb2.MetaGraphDef()
     result.graph_def.CopyFrom(self.graph_def)
     for key, values in ((_FEEDS, self.feeds), (_FETCHES, self.fetches),
                         (_DEVICES, self.devices), (_NAME, (self.name,))):
-      # An empty collection says "none", a missing one "not captured by us".
+      # An empty collection means "none", a missing one "not captured by us".
       result.collection_def[key].bytes_list.value.extend(
           value.encode() for value in values)
     result.collection_def[_DIGEST].bytes_list.value.append(_digest(result))
@@ -80,7 +81,7 @@ class SourceGraph:
 
 
 def _digest(meta_graph: meta_graph_pb2.MetaGraphDef) -> bytes:
-  """Of nodes, functions and collections, the digest left out."""
+  """Returns a digest of nodes, functions and the other collections."""
   result = hashlib.sha256(
       meta_graph.graph_def.SerializeToString(deterministic=True))
   for key in (_FEEDS, _FETCHES, _DEVICES, _NAME):
@@ -90,7 +91,7 @@ def _digest(meta_graph: meta_graph_pb2.MetaGraphDef) -> bytes:
 
 
 def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
-  """Whether `SourceGraph.to_meta_graph` made it."""
+  """Whether `SourceGraph.to_meta_graph` made a MetaGraphDef."""
   return _NAME in meta_graph.collection_def
 
 
@@ -98,7 +99,7 @@ def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
   """Reads what `SourceGraph.to_meta_graph` wrote.
 
   Raises:
-    InvalidGraphError: it is not what was written.
+    InvalidGraphError: the digest or the name does not fit.
   """
   if _DIGEST in meta_graph.collection_def:
     digest = meta_graph.collection_def[_DIGEST].bytes_list.value

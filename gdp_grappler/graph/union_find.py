@@ -1,4 +1,4 @@
-"""Sets that grow together."""
+"""Union-find: disjoint sets that can be joined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnionFind:
     self._parent = list(range(n))
 
   def find(self, item: int) -> int:
-    """The representative of an item's set."""
+    """Returns the representative of an item's set."""
     parent = self._parent
     while parent[item] != item:
       parent[item] = parent[parent[item]]
@@ -22,20 +22,20 @@ class UnionFind:
     return item
 
   def join(self, a: int, b: int) -> None:
-    """Makes two sets one; the smaller representative stays."""
+    """Joins two sets; the smaller representative stays."""
     a, b = self.find(a), self.find(b)
     if a != b:
       self._parent[max(a, b)] = min(a, b)
 
   def join_all(self, items: Iterable[int]) -> None:
-    """Makes the sets of all items one."""
+    """Joins the sets of all items."""
     members = list(items)
     for item in members[1:]:
       self.join(members[0], item)
 
   def numbers(self) -> np.ndarray:
-    """int32 [n], sets numbered 0 .. in the order of their first item."""
-    # Parents come before their children, so roots are firsts.
+    """Numbers the sets from 0 in the order of their first items, int32 [n]."""
+    # A parent is smaller than its children, so roots are the first items.
     roots = np.array(self._parent, np.int32)
     while True:
       above = roots[roots]

@@ -1,4 +1,4 @@
-"""Rows of labels that are alike, which labels of labels come down to."""
+"""Distinct rows of integer columns, such as pairs of labels."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import Sequence
 
 import numpy as np
 
-# Of keys; what is beyond is made dense on the way.
+# Limit of a key that combines columns. Beyond it, keys are renumbered.
 _SPAN = 1 << 62
 
 
 def distinct(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-  """Distinct rows, and which of them each row is.
+  """Returns distinct rows, and the index of each row's distinct row.
 
-  As `np.unique` along an axis, which compares rows byte by byte; sorting a
-  number for each takes a tenth of that.
+  The result is that of `np.unique` along an axis, which compares rows byte by
+  byte. Sorting one number per row takes a tenth of the time.
 
   Args:
-    columns: C of them, int [n]; those that are not first decide among equals.
+    columns: C columns, int [n] each. The first column is the most significant
+      one.
 
   Returns:
-    int64 [C, U], in increasing order, and int64 [n], from 0 to U - 1.
+    int64 [C, U], distinct rows in increasing order, and int64 [n], indices from
+    0 to U - 1.
   """
   keys, span = np.zeros(len(columns[0]), np.int64), 1
   for column in columns:
@@ -34,6 +36,6 @@ def distinct(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     span *= high - low + 1
   found, where = np.unique(keys, return_inverse=True)
   values = np.empty((len(columns), len(found)), np.int64)
-  # Rows that are one are equal: whichever is assigned last will do.
+  # Rows with one index are equal, so it does not matter which is assigned last.
   values[:, where] = columns
   return values, where

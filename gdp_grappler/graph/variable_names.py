@@ -1,9 +1,9 @@
-"""Names of variables that the ops which stand for them do not tell.
+"""Names of variables that the names of their ops do not contain.
 
 A function receives the handles of its variables as arguments, and TensorFlow
-calls those 'unknown_5'. Whoever traces a graph knows the variables and writes
-their names into an attribute of these nodes, which stays with the graph
-wherever it is written.
+calls such arguments 'unknown_5'. Code that traces a graph knows the variables.
+It writes their names into an attribute of these nodes, which stays with the
+graph in all files.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from tensorflow.core.framework import node_def_pb2
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 
-# TensorFlow ignores attributes that begin so.
+# TensorFlow ignores attributes that begin with an underscore.
 _ATTRIBUTE = '_gdp_variable'
-# The ends of readers' names that say nothing of their layer.
+# Last parts of readers' names that say nothing about their layer.
 _NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
 
 
 def mark(node: node_def_pb2.NodeDef, name: str) -> None:
-  """Writes down which variable a node stands for."""
+  """Writes the name of a node's variable into the node."""
   node.attr[_ATTRIBUTE].s = name.encode()
 
 
 def mark_arguments(graph_def: graph_pb2.GraphDef, names: Mapping[int,
                                                                  str]) -> None:
-  """Writes down which variables the arguments of a function stand for.
+  """Writes the names of variables into the arguments of a function.
 
   Args:
-    graph_def: Of the function; changed.
-    names: Of variables by the number of the argument.
+    graph_def: Graph of the function; changed in place.
+    names: Names of variables by number of the argument.
   """
   for node in graph_def.node:
     if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in names:
@@ -43,12 +43,12 @@ def mark_arguments(graph_def: graph_pb2.GraphDef, names: Mapping[int,
 
 
 def is_marked(node: node_def_pb2.NodeDef) -> bool:
-  """Whether it is written down which variable a node stands for."""
+  """Whether the name of a variable was written into a node."""
   return _ATTRIBUTE in node.attr
 
 
 def of(node: node_def_pb2.NodeDef) -> str:
-  """The variable that a node stands for; '' if none, or if its name says it."""
+  """Returns a node's variable; '' if it has none or is called like it."""
   if not is_marked(node):
     return ''
   name = node.attr[_ATTRIBUTE].s.decode(errors='replace')
@@ -57,17 +57,18 @@ def of(node: node_def_pb2.NodeDef) -> str:
 
 def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
             groups: np.ndarray) -> dict[int, str]:
-  """What to call variables whose names nobody has written down.
+  """Makes up names for variables whose names are not written in the graph.
 
-  A file may have them as 'unknown_5' alone. Such a variable is called after
-  what reads it: 'net/dense/MatMul_variable'. In a group, slots are those that
-  are read nowhere but where all of the group are, in the optimizer; they are
-  called after their variable: 'net/dense/MatMul_variable/slot_1'.
+  A file may call a variable only 'unknown_5'. Such a variable is named after
+  its reader: 'net/dense/MatMul_variable'. In a group, a variable whose readers
+  are all in scopes that use every variable of the group (the optimizer) is a
+  slot. Slots are named after their variable:
+  'net/dense/MatMul_variable/slot_1'.
 
   Args:
-    nodes: [N].
+    nodes: [N], NodeDefs.
     edges: int [E, 3], producer, output, consumer.
-    groups: int [N], what shares a device.
+    groups: int [N], ops of one group share a device.
 
   Returns:
     Names by op.
@@ -105,14 +106,14 @@ def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
 
 
 def _called(readers: Sequence[str]) -> str:
-  """What to call a variable that ops of these names read; '' if none does.
+  """Returns a name for a variable, made of its readers' names; '' without any.
 
-  It is in the scope of the layer: an op that reads it is no scope of its own.
-  Whether the last part of a name is an op's shows in TensorFlow's registry, as
-  Grappler may have fused the op with another one.
+  The variable is in the scope of the layer, so the name of a reading op must
+  not count as a scope. Grappler may have fused the op with another one, so
+  TensorFlow's registry has to tell whether the last part of a name is an op's.
 
   Args:
-    readers: The likeliest first.
+    readers: Names of the ops that read the variable, the likeliest first.
   """
   if not readers:
     return ''

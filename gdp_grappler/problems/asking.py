@@ -1,4 +1,4 @@
-"""Devices that a graph asks for, and a cluster that may lack some of them."""
+"""Requests by `tf.device` for devices that a cluster has or lacks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 def kept(found: source_graph.SourceGraph, pins: str,
          cluster: cluster_lib.Cluster,
          tell: Callable[[str], None]) -> source_graph.SourceGraph:
-  """A graph that asks for devices of the cluster alone.
+  """Returns a graph whose ops ask only for devices of the cluster.
 
   Args:
-    found: The graph.
-    pins: Of `assumptions.PINS`.
-    cluster: Where it is to run.
-    tell: Hears how many ops stay, and for what others ask in vain.
+    found: The graph. Its ops may ask for any devices.
+    pins: One of `assumptions.PINS`. 'ignore' removes all requests for devices.
+    cluster: The cluster that the graph is placed on.
+    tell: Function that is called with lines for the user: how many ops stay on
+      the devices they ask for, and which of these devices the cluster lacks.
   """
   if not any(asked.count(found)):
     return found
@@ -37,7 +38,7 @@ def kept(found: source_graph.SourceGraph, pins: str,
     try:
       name = cluster_lib.canonical_device(asked.device(node))
     except errors.ClusterError:
-      return ''  # It names no single device.
+      return ''  # The op's device string names no single device.
     try:
       cluster.device_index(name)
     except errors.ClusterError:
@@ -61,7 +62,7 @@ def kept(found: source_graph.SourceGraph, pins: str,
 
 
 def _label(name: str, cluster: cluster_lib.Cluster) -> str:
-  """What to call a device that the cluster lacks: with a host of its own."""
+  """Returns a name for a missing device, or for its missing host."""
   hosts = {cluster_lib.task(device.name) for device in cluster.devices}
   if '/job:' not in name or cluster_lib.task(name) in hosts:
     return cluster_lib.short_name(name)

@@ -1,11 +1,12 @@
-"""What the programs say of the arguments that `request.Request` is made of.
+"""Help texts for the arguments that become a `request.Request`.
 
-Each is for an argparse parser; `sentence` makes one for absl's flags.
+Each text has the style of argparse. `sentence` turns a text into a sentence,
+which is the style of absl's flags.
 """
 
 from __future__ import annotations
 
-# What is run as well as priced has to be TensorFlow's.
+# Graphs that a program also runs, not only prices, have TensorFlow ops.
 RUNNABLE_GRAPH = (
     'a captured graph or a folder of them, SavedModel folder, .keras file, '
     'GraphDef or MetaGraph (.pb, .pbtxt, .meta), module:function that returns '

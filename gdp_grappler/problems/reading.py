@@ -1,8 +1,8 @@
-"""From a request to the step that it means, or to the graph behind it.
+"""Turns a request into a step (graph, cluster, costs), or into its graph alone.
 
-A name of a workload stands for the workload, whatever files there are, but for
-a file that brings its own costs: that needs no TensorFlow, and whether a name
-is a workload's is only known with it.
+If the name of a workload is also the name of a file, it means the workload. The
+exception is a file with its own costs: such a file is read without TensorFlow,
+and the list of workloads needs TensorFlow.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import tables
 
 if TYPE_CHECKING:
-  # They need TensorFlow, which a graph with costs of its own does not.
+  # These modules import TensorFlow, which a graph with its own costs does not
+  # need.
   from gdp_grappler.graph import source_graph
   from gdp_grappler.workloads import workload as workload_lib
 
 Tell = Callable[[str], None]
-# Devices that the graph may use, () if unknown -> where it is to run.
+# From the devices that the graph may use, () if unknown, to the cluster.
 Where = Callable[[Sequence[str]], cluster_lib.Cluster]
 _LOCAL = 'local'
 
 
 def read_task(task: str, tell: Tell = logging.info,
               option: str = '') -> step_lib.Step:
-  """Reads a graph for a cluster, both in one word.
+  """Reads a graph and a cluster that are given in one word.
 
   Args:
     task: 'GRAPH@CLUSTER'.
-    tell: As of `read`.
-    option: What errors begin with: where the user has typed the task.
+    tell: Function that is called with a line for each assumption.
+    option: Start of error messages, such as the option that has the task.
 
   Raises:
-    GdpError: no cluster is named, or a file or a name cannot be used.
+    GdpError: the task names no cluster, or a file or a name cannot be used.
   """
   graph, cluster = _parts(task, option)
   progress.doing(f'reading {graph}')
@@ -59,7 +60,7 @@ def read_task(task: str, tell: Tell = logging.info,
 def check_task(task: str) -> None:
   """Raises an error if the graph or the cluster of a task does not exist.
 
-  A program that reads one task after the other checks all of them first.
+  A program that reads several tasks checks all of them first.
 
   Args:
     task: 'GRAPH@CLUSTER'.
@@ -76,7 +77,7 @@ def check_task(task: str) -> None:
 
 
 def _parts(task: str, option: str = '') -> tuple[str, str]:
-  """The graph and the cluster of a task."""
+  """Returns the graph and the cluster of a task."""
   graph, at, cluster = task.rpartition('@')
   if not at or not graph:
     raise errors.GdpError(
@@ -87,17 +88,18 @@ def _parts(task: str, option: str = '') -> tuple[str, str]:
 
 def read(request: request_lib.Request, where: Where,
          tell: Tell = logging.info) -> step_lib.Step:
-  """Reads a graph, its profile and its expert.
+  """Reads the graph of a request, its profile and its human expert.
 
   Args:
-    request: What the user typed.
-    where: Such as `resolve.resolve` of a text; asked before the graph is read,
-      so that an unknown name is told at once, and again if it means the
-      devices of the graph.
-    tell: Hears one line for everything that was assumed.
+    request: The arguments that the user typed.
+    where: Function that returns the cluster, such as `resolve.resolve` of a
+      text. It is called before the graph is read, so that an unknown name is
+      reported at once. It is called again with the devices of the graph if the
+      cluster is 'local'.
+    tell: Function that is called with a line for each assumption.
 
   Raises:
-    GdpError: a file or a name that cannot be used.
+    GdpError: a file or a name cannot be used.
   """
   cluster = where(())
   if request.given is not None:
@@ -125,14 +127,14 @@ def read(request: request_lib.Request, where: Where,
 def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
               cluster: cluster_lib.Cluster, where: Where,
               tell: Tell = logging.info) -> step_lib.Step:
-  """The step of a graph that is in memory, with its profile.
+  """Returns the step of a graph that is in memory, with its profile.
 
   Args:
     found: The graph.
-    request: What stands for what it does not tell.
-    cluster: What `where` says of no devices.
-    where: As of `read`.
-    tell: As of `read`.
+    request: The batch size, trip count, pins and profile.
+    cluster: The result of `where` without devices.
+    where: Function that returns the cluster; see `read`.
+    tell: Function that is called with a line for each assumption.
 
   Raises:
     GdpError: the graph or the profile cannot be used.
@@ -150,16 +152,18 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
 def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
              cluster: cluster_lib.Cluster,
              tell: Tell = logging.info) -> source_graph.SourceGraph:
-  """A graph as it is to be placed.
+  """Returns a graph as it is placed on a cluster.
 
-  For GPUs it is without kernels of CPUs alone. Devices that it asks for are
-  those that the cluster has, unless the request ignores them.
+  If the cluster has GPUs, fused ops that only CPUs have are replaced by the ops
+  from which Grappler made them. Ops ask only for devices of the cluster, or for
+  none if the request ignores pins.
 
   Args:
     found: The graph.
-    request: What the user typed.
-    cluster: Where it is to run.
-    tell: Hears what was changed and what could not be.
+    request: The arguments that the user typed.
+    cluster: The cluster that the graph is placed on.
+    tell: Function that is called with a line for each change, and for each
+      change that was impossible.
   """
   from gdp_grappler.problems import asking
   result = asking.kept(found, request.pins, cluster, tell)
@@ -171,16 +175,16 @@ def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
 
 def source(request: request_lib.Request, tell: Tell = logging.info,
            architecture: str = '') -> source_graph.SourceGraph:
-  """The graph that is run.
+  """Returns the graph that a request names.
 
   Args:
-    request: What the user typed.
-    tell: Hears one line for everything that was assumed.
-    architecture: Of the cards that it is to run on, as of `architectures.of`;
-      what is traced or built is so for them.
+    request: The arguments that the user typed.
+    tell: Function that is called with a line for each assumption.
+    architecture: Architecture of the cluster's cards (see `architectures.of`).
+      Graphs are traced or built for such cards.
 
   Raises:
-    GdpError: there is none, or it cannot be used.
+    GdpError: there is no such graph, or it cannot be used.
   """
   from gdp_grappler.graph.sources import sources
   from gdp_grappler.workloads import registry
@@ -188,7 +192,7 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
     if request.signature or request.shapes:
       raise errors.InvalidGraphError(
           f'{request.graph} is a workload. {_of_saved_models()}')
-    # It was built where nobody looked for devices.
+    # The devices are those of the process that built the workload.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
   _check_origin(request)
@@ -209,13 +213,15 @@ def _check_origin(request: request_lib.Request) -> None:
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
-  """A step with what no step runs, such as initializers.
+  """Returns a step together with ops that no step runs, such as initializers.
 
-  Only files of GraphDefs and MetaGraphs have that; of others it is the step.
+  Only files of GraphDefs and MetaGraphs have such ops. For other graphs the
+  result is the given step.
 
   Args:
-    request: Of a graph without costs of its own.
-    step: What `read` made of it.
+    request: The arguments that the user typed. The graph has no costs of its
+      own.
+    step: Result of `read` for this request.
 
   Raises:
     GdpError: the graph cannot be used.
@@ -234,7 +240,10 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
 
 def _tracing(request: request_lib.Request, tell: Tell,
              architecture: str) -> tables.Trace | None:
-  """Has a graph traced with tables in parts; None if it is not traced."""
+  """Returns a function that traces a graph with split tables.
+
+  Returns None if the graph is not traced, but read.
+  """
   from gdp_grappler.graph.sources import sources
   if workload(request) is not None or not sources.is_traced(request.origin):
     return None
@@ -244,17 +253,17 @@ def _tracing(request: request_lib.Request, tell: Tell,
 
 
 def _of_saved_models() -> str:
-  """That only SavedModels have signatures."""
+  """Returns the message that only SavedModels have signatures."""
   return (f'{spelling.argument("signature")} and {spelling.argument("shape")} '
           'are for SavedModels. Leave them out.')
 
 
 def _silent(_: str) -> None:
-  """The same was told of the step."""
+  """Drops a line that the user already got when the step was read."""
 
 
 def workload(request: request_lib.Request) -> workload_lib.Workload | None:
-  """The workload that a request names; None if it names something else."""
+  """Returns the workload that a request names; None for other graphs."""
   if request.given is not None:
     return None
   from gdp_grappler.workloads import registry
@@ -264,10 +273,11 @@ def workload(request: request_lib.Request) -> workload_lib.Workload | None:
 
 def measurable(request: request_lib.Request,
                step: step_lib.Step) -> source_graph.SourceGraph:
-  """The graph whose steps are to be measured instead of simulated.
+  """Returns the graph of a step that is going to be measured, not simulated.
 
   Raises:
-    GdpError: it has nothing to run, or a profile that would not be looked at.
+    GdpError: the graph has no TensorFlow ops to run, or the request has a
+      profile, which measured steps would ignore.
   """
   if step.source is None:
     raise errors.GdpError(
@@ -295,7 +305,7 @@ def _profiled(path: str, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def _coverage(path: str, costs: profiled_costs.ProfiledCostModel,
               graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
-  """Which devices and ops a profile is about, and which it is not."""
+  """Returns a text about which devices and ops of a step a profile has."""
   measured: list[str] = []
   lacking: list[str] = []
   for device, label in zip(cluster.devices, cluster.device_labels):

@@ -1,4 +1,4 @@
-"""What a user asks for, before anything of TensorFlow is imported."""
+"""The arguments of a user, without any import of TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gdp_grappler.sharding import choice
 
 
 def refuse_profile(profile: str) -> None:
-  """Raises an error for a profile where steps are measured.
+  """Raises an error if a profile is given although steps are measured.
 
   Raises:
-    GdpError: there is one.
+    GdpError: `profile` is not empty.
   """
   if profile:
     raise errors.GdpError(
@@ -30,20 +30,22 @@ def refuse_profile(profile: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-  """A graph, and what stands for what it does not tell.
+  """A graph, and values for what the graph leaves open.
 
   Attributes:
     graph: A file or folder, the name of a workload, module:function or
       keras_applications:NAME; see `help_texts.GRAPH`.
     batch_size: Size of dimensions that the graph leaves open.
-    trip_count: Iterations of while loops whose number it does not tell.
-    profile: File of `gdp profile`; '' for the roofline.
-    may_round: Whether ops may go where they compute other numbers.
-    pins: Of `assumptions.PINS`, for devices that the graph asks for.
-    signature: Of a SavedModel; '' for 'serving_default' or the only one.
-    shapes: Of inputs of a SavedModel that leave theirs open, by name.
-    split_tables: Which tables are in parts: 'auto' for those that no device of
-      the cluster can hold, 'off', or names with numbers of parts.
+    trip_count: Iterations of while loops whose number the graph does not tell.
+    profile: File written by `gdp profile`; '' for the roofline.
+    may_round: Whether float ops may go to a type of device that rounds
+      differently.
+    pins: One of `assumptions.PINS`: whether requests by `tf.device` count.
+    signature: Signature of a SavedModel; '' for 'serving_default' or the only
+      one.
+    shapes: Names and shapes of a SavedModel's inputs whose shapes are open.
+    split_tables: Tables to split: 'auto' for those that no device of the
+      cluster can hold, 'off', or names with numbers of parts.
   """
 
   graph: str
@@ -57,7 +59,7 @@ class Request:
   split_tables: choice.Choice = choice.AUTO
 
   def typed(self) -> str:
-    """What to type after `gdp COMMAND` for the same."""
+    """Returns the arguments that, after `gdp COMMAND`, give this request."""
     given = [self.graph]
     if self.batch_size != assumptions.DEFAULT_BATCH_SIZE:
       given.append(f'--batch_size={self.batch_size}')
@@ -79,14 +81,16 @@ class Request:
 
   @functools.cached_property
   def origin(self) -> origin_lib.Origin:
-    """The graph's file, which is read once."""
+    """The graph's file, which is read only once."""
     return origin_lib.Origin(self.graph)
 
   @functools.cached_property
   def given(self) -> tuple[op_graph.OpGraph, given_costs.GivenCostModel] | None:
-    """The graph and its costs; None if it brings none and needs TensorFlow.
+    """The graph and its costs; None if the graph has no costs of its own.
+
+    A graph without costs needs TensorFlow.
 
     Raises:
-      InvalidGraphError: it brings costs, but wrong ones.
+      InvalidGraphError: the file has costs, but they are wrong.
     """
     return given_costs.load(self.origin)

@@ -1,8 +1,8 @@
-"""Tables that no device of a cluster can hold are split, offline.
+"""Splits tables that no device of a cluster can hold, offline.
 
-A model that is traced is traced once more and made with parts, as a program
-makes it (`sharding`), so that a plan of it fits the program. A graph that is
-there is rewritten (`graph.tables`).
+A model that is traced is traced once more, with layers in parts as a program
+makes them (`sharding`). So a plan for the result fits the program. A graph that
+is read from a file is rewritten instead (`graph.tables`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import table as sharding_table
 
 if TYPE_CHECKING:
-  # They need TensorFlow, which a graph with costs of its own does not.
+  # These modules import TensorFlow, which a graph with its own costs does not
+  # need.
   from gdp_grappler.graph import source_graph
   from gdp_grappler.graph.tables import finding
 
 Tell = Callable[[str], None]
-# Names of layers with numbers of parts -> the graph, made with such tables.
+# From names of layers with numbers of parts to the graph with these parts.
 Trace = Callable[[Mapping[str, int]], 'source_graph.SourceGraph']
 
 
 def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
           tell: Tell) -> source_graph.SourceGraph | None:
-  """The graph of a step with tables in parts; None if none is to be.
+  """Returns the graph of a step with split tables; None if no table is split.
 
   Args:
-    step: As it was read, with its graph and its cluster.
-    chosen: What the user wants.
-    trace: Has it traced anew; None where it is not traced.
-    tell: Hears a line for each table that is split.
+    step: A step of a graph whose tables are whole.
+    chosen: The tables that the user wants to split.
+    trace: Function that traces the graph anew; None if the graph is not traced.
+    tell: Function that is called with a line for each table that is split.
 
   Raises:
     GdpError: a name fits no table, or a table that was named cannot be split.
@@ -66,11 +67,11 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
 
 def like(source: source_graph.SourceGraph,
          step: step_lib.Step) -> source_graph.SourceGraph:
-  """A graph that a step is a part of, with the same tables in parts.
+  """Splits a graph's tables as the tables of a part of the graph are split.
 
   Args:
-    source: Of a file whose graph was rewritten.
-    step: What was made of the file.
+    source: The whole graph of a file.
+    step: A step that was read from the same file.
   """
   if step.source is None or not step.source.tables:
     return source
@@ -103,7 +104,7 @@ def _in_parts(source: source_graph.SourceGraph,
 
 def _wanted(step: step_lib.Step,
             chosen: choice.Choice) -> list[tuple[finding.Table, int]]:
-  """Tables that are to be in parts, with the number of these."""
+  """Returns the tables to split, each with the number of its parts."""
   from gdp_grappler.graph.tables import finding
   assert step.source is not None
   found = finding.tables(step.source, step.graph)

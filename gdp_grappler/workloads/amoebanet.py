@@ -1,11 +1,11 @@
 """AmoebaNet-D (18, 208) for ImageNet.
 
-Real et al., arXiv 1802.01548: the cells of AmoebaNet-D (appendix) in the stack
-of NASNet's ImageNet networks (figure 2 there). Huang et al., GPipe, arXiv
-1811.06965, train the network of 18 normal cells and 208 filters, of 82 million
-weights, on images of 224. GDP gives the batch of 64. Batch norm is fused and
-keeps moving averages; momentum; no other regularization. The auxiliary head is
-left out, as in GPipe.
+The cells are those of AmoebaNet-D (Real et al., arXiv 1802.01548, appendix), in
+the stack of NASNet's ImageNet networks (figure 2 there). Huang et al. (GPipe,
+arXiv 1811.06965) train a network of 18 normal cells and 208 filters, with 82
+million weights, on images of 224. The batch of 64 is GDP's. Batch norm is fused
+and keeps moving averages. The optimizer is momentum, without other
+regularization. The auxiliary head is left out, as in GPipe.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ class Cell:
   """A cell: five sums of two operations each.
 
   Attributes:
-    operations: Ten pairs of a state and what is done to it. States 0 and 1 are
-      the outputs of the cell before the last and of the last, each further one
-      is the sum of two operations.
-    outputs: States that make up the cell's output.
+    operations: Ten pairs of a state and an operation on it. State 0 is the
+      output of the cell before the last one, and state 1 that of the last one.
+      Each further state is the sum of two operations.
+    outputs: States that are concatenated to the output of the cell.
   """
 
   operations: Sequence[tuple[int, str]]
   outputs: Sequence[int]
 
 
-# Outputs as trained by the authors' code; the figure has (4, 5, 6) for both.
+# Outputs as in the authors' code for training. The figure has (4, 5, 6) for
+# both.
 NORMAL = Cell(((1, 'conv_1x1'), (1, 'max_3x3'), (1, 'none'),
                (0, 'conv_1x7_7x1'), (0, 'conv_1x1'), (0, 'conv_1x7_7x1'),
                (2, 'max_3x3'), (2, 'none'), (1, 'avg_3x3'), (5, 'conv_1x1')),
@@ -47,7 +48,7 @@ NORMAL = Cell(((1, 'conv_1x1'), (1, 'max_3x3'), (1, 'none'),
 REDUCTION = Cell(((0, 'max_2x2'), (0, 'max_3x3'), (2, 'none'), (1, 'conv_3x3'),
                   (2, 'conv_1x7_7x1'), (2, 'max_3x3'), (3, 'none'),
                   (1, 'max_2x2'), (2, 'avg_3x3'), (3, 'conv_1x1')), (4, 5, 6))
-# Inner filters of operations that narrow, work and widen again.
+# Filters between the convolutions that narrow and widen.
 _INNER = {'conv_3x3': ((3, 3),), 'conv_1x7_7x1': ((1, 7), (7, 1))}
 _NARROWING = 4
 
@@ -58,13 +59,13 @@ class AmoebaNetConfig:
 
   Attributes:
     stem_cells: Reduction cells before the first group.
-    groups: Of normal cells, with a reduction cell between them.
-    normal_cells: In each group.
-    filters: Of the first group; each next group has twice as many, each cell
-      of the stem half as many as what comes after it.
-    batch: Images.
+    groups: Groups of normal cells, with a reduction cell between them.
+    normal_cells: Normal cells in each group.
+    filters: Filters of the first group. Each next group has twice as many. Each
+      cell of the stem has half as many as the part after it.
+    batch: Number of images.
     size: Height and width of the images.
-    classes: Of images.
+    classes: Number of classes of images.
   """
 
   stem_cells: int = 2
@@ -77,7 +78,7 @@ class AmoebaNetConfig:
 
 
 def build(config: AmoebaNetConfig) -> tf.Tensor:
-  """The loss; the first convolution and every cell are stages."""
+  """Returns the loss. The first convolution and every cell are stages."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
   with layers.stage(0):
@@ -97,7 +98,7 @@ def build(config: AmoebaNetConfig) -> tf.Tensor:
 
 
 def _plan(config: AmoebaNetConfig) -> list[tuple[Cell, int, int]]:
-  """(cell, filters, stride) of each cell."""
+  """Returns (cell, filters, stride) of each cell."""
   plan = [(REDUCTION, config.filters >> (config.stem_cells - cell), 2)
           for cell in range(config.stem_cells)]
   for group in range(config.groups):
@@ -110,10 +111,10 @@ def _plan(config: AmoebaNetConfig) -> list[tuple[Cell, int, int]]:
 
 def _cell(before: tf.Tensor, last: tf.Tensor, cell: Cell, filters: int,
           stride: int) -> tf.Tensor:
-  """The output of a cell for the outputs of the two cells before it.
+  """Returns the output of a cell for the outputs of the two cells before.
 
-  Whoever uses an output rectifies it first, so that is done once, where it is
-  made: Grappler would merge equal ops of two cells, and leave one cell without.
+  Each reader of an output rectifies it first. So this is done once, in the cell
+  that makes the output. Otherwise Grappler would merge equal ops of two cells.
   """
   if before.shape[1] != last.shape[1]:
     before = tf.nn.relu(_halved(before, 'match', filters))
@@ -151,9 +152,9 @@ def _operation(x: tf.Tensor, name: str, kind: str, filters: int,
 
 
 def _halved(x: tf.Tensor, name: str, filters: int) -> tf.Tensor:
-  """Half the height and width without losing every other pixel.
+  """Halves height and width without dropping every other pixel.
 
-  Two convolutions look at pixels of even and odd coordinates.
+  Two convolutions read the pixels of even and of odd coordinates.
   """
   with tf1.variable_scope(name):
     shifted = tf.pad(x[:, 1:, 1:], [[0, 0], [0, 1], [0, 1], [0, 0]])
@@ -166,13 +167,13 @@ def _halved(x: tf.Tensor, name: str, filters: int) -> tf.Tensor:
 
 def _conv(x: tf.Tensor, name: str, filters: int, size: Sequence[int] = (1, 1),
           stride: int = 1) -> tf.Tensor:
-  """Rectifier, convolution and batch norm."""
+  """Applies a rectifier, a convolution and batch norm."""
   return _convolved(tf.nn.relu(x), name, filters, size, stride)
 
 
 def _convolved(x: tf.Tensor, name: str, filters: int,
                size: Sequence[int] = (1, 1), stride: int = 1) -> tf.Tensor:
-  """Convolution and batch norm."""
+  """Applies a convolution and batch norm."""
   x = layers.convolution(x, name, size, filters, stride)
   return layers.batch_norm(x, f'{name}_norm', fused=True)
 

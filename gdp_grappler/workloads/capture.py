@@ -1,6 +1,7 @@
-"""The training step of a workload as the pass receives it, cached on disk.
+"""A workload's training step as the pass gets it, cached on disk.
 
-As it is for CPUs, and as it is for each generation of GPUs (`gpu_rewrites`).
+There is a version for CPUs, and one for each generation of GPUs
+(`gpu_rewrites`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from gdp_grappler.workloads import workload as workload_lib
 
 _WORKER = 'gdp_grappler.workloads.capture_worker:build'
 _TIMEOUT_S = 1800.
-# No GPU, and no fusion that depends on the CPU's kind, so that a workload is
-# the same graph on every machine.
+# Without GPU, and without fusions that depend on the model of the CPU. So a
+# workload is the same graph on every machine.
 _ENVIRONMENT = {'CUDA_VISIBLE_DEVICES': '-1', 'TF_ENABLE_ONEDNN_OPTS': '0'}
 _PACKAGE = 'gdp_grappler.workloads.'
 
@@ -35,17 +36,17 @@ _PACKAGE = 'gdp_grappler.workloads.'
 def capture(workload: workload_lib.Workload, family: types.ModuleType,
             tell: Callable[[str], None],
             architecture: str = '') -> source_graph.SourceGraph:
-  """Builds a workload in a process of its own, or finds it in the cache.
+  """Builds a workload in its own process, or reads it from the cache.
 
   Args:
-    workload: A registered one: the process finds it by name.
-    family: The module that defines it.
-    tell: Hears one line if the graph is built.
-    architecture: Of the cards that Grappler rewrites it for, as of
-      `architectures.of`; '' for CPUs.
+    workload: A registered workload, because the process finds it by name.
+    family: Module that defines the workload.
+    tell: Function that is called with a line if the graph is built.
+    architecture: Architecture of the cards that Grappler rewrites the graph for
+      (see `architectures.of`); '' for CPUs.
 
   Raises:
-    InvalidGraphError: it cannot be built.
+    InvalidGraphError: the workload cannot be built.
   """
   cards = gpu_rewrites.generation(architecture)
   path = cache_path(workload, family, cards)
@@ -61,12 +62,12 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
 
 def cache_path(workload: workload_lib.Workload, family: types.ModuleType,
                cards: str = '') -> pathlib.Path:
-  """Where a workload is kept: another place for every version of its code.
+  """Returns the path of a workload in the cache, which depends on its code.
 
   Args:
-    workload: A registered one.
-    family: The module that defines it.
-    cards: The generation that it is for, as of `gpu_rewrites.generation`.
+    workload: A registered workload.
+    family: Module that defines the workload.
+    cards: Generation of the cards; see `gpu_rewrites.generation`.
   """
   digest = hashlib.sha256(versions.VERSION.encode())
   here = pathlib.Path(__file__)
@@ -84,7 +85,7 @@ def cache_path(workload: workload_lib.Workload, family: types.ModuleType,
 
 
 def _modules(family: types.ModuleType) -> list[types.ModuleType]:
-  """The family and the modules of this package that it is made with."""
+  """Returns the family and the modules of this package that it uses."""
   found = {family.__name__: family}
   waiting = [family]
   while waiting:
@@ -99,7 +100,7 @@ def _modules(family: types.ModuleType) -> list[types.ModuleType]:
 
 def cached(path: pathlib.Path,
            tell: Callable[[str], None]) -> source_graph.SourceGraph | None:
-  """A graph that was kept; None if there is none or it cannot be used."""
+  """Returns a cached graph; None if there is none or it cannot be used."""
   data = cache.kept(path, tell)
   size = len(_digest(b''))
   if data is None or data[:size] != _digest(data[size:]):
@@ -119,12 +120,12 @@ def _parsed(data: bytes) -> source_graph.SourceGraph:
 
 
 def _digest(data: bytes) -> bytes:
-  """What stands before a graph in the cache, so that damage shows."""
+  """Returns the first line of a cached graph, by which damage is found."""
   return hashlib.sha256(data).hexdigest().encode() + b'\n'
 
 
 def _build(name: str, cards: str) -> bytes:
-  """A serialized captured graph, made in a process of its own."""
+  """Returns a serialized captured graph, made in its own process."""
   try:
     data = calls.call(_WORKER, name, cards, timeout_s=_TIMEOUT_S,
                       environment=_ENVIRONMENT)

@@ -1,9 +1,10 @@
-"""The process behind `capture`: builds a workload and keeps what our pass sees.
+"""The process behind `capture`: builds a workload and keeps the pass's graph.
 
 A session that prepares a call runs Grappler, with our pass in it, but computes
-nothing: no variable is initialized and no step is made. The call feeds all
-placeholders and runs the training op, as a training loop would. For GPUs the
-pass sees the graph before Grappler, which then rewrites it for a card.
+nothing: no variable is initialized and no step runs. The call feeds all
+placeholders and runs the training op, like a training loop. For GPUs, the pass
+gets the graph before Grappler, and `gpu_rewrites` then runs Grappler for a
+card.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ _ITERATIONS = 2
 
 
 def build(name: str, architecture: str) -> bytes:
-  """The captured graph of the workload `name`, a serialized MetaGraphDef."""
+  """Returns the captured graph of a workload, as a serialized MetaGraphDef."""
   graph = capture(registry.get(name), architecture)
   return graph.to_meta_graph().SerializeToString()
 
 
 def capture(workload: workload_lib.Workload,
             architecture: str = '') -> source_graph.SourceGraph:
-  """The training step of a workload as the pass receives it.
+  """Returns a workload's training step as the pass gets it.
 
-  Registers with the pass, so it is for a process of its own.
+  The function registers a callback for the pass, so it needs its own process.
 
   Args:
-    workload: What to build.
-    architecture: Of a card that it is rewritten for; '' for the CPU.
+    workload: The workload to build.
+    architecture: Architecture of a card to rewrite the graph for; '' for CPUs.
 
   Raises:
-    InvalidGraphError: the pass did not see it.
+    InvalidGraphError: the pass did not get the graph.
   """
   query, step = _seen(workload, bool(architecture))
   graph_def = tf1.GraphDef.FromString(query.graph)
@@ -54,7 +55,7 @@ def capture(workload: workload_lib.Workload,
 
 def _seen(workload: workload_lib.Workload,
           unrewritten: bool) -> tuple[library.Query, str]:
-  """What the pass was shown, and the training op."""
+  """Returns the graph that the pass got, and the training op."""
   seen: list[library.Query] = []
 
   def keep(query: library.Query) -> library.Answer:
@@ -76,7 +77,7 @@ def _seen(workload: workload_lib.Workload,
 
 
 def _prepare(workload: workload_lib.Workload, unrewritten: bool) -> str:
-  """Builds the training op, has it prepared and returns its name."""
+  """Builds the training op, prepares a call of it, and returns its name."""
   graph = tf.Graph()
   with graph.as_default():
     loss = workload.build()
@@ -91,18 +92,18 @@ def _prepare(workload: workload_lib.Workload, unrewritten: bool) -> str:
 
 
 def _config(unrewritten: bool) -> config_pb2.ConfigProto:
-  """With the pass at the end of every iteration of the meta optimizer.
+  """Returns a config with the pass at the end of each round of optimizers.
 
-  What Grappler rewrites to save memory depends on how much of it is free where
-  the graph is built; switched off, a workload is the same graph everywhere.
+  Grappler's rewrites that save memory depend on the free memory of the machine.
+  They are off, so that a workload is the same graph everywhere.
   """
   config = config_pb2.ConfigProto()
   rewriting = config.graph_options.rewrite_options
   rewriting.memory_optimization = rewriting.NO_MEM_OPT
-  rewriting.meta_optimizer_timeout_ms = -1  # None: large graphs take minutes.
+  rewriting.meta_optimizer_timeout_ms = -1  # Large graphs take minutes.
   rewriting.meta_optimizer_iterations = _ITERATIONS
   if unrewritten:
-    rewriting.optimizers.append(switch.NAME)  # And no other.
+    rewriting.optimizers.append(switch.NAME)  # The only optimizer.
   parameters = rewriting.custom_optimizers.add(name=switch.NAME).parameter_map
   parameters['capture'].b = True
   parameters['iterations'].i = _ITERATIONS

@@ -1,4 +1,4 @@
-"""Gradients clipped together, sparse ones as TensorFlow makes them."""
+"""Clips all gradients together, and keeps sparse gradients sparse."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import tensorflow.compat.v1 as tf1
 
 
 class ClippedOptimizer(tf1.train.Optimizer):
-  """Scales all gradients by one factor so that their norm has a bound.
+  """Scales all gradients by one factor such that their norm has a bound.
 
-  Pascanu et al., arXiv 1211.5063, algorithm 1. What concerns one weight is
-  computed under the weight's name, so that it belongs to its stage. Gradients
-  of embeddings stay slices, and so update only the rows that were read.
+  Pascanu et al., arXiv 1211.5063, algorithm 1. Ops of one weight are made in
+  the weight's name scope, so that they belong to its stage. Gradients of
+  embeddings stay slices, and update only the rows that were read.
   """
 
   def __init__(self, inner: tf1.train.Optimizer, norm: float) -> None:
     """Initializes a ClippedOptimizer.
 
     Args:
-      inner: Applies the gradients.
+      inner: Optimizer that applies the gradients.
       norm: Largest norm of all gradients together.
     """
     super().__init__(use_locking=False, name='clipped')

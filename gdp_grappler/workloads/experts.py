@@ -1,9 +1,9 @@
-"""How human experts place the workloads, on any number of devices.
+"""Placements of the workloads by human experts, on any number of devices.
 
-A stage is what a person would put on a device as a whole: a layer with its
-gradients, weights and optimizer slots (`stages.of`). The rules say what people
-want, not what TensorFlow allows: an op without a kernel on its device is for
-others to move.
+A stage is a part that a person would put on one device as a whole: a layer with
+its gradients, weights and optimizer slots (`stages.of`). The rules do not check
+what TensorFlow allows: callers have to move ops without a kernel on their
+device.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from gdp_grappler.graph import op_graph
 def single_device(graph: op_graph.OpGraph, stages: np.ndarray,
                   cluster: cluster_lib.Cluster,
                   seconds: np.ndarray) -> np.ndarray:
-  """Everything on the accelerator that computes all of it fastest.
+  """Puts all ops on the accelerator that computes all of them fastest.
 
-  So do HDP's authors with Inception-V3 and ResNet, which fit on one GPU.
+  HDP's authors place Inception-V3 and ResNet in this way, because they fit on
+  one GPU.
 
   Args:
     graph: N ops.
-    stages: int [N].
+    stages: int [N], stage of each op; not used.
     cluster: D devices.
-    seconds: float [N, D], what each op takes on each device.
+    seconds: float [N, D], seconds of each op on each device.
 
   Returns:
     int [N], devices.
@@ -41,23 +42,24 @@ def single_device(graph: op_graph.OpGraph, stages: np.ndarray,
 def stage_per_device(graph: op_graph.OpGraph, stages: np.ndarray,
                      cluster: cluster_lib.Cluster, seconds: np.ndarray, *,
                      joined: Sequence[Sequence[int]] = ()) -> np.ndarray:
-  """Each stage on a device of its own.
+  """Puts each stage on its own device.
 
-  Wu et al. 2016 (section 3.3; GDP's appendix has it as the human placement of
-  RNNLM and GNMT): one LSTM layer per GPU, attention and softmax on theirs.
-  Where devices are fewer, the experts of Mirhoseini et al. 2017 (section 4.1)
-  put some stages together: the embedding with the first layer, attention and
-  softmax with the last. Where they are fewer still, every device gets a
-  contiguous block of as many stages as the next, the last ones one more.
+  Wu et al. 2016 (section 3.3; according to GDP's appendix the human placement
+  of RNNLM and GNMT) use one GPU per LSTM layer, and others for attention and
+  softmax. If there are fewer devices, some stages are joined as by the experts
+  of Mirhoseini et al. 2017 (section 4.1): the embedding with the first layer,
+  attention and softmax with the last. If there are still fewer devices, each
+  gets a block of consecutive stages. Blocks have equal numbers of stages, or
+  the last ones have one more.
 
   Args:
-    graph: N ops.
-    stages: int [N].
+    graph: N ops; not used.
+    stages: int [N], stage of each op.
     cluster: D devices.
-    seconds: float [N, D], what each op takes on each device; not looked at.
-    joined: How to put stages together if need be, from less to more: each
-      names the unit of every stage, and stages of one unit share a device.
-      Those of the last are divided into blocks.
+    seconds: float [N, D], seconds of each op on each device; not used.
+    joined: Ways to join stages if there are too few devices, from fewer to more
+      joined stages. Each has the unit of every stage, and stages of one unit
+      share a device. Units of the last way are divided into blocks if needed.
 
   Returns:
     int [N], devices.
@@ -76,18 +78,19 @@ def stage_per_device(graph: op_graph.OpGraph, stages: np.ndarray,
 def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
                  cluster: cluster_lib.Cluster,
                  seconds: np.ndarray) -> np.ndarray:
-  """Contiguous blocks of stages, the most expensive one as cheap as can be.
+  """Divides stages into blocks, and minimizes the cost of the dearest one.
 
-  GDP's experts place Transformer-XL, WaveNet and AmoebaNet so. What a block
-  costs is what its ops take on the device it is for, and devices are in the
-  cluster's order. Of all divisions with the cheapest dearest block, the one
-  with the least sum of squares.
+  Blocks have consecutive stages. GDP's experts place Transformer-XL, WaveNet
+  and AmoebaNet in this way. The cost of a block is the sum of its ops' seconds
+  on its device. Devices are in the order of the cluster. Of all divisions whose
+  most expensive block is the cheapest, the one with the least sum of squares is
+  taken.
 
   Args:
-    graph: N ops.
-    stages: int [N].
+    graph: N ops; not used.
+    stages: int [N], stage of each op.
     cluster: D devices.
-    seconds: float [N, D], what each op takes on each device.
+    seconds: float [N, D], seconds of each op on each device.
 
   Returns:
     int [N], devices.
@@ -101,7 +104,7 @@ def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
 
 
 def _blocks(num_units: int, num_devices: int) -> np.ndarray:
-  """int [U], the block of each unit: equal numbers, the last ones one more."""
+  """Divides units into blocks of nearly equal sizes, int [U]."""
   if num_units <= num_devices:
     return np.arange(num_units)
   size, more = divmod(num_units, num_devices)
@@ -110,9 +113,9 @@ def _blocks(num_units: int, num_devices: int) -> np.ndarray:
 
 
 def _equal_blocks(costs: np.ndarray) -> np.ndarray:
-  """int [S], the device of each stage, for costs [D, S] of a stage there."""
+  """Returns the device of each stage, int [S], for costs [D, S]."""
   sums = np.cumsum(np.pad(costs, ((0, 0), (1, 0))), axis=1)
-  # [D, S + 1, S + 1], costs of the blocks from one stage to before another.
+  # [D, S + 1, S + 1], costs of blocks from one stage up to, without, another.
   blocks = np.maximum(sums[:, None, :] - sums[:, :, None], 0.)
   blocks[:, np.tri(costs.shape[1] + 1, k=-1, dtype=bool)] = np.inf
   dearest, _ = _best_division(blocks, np.maximum)
@@ -123,13 +126,13 @@ def _equal_blocks(costs: np.ndarray) -> np.ndarray:
 
 def _best_division(blocks: np.ndarray,
                    joined: np.ufunc) -> tuple[float, list[int]]:
-  """The least price of dividing all stages, and where blocks end [D].
+  """Returns the least cost of a division of all stages, and ends of blocks [D].
 
   Dynamic programming over devices and stages.
 
   Args:
-    blocks: [D, S + 1, S + 1], price of the block [start, end) on a device.
-    joined: How prices of blocks make that of a division.
+    blocks: [D, S + 1, S + 1], cost of the block [start, end) on a device.
+    joined: Function that joins the costs of blocks to the cost of a division.
   """
   last = blocks.shape[1] - 1
   least, starts = blocks[0, 0], []

@@ -1,13 +1,17 @@
-"""GNMT: translation by deep LSTMs, attention feeding every decoder layer.
+"""GNMT: translation by deep LSTMs, with attention for every decoder layer.
 
-Wu et al., arXiv 1609.08144, section 3: the lowest encoder layer reads in both
-directions, residual connections from the third layer up, additive attention
-asked by the lowest decoder layer's last output and fed to all decoder layers,
-1,024 units, dropout 0.2, gradients clipped to norm 5, Adam. Batch 64 as in
-GDP's appendix; 32,000 words. The decoder's layers begin with the encoder's last
-states. The papers do not say how far they unroll: with 65 source and 65 target
-steps the graphs have 26,203, 45,650 and 84,802 ops as the pass receives them
-(GDP: 28,044, 46,600 and 83,712). The softmax takes 13 decoder steps at a time.
+Wu et al., arXiv 1609.08144, section 3. The lowest encoder layer reads in both
+directions. Residual connections begin at the third layer. The query of the
+additive attention is the last output of the lowest decoder layer, and its
+result goes to all decoder layers. The model has 1,024 units, dropout 0.2,
+gradients clipped to norm 5, and Adam. The batch of 64 is that of GDP's
+appendix; 32,000 words. The decoder's layers begin with the last states of the
+encoder.
+
+The papers do not contain the number of unrolled steps. With 65 source and 65
+target steps, the graphs have 26,203, 45,650 and 84,802 ops as the pass gets
+them (GDP: 28,044, 46,600 and 83,712). The softmax takes 13 decoder steps at a
+time.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from gdp_grappler.workloads import recurrent
 from gdp_grappler.workloads import workload as workload_lib
 
 tf1 = tf.compat.v1
-# Layers are numbered from 0; this one adds its input to its output.
+# Number, from 0, of the first layer that adds its input to its output.
 _FIRST_RESIDUAL = 2
 
 
@@ -33,15 +37,15 @@ class GnmtSizes:
   """The sizes of a model.
 
   Attributes:
-    layers: L, of LSTM, in the encoder and in the decoder.
-    batch: Sentence pairs.
+    layers: L, LSTM layers in the encoder, and as many in the decoder.
+    batch: Number of sentence pairs.
     units: Width of embeddings, cells, outputs and attention.
-    words: Of each vocabulary.
+    words: Size of each vocabulary.
     source: Steps of the encoder.
     target: Steps of the decoder.
     block: Decoder steps per product with the softmax matrix.
-    dropout: Share of what goes into each layer that is zeroed.
-    rate: Of learning.
+    dropout: Share of each layer's inputs that is zeroed.
+    rate: Learning rate.
   """
 
   layers: int
@@ -56,23 +60,24 @@ class GnmtSizes:
 
 
 def build(sizes: GnmtSizes) -> tf.Tensor:
-  """The loss of a batch of translations; stages as in `translation_loss`."""
+  """Returns the loss of a batch of translations; see `translation_loss`."""
   return translation_loss(sizes, _encode, _decode)
 
 
 def translation_loss(sizes: GnmtSizes, encode: Callable[..., Any],
                      decode: Callable[..., Any]) -> tf.Tensor:
-  """The loss of a batch of sentence pairs.
+  """Returns the loss of a batch of sentence pairs.
 
-  Encoder layer k is stage k, decoder layer k is stage L + k, embeddings with
-  the lowest of each; attention is stage 2 L and the softmax stage 2 L + 1.
+  Encoder layer k is stage k, and decoder layer k is stage L + k. The embeddings
+  are in the stages of the lowest layers. Attention is stage 2 L, and the
+  softmax is stage 2 L + 1.
 
   Args:
-    sizes: Of the model.
-    encode: Makes outputs [source] and last states [L] of sizes and words
-      [source, batch].
-    decode: Makes outputs [target] of sizes, those outputs and states, and the
-      words before each, [target, batch].
+    sizes: Sizes of the model.
+    encode: Function from sizes and words [source, batch] to outputs [source]
+      and last states [L].
+    decode: Function from sizes, the encoder's outputs and states, and the
+      previous words [target, batch] to outputs [target].
   """
   source = tf1.placeholder(tf.int32, [sizes.source, sizes.batch], 'source')
   target = tf1.placeholder(tf.int32, [sizes.target + 1, sizes.batch], 'target')
@@ -84,7 +89,7 @@ def translation_loss(sizes: GnmtSizes, encode: Callable[..., Any],
 
 def _encode(sizes: GnmtSizes,
             ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
-  """Outputs [T] of the top layer, and each layer's last state [L]."""
+  """Returns outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
   upper = [
@@ -101,7 +106,7 @@ def _encode(sizes: GnmtSizes,
 def _decode(sizes: GnmtSizes, memory: Sequence[tf.Tensor],
             states: Sequence[recurrent.State],
             ids: tf.Tensor) -> list[tf.Tensor]:
-  """Outputs [T] of the top layer for the words int [T, B] before."""
+  """Returns outputs [T] of the top layer for the previous words int [T, B]."""
   first = sizes.layers
   words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
   attention = recurrent.Attention(2 * sizes.layers, memory, sizes.units,
@@ -140,10 +145,10 @@ def _residual(stage: int, layer: int, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def joined_stages(num_layers: int) -> tuple[tuple[int, ...], ...]:
-  """How experts put stages together where devices are few.
+  """Returns ways to join stages if there are few devices.
 
-  First encoder and decoder layers of one height, which do not run at the same
-  time; then attention and softmax with the highest. See
+  First, encoder and decoder layers of one height, which do not run at the same
+  time. Then also attention and softmax with the highest layers. See
   `experts.stage_per_device`.
   """
   heights = (*range(num_layers), *range(num_layers))

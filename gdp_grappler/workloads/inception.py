@@ -1,15 +1,16 @@
 """Inception-V3 for ImageNet.
 
-Szegedy et al., arXiv 1512.00567, table 1 and sections 4 to 8; layer widths as
-in the TensorFlow code that was published with it. GDP's appendix gives the
-batch of 64 and 24,713 ops. Training is as its authors had it: RMSProp with
-momentum, gradients clipped to a norm of 2, label smoothing, an auxiliary
-classifier, moving averages of all weights, weight decay 4e-5 as in their code.
+Szegedy et al., arXiv 1512.00567, table 1 and sections 4 to 8, with layer widths
+of the TensorFlow code that was published with it. GDP's appendix has a batch of
+64 and 24,713 ops. The training is that of its authors: RMSProp with momentum,
+gradients clipped to a norm of 2, label smoothing, an auxiliary classifier,
+moving averages of all weights, and the weight decay of 4e-5 of their code.
 
-What sets the number of ops, and is chosen here: batch norm and RMSProp are
-elementary operations, RMSProp is centered, gradients are clipped one by one,
-batch norm has factors and debiased statistics. With fused RMSProp, one norm
-for all gradients, no factors and plain averages the graph has 8,100 ops.
+The following choices are ours, and determine the number of ops: batch norm and
+RMSProp are elementary operations, RMSProp is centered, gradients are clipped
+one by one, batch norm has factors and debiased statistics. With fused RMSProp,
+one norm for all gradients, no factors and plain averages, the graph has 8,100
+ops.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ tf1 = tf.compat.v1
 _DECAY = 4e-5
 _AUXILIARY_WEIGHT = .4
 _SMOOTHING = .1
-# One letter per module: figures 5, 6 and 7 of the paper in capitals, the two
-# that halve the size (figure 10) in small ones.
+# One letter per module: capitals for figures 5, 6 and 7 of the paper, small
+# letters for the two modules that halve the size (figure 10).
 _MODULES = 'AAAaBBBBbCC'
 
 
@@ -40,10 +41,10 @@ class InceptionConfig:
 
   Attributes:
     modules: One letter per module, as in `_MODULES`.
-    batch: Images.
+    batch: Number of images.
     size: Height and width of the images.
-    share: Of the published layer widths.
-    classes: Of images.
+    share: Share of the published layer widths.
+    classes: Number of classes of images.
     auxiliary: Whether there is a classifier after the last B.
   """
 
@@ -56,7 +57,7 @@ class InceptionConfig:
 
 
 def build(config: InceptionConfig) -> tf.Tensor:
-  """The loss; each convolution of the stem and each module is a stage."""
+  """Returns the loss. Convolutions of the stem and modules are stages."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
   net = _Network(config)
@@ -80,7 +81,7 @@ def build(config: InceptionConfig) -> tf.Tensor:
 
 
 class _Network:
-  """Numbers the stages and scales the widths."""
+  """Builds parts of the network, numbers stages and scales widths."""
 
   def __init__(self, config: InceptionConfig) -> None:
     self._config = config
@@ -91,7 +92,7 @@ class _Network:
     return layers.stage(self._stage - 1)
 
   def stem(self, x: tf.Tensor) -> tf.Tensor:
-    """Five convolutions and two poolings: [B, 299, 299, 3] to 35 x 35."""
+    """Applies 5 convolutions and 2 poolings: [B, 299, 299, 3] to 35 x 35."""
     for name, size, channels, stride, padding, pool in (('1', 3, 32, 2, 'VALID',
                                                          False),
                                                         ('2', 3, 32, 1, 'VALID',
@@ -109,7 +110,7 @@ class _Network:
 
   def conv(self, x: tf.Tensor, name: str, channels: int, height: int = 1,
            width: int = 1, stride: int = 1, padding: str = 'SAME') -> tf.Tensor:
-    """Convolution, batch norm and rectifier."""
+    """Applies convolution, batch norm and rectifier."""
     x = layers.convolution(x, name, (height, width),
                            max(4, round(channels * self._config.share)), stride,
                            padding, _DECAY)
@@ -118,13 +119,13 @@ class _Network:
 
   def chain(self, x: tf.Tensor, name: str, *convolutions:
             tuple[int] | tuple[int, int, int]) -> tf.Tensor:
-    """Convolutions one after the other; each (channels, height, width)."""
+    """Applies convolutions in turn; each is (channels, height, width)."""
     for number, convolution in enumerate(convolutions):
       x = self.conv(x, f'{name}{number}', *convolution)
     return x
 
   def auxiliary(self, x: tf.Tensor) -> tf.Tensor:
-    """Logits of the classifier at the side (section 4)."""
+    """Returns the logits of the auxiliary classifier (section 4)."""
     with tf1.variable_scope('auxiliary'):
       x = tf.nn.avg_pool2d(x, 5, 3, 'VALID')
       x = self.conv(x, 'reduce', 128)

@@ -1,10 +1,10 @@
 """Layers of the convolutional networks and of Transformer-XL.
 
-Everything is v1 graph code on resource variables, so that a model is the graph
-that TensorFlow of the papers' time would have run. What has to happen in a step
-beside the gradients (moving averages of batch norm, weight decay) goes to
-collections of the graph, which `optimizers.TrainingStep` and `total_loss`
-empty.
+All layers are v1 graph code on resource variables, so that a model is the graph
+that TensorFlow would have run when the papers were written. A step has further
+parts than gradients (moving averages of batch norm, weight decay). Layers add
+these to collections of the graph, which `optimizers.TrainingStep` and
+`total_loss` use.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any, Sequence
 import tensorflow as tf
 
 tf1 = tf.compat.v1
-# Moving averages of batch norm.
+# Collection of the moving averages of batch norm.
 STATISTICS = 'batch_norm_statistics'
 
 
 def stage(number: int) -> Any:
-  """Scope of the ops and variables of a stage; may be entered again."""
+  """Returns a scope for ops and variables of a stage; reusable."""
   return tf1.variable_scope(f'stage{number}', reuse=tf1.AUTO_REUSE)
 
 
 def weights(name: str, shape: Sequence[int], initializer: Any = None,
             trainable: bool = True) -> tf.Variable:
-  """A variable of the current scope."""
+  """Returns a variable in the current scope."""
   return tf1.get_variable(name, shape, tf.float32, initializer,
                           trainable=trainable, use_resource=True)
 
 
 def decay(variable: tf.Variable, rate: float) -> None:
-  """Adds `rate * |variable|^2 / 2` to what `total_loss` sums up."""
+  """Adds `rate * |variable|^2 / 2` to the losses that `total_loss` sums."""
   with tf.name_scope('decay'):
     tf1.add_to_collection(tf1.GraphKeys.REGULARIZATION_LOSSES,
                           rate * tf.nn.l2_loss(variable))
 
 
 def total_loss(losses: Sequence[tf.Tensor]) -> tf.Tensor:
-  """The sum of the losses and of all weight decay."""
+  """Returns the sum of the losses and of all weight decay."""
   return tf.add_n(
       [*losses, *tf1.get_collection(tf1.GraphKeys.REGULARIZATION_LOSSES)],
       name='loss')
@@ -47,14 +47,14 @@ def total_loss(losses: Sequence[tf.Tensor]) -> tf.Tensor:
 
 def dense(x: tf.Tensor, name: str, width: int, bias: bool = True,
           rate: float = 0.) -> tf.Tensor:
-  """A product with a matrix: [..., in] -> [..., width].
+  """Returns the product with a matrix: [..., in] -> [..., width].
 
   Args:
-    x: Of any rank above 0.
-    name: Its scope.
-    width: Outputs.
-    bias: Whether to add one.
-    rate: Of weight decay.
+    x: Tensor of rank 1 or more.
+    name: Scope of the layer.
+    width: Number of outputs.
+    bias: Whether to add a bias.
+    rate: Rate of weight decay.
   """
   with tf1.variable_scope(name):
     kernel = weights('kernel', [x.shape[-1], width], _scaled)
@@ -70,7 +70,7 @@ def dense(x: tf.Tensor, name: str, width: int, bias: bool = True,
 def convolution(x: tf.Tensor, name: str, size: Sequence[int], channels: int,
                 stride: int = 1, padding: str = 'SAME',
                 rate: float = 0.) -> tf.Tensor:
-  """A convolution without bias: [B, H, W, in] -> [B, H', W', channels]."""
+  """Convolves without bias: [B, H, W, in] -> [B, H', W', channels]."""
   with tf1.variable_scope(name):
     kernel = weights('kernel', [*size, x.shape[-1], channels], _scaled)
     if rate:
@@ -86,12 +86,12 @@ def batch_norm(x: tf.Tensor, name: str, momentum: float = .997,
   Ioffe and Szegedy, arXiv 1502.03167, algorithm 1.
 
   Args:
-    x: [B, H, W, C].
-    name: Its scope.
-    momentum: Of the moving averages of mean and variance.
-    epsilon: Added to the variance.
-    fused: One kernel rather than one per arithmetic operation.
-    debias: Whether the averages forget that they began at 0.
+    x: [B, H, W, C], input.
+    name: Scope of the layer.
+    momentum: Momentum of the moving averages of mean and variance.
+    epsilon: Number that is added to the variance.
+    fused: Whether to use one kernel, not one per arithmetic operation.
+    debias: Whether to correct the averages for their start at 0.
   """
   width = x.shape[-1:]
   with tf1.variable_scope(name):
@@ -110,7 +110,7 @@ def batch_norm(x: tf.Tensor, name: str, momentum: float = .997,
 
 def _keep(name: str, value: tf.Tensor, start: float, momentum: float,
           debias: bool) -> None:
-  """Moving average of a statistic, updated with the weights."""
+  """Adds a moving average of a statistic, updated with the weights."""
   with tf.name_scope(f'{name}_average'):
     average = weights(f'moving_{name}', value.shape,
                       tf1.constant_initializer(start), False)
@@ -126,7 +126,7 @@ def _towards(average: tf.Variable, value: tf.Tensor,
 
 def _debiased(average: tf.Variable, value: tf.Tensor,
               momentum: float) -> tf.Operation:
-  """As if the average had not begun at 0; Kingma and Ba, section 3."""
+  """Updates an average, corrected for its start; Kingma and Ba, section 3."""
   name = average.op.name.rsplit('/', 1)[-1]
   biased = weights(f'{name}_biased', value.shape, tf1.zeros_initializer(),
                    False)
@@ -149,17 +149,17 @@ def layer_norm(x: tf.Tensor, name: str, epsilon: float = 1e-6) -> tf.Tensor:
 
 
 def dropout(x: tf.Tensor, rate: float) -> tf.Tensor:
-  """Zeroes a share of the elements and scales up the rest."""
+  """Zeroes a share of the elements at random and scales up the others."""
   return tf.nn.dropout(x, rate) if rate else x
 
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor,
                   smoothing: float = 0.) -> tf.Tensor:
-  """Mean of -log p of the labels.
+  """Returns the mean of -log p of the labels.
 
   Args:
-    logits: [..., C].
-    labels: int [...].
+    logits: [..., C], logits of C classes.
+    labels: int [...], labels.
     smoothing: Share of the target that is spread over all classes (arXiv
       1512.00567, section 7).
   """
@@ -175,14 +175,14 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor,
 
 
 def images(batch: int, size: int) -> tuple[tf.Tensor, tf.Tensor]:
-  """Placeholders: images float [B, S, S, 3] and labels int [B]."""
+  """Returns placeholders of images float [B, S, S, 3] and labels int [B]."""
   return (tf1.placeholder(tf.float32, [batch, size, size, 3],
                           'images'), tf1.placeholder(tf.int32, [batch],
                                                      'labels'))
 
 
 def _scaled(shape: Sequence[int], dtype: tf.DType) -> tf.Tensor:
-  """Normal values such that rectified outputs keep their variance."""
+  """Draws normal values with which rectified outputs keep their variance."""
   fan_in = math.prod(shape[:-1])
   return tf.random.truncated_normal(shape, stddev=math.sqrt(2. / fan_in),
                                     dtype=dtype)

@@ -2,15 +2,17 @@
 
 HDP's set has neural machine translation with attention in 2, 4 and 8 layers,
 after Bahdanau et al., arXiv 1409.0473, and Wu et al., arXiv 1609.08144. Its
-abstract speaks of graphs of over 80,000 ops; sizes are not given. Here: LSTM
-layers of 1,024 units, the lowest of the encoder in both directions; additive
-attention asked by the highest decoder layer; the attentional state goes to the
-softmax and, with the next word, into the lowest layer (input feeding, Luong et
-al., arXiv 1508.04025, section 3.3), so that a decoder step waits for all layers
-of the last one, which in GNMT it does not. Batch 64, dropout 0.2, 32,000 words,
-gradients clipped to norm 5, gradient descent (Sutskever et al., arXiv
-1409.3215, section 3.4). With 70 source and 70 target steps the graphs have
-28,171, 48,045 and 87,793 ops as the pass receives them.
+abstract mentions graphs of over 80,000 ops, but no sizes are given.
+
+Our choices: LSTM layers of 1,024 units, of which the encoder's lowest reads in
+both directions. The query of the additive attention is the output of the
+highest decoder layer. The attentional state goes to the softmax and, with the
+next word, to the lowest layer (input feeding, Luong et al., arXiv 1508.04025,
+section 3.3). So a decoder step waits for all layers of the last step, unlike in
+GNMT. Batch 64, dropout 0.2, 32,000 words, gradients clipped to norm 5, gradient
+descent (Sutskever et al., arXiv 1409.3215, section 3.4). With 70 source and 70
+target steps, the graphs have 28,171, 48,045 and 87,793 ops as the pass gets
+them.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ tf1 = tf.compat.v1
 
 
 def build(sizes: gnmt.GnmtSizes) -> tf.Tensor:
-  """The loss of a batch of translations; stages as for `gnmt`."""
+  """Returns the loss of a batch of translations; stages as in `gnmt`."""
   return gnmt.translation_loss(sizes, _encode, _decode)
 
 
 def _encode(sizes: gnmt.GnmtSizes,
             ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
-  """Outputs [T] of the top layer, and each layer's last state [L]."""
+  """Returns outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
   upper = [
@@ -50,7 +52,7 @@ def _encode(sizes: gnmt.GnmtSizes,
 def _decode(sizes: gnmt.GnmtSizes, memory: Sequence[tf.Tensor],
             states: Sequence[recurrent.State],
             ids: tf.Tensor) -> list[tf.Tensor]:
-  """Attentional states [T] for the words int [T, B] before."""
+  """Returns attentional states [T] for the previous words int [T, B]."""
   first, asks = sizes.layers, 2 * sizes.layers
   words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
   attention = recurrent.Attention(asks, memory, sizes.units, sizes.units)
@@ -75,7 +77,7 @@ def _decode(sizes: gnmt.GnmtSizes, memory: Sequence[tf.Tensor],
 
 def _upwards(lstms: Sequence[recurrent.Lstm], x: tf.Tensor,
              sizes: gnmt.GnmtSizes) -> tf.Tensor:
-  """One step of all layers."""
+  """Runs one step of all layers."""
   for lstm in lstms:
     x = lstm.step(x, sizes.dropout)
   return x

@@ -1,8 +1,8 @@
-"""Optimizers of the workloads, and what else belongs to an update.
+"""Optimizers of the workloads, and other parts of an update.
 
 TensorFlow has RMSProp and Adam as one fused op per weight. Optimizers written
-in Python, as those of Keras 3, are one op per arithmetic operation; so are
-those here. Where a workload uses which, it says so.
+in Python, such as those of Keras 3, have one op per arithmetic operation, and
+so have those of this module. Each workload says which kind it uses.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ import tensorflow.compat.v1 as tf1
 
 from gdp_grappler.workloads import layers
 
-# (gradient, variable) pairs -> such pairs.
+# From (gradient, variable) pairs to such pairs.
 Clip = Callable[[list[tuple[Any, tf.Variable]]], list[tuple[Any, tf.Variable]]]
 
 
 class TrainingStep(tf1.train.Optimizer):
-  """An optimizer with what else belongs to an update.
+  """An optimizer with other parts of an update.
 
-  Gradients are dense and may be clipped; the updates that layers asked for
-  (`UPDATE_OPS`) run with the weights'; and every weight and statistic of batch
-  norm may have a moving average, as in Szegedy et al., arXiv 1512.00567,
-  section 8.
+  Gradients are dense and may be clipped. Updates of layers (`UPDATE_OPS`) run
+  with the updates of weights. Every weight and statistic of batch norm may have
+  a moving average, as in Szegedy et al., arXiv 1512.00567, section 8.
   """
 
   def __init__(self, inner: tf1.train.Optimizer, clip: Clip | None = None,
@@ -32,9 +31,9 @@ class TrainingStep(tf1.train.Optimizer):
     """Initializes a TrainingStep.
 
     Args:
-      inner: Applies the gradients.
-      clip: Limits them first; None for no limit.
-      average_decay: Of the moving averages; None for none.
+      inner: Optimizer that applies the gradients.
+      clip: Function that clips the gradients before; None for no limit.
+      average_decay: Decay of the moving averages; None for no averages.
     """
     super().__init__(use_locking=False, name='step')
     self._inner = inner
@@ -43,13 +42,13 @@ class TrainingStep(tf1.train.Optimizer):
 
   def compute_gradients(self, *args: tf.Tensor,
                         **kwargs: Any) -> list[tuple[Any, tf.Variable]]:
-    """As the inner optimizer's."""
+    """Returns the gradients of the inner optimizer."""
     return self._inner.compute_gradients(*args, **kwargs)
 
   def apply_gradients(self, grads_and_vars: Sequence[tuple[Any, tf.Variable]],
                       global_step: Any = None,
                       name: str | None = None) -> tf.Operation:
-    """An op that clips, applies and averages."""
+    """Returns an op that clips, applies and averages."""
     pairs = [(_dense(g, v), v) for g, v in grads_and_vars if g is not None]
     if self._clip is not None:
       pairs = self._clip(pairs)
@@ -64,7 +63,7 @@ class TrainingStep(tf1.train.Optimizer):
 
 
 class Adam(tf1.train.Optimizer):
-  """Adam, one op per arithmetic operation.
+  """Adam with one op per arithmetic operation.
 
   Kingma and Ba, arXiv 1412.6980, algorithm 1 with the rate of section 2.
   """
@@ -74,10 +73,10 @@ class Adam(tf1.train.Optimizer):
     """Initializes an Adam.
 
     Args:
-      rate: The learning rate.
-      beta1: Of the average of gradients.
-      beta2: Of the average of their squares.
-      epsilon: Added to the root of the latter.
+      rate: Learning rate.
+      beta1: Decay of the average of gradients.
+      beta2: Decay of the average of squared gradients.
+      epsilon: Number that is added to the root of the second average.
     """
     super().__init__(use_locking=False, name='Adam')
     self._rate = rate
@@ -116,7 +115,7 @@ class Adam(tf1.train.Optimizer):
 
 
 class RmsProp(tf1.train.Optimizer):
-  """Centered RMSProp with momentum, one op per arithmetic operation.
+  """Centered RMSProp with momentum, with one op per arithmetic operation.
 
   Tieleman and Hinton, lecture 6.5 of "Neural Networks for Machine Learning",
   2012; Graves, arXiv 1308.0850, equations 38 to 41.
@@ -127,10 +126,11 @@ class RmsProp(tf1.train.Optimizer):
     """Initializes an RmsProp.
 
     Args:
-      rate: The learning rate.
-      rho: Of the averages of gradients, from 0, and their squares, from 1.
-      momentum: Share of the last update that is in the next.
-      epsilon: Added to the average before its root is taken.
+      rate: Learning rate.
+      rho: Decay of the averages of gradients, which begin at 0, and of their
+        squares, which begin at 1.
+      momentum: Share of the last update in the next one.
+      epsilon: Number that is added to the average before its root is taken.
     """
     super().__init__(use_locking=False, name='RmsProp')
     self._rate = rate
@@ -163,7 +163,7 @@ class RmsProp(tf1.train.Optimizer):
 
 
 def clip_each(limit: float) -> Clip:
-  """Scales each gradient whose norm exceeds the limit."""
+  """Returns a function that scales each gradient whose norm is too large."""
 
   def clip(
       pairs: Sequence[tuple[tf.Tensor, tf.Variable]]
@@ -178,9 +178,11 @@ def clip_each(limit: float) -> Clip:
 
 
 def clip_jointly(limit: float) -> Clip:
-  """Scales all gradients alike if the norm of all together exceeds the limit.
+  """Returns a function that scales gradients by their joint norm.
 
-  As `tf.clip_by_global_norm`, but each op is in the scope of its weight.
+  Gradients are scaled if the norm of all of them exceeds the limit. The result
+  is that of `tf.clip_by_global_norm`, but each op is in the scope of its
+  weight.
   """
 
   def clip(
@@ -201,7 +203,7 @@ def clip_jointly(limit: float) -> Clip:
 
 
 def _dense(gradient: tf.Tensor, variable: tf.Variable) -> tf.Tensor:
-  """A gradient of all rows of a table, of which few may have been read."""
+  """Returns a gradient of all rows, even if few of them were read."""
   if not isinstance(gradient, tf.IndexedSlices):
     return gradient
   with tf.name_scope(f'{variable.op.name}/dense/'):

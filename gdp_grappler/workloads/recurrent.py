@@ -1,10 +1,10 @@
 """Layers of the recurrent models: LSTMs, attention, softmax.
 
-Unrolled: the caller steps through time, and each step adds ops. An LSTM has
-one matrix per gate and input, as its equations have it: so the gates, which do
-not depend on one another, are ops that may be placed, and a cell is as many
-ops as in the graphs of the papers. Gradients of a matrix are summed up over the
-steps by TensorFlow, which holds all of them until then; that is most of the
+Layers are unrolled: the caller makes one step after another, and each step adds
+ops. An LSTM has one matrix per gate and input, as in its equations. So gates,
+which do not depend on one another, are ops that can be placed, and a cell has
+as many ops as in the graphs of the papers. TensorFlow sums the gradients of a
+matrix over all steps, and holds all of them until then. This is most of the
 memory that these models need.
 """
 
@@ -23,11 +23,11 @@ _GATES = ('input', 'update', 'forget', 'output')
 
 @dataclasses.dataclass(frozen=True)
 class State:
-  """What an LSTM hands to its next step.
+  """The state that an LSTM passes to its next step.
 
   Attributes:
-    cell: [B, units].
-    hidden: [B, units], also its output.
+    cell: [B, units], state of the cell.
+    hidden: [B, units], hidden state, which is also the output.
   """
 
   cell: tf.Tensor
@@ -38,7 +38,7 @@ class Lstm:
   """An LSTM layer (Hochreiter and Schmidhuber 1997; with forget gates).
 
   Attributes:
-    state: After the last step; zeros before the first.
+    state: State after the last step; zeros before the first step.
   """
 
   def __init__(self, stage: int, name: str, width: int, units: int,
@@ -46,11 +46,11 @@ class Lstm:
     """Makes the weights.
 
     Args:
-      stage: Where they and all steps belong.
-      name: Unique in the stage.
-      width: Of the inputs.
-      units: Of cell and output.
-      batch: B.
+      stage: Stage of the weights and of all steps.
+      name: Name, unique in the stage.
+      width: Width of the inputs.
+      units: Width of cell and output.
+      batch: B, number of examples.
     """
     self._scope = f'stage{stage}/{name}'
     self._steps = 0
@@ -65,10 +65,10 @@ class Lstm:
     self.state = State(zeros, zeros)
 
   def step(self, x: tf.Tensor, keep_out: float = 0.) -> tf.Tensor:
-    """The output [B, units] of the next step.
+    """Returns the output [B, units] of the next step.
 
     Args:
-      x: [B, width].
+      x: [B, width], input.
       keep_out: Share of the inputs that dropout zeroes.
     """
     with tf.name_scope(f'{self._scope}/step{self._steps}/'):
@@ -87,16 +87,16 @@ class Lstm:
 
 def both_ways(stage: int, inputs: Sequence[tf.Tensor], units: int,
               keep_out: float) -> tuple[list[tf.Tensor], State]:
-  """Two LSTMs that read from both ends (Graves and Schmidhuber 2005).
+  """Runs two LSTMs from both ends (Graves and Schmidhuber 2005).
 
   Args:
-    stage: Where they belong.
-    inputs: [T] of [B, width].
-    units: Of each.
+    stage: Stage of the LSTMs.
+    inputs: [T] of [B, width], inputs.
+    units: Units of each LSTM.
     keep_out: Share of the inputs that dropout zeroes.
 
   Returns:
-    Outputs of both, [T] of [B, 2 units], and the last state of the one that
+    Outputs of both, [T] of [B, 2 units], and the last state of the LSTM that
     reads forward.
   """
   batch, width = inputs[0].shape
@@ -117,10 +117,10 @@ class Attention:
     """Makes the weights and the keys of all positions.
 
     Args:
-      stage: Where they and all steps belong.
-      memory: [T] of [B, M], the encoder's outputs.
-      query_width: Of the queries.
-      units: Of the hidden layer that scores.
+      stage: Stage of the weights and of all steps.
+      memory: [T] of [B, M], outputs of the encoder.
+      query_width: Width of the queries.
+      units: Units of the hidden layer that computes scores.
     """
     self._scope = f'stage{stage}/attention'
     self._steps = 0
@@ -134,7 +134,7 @@ class Attention:
       self._keys = tf.reshape(keys, [batch, len(memory), units])
 
   def step(self, query: tf.Tensor) -> tf.Tensor:
-    """The context [B, M] for a query [B, query_width]."""
+    """Returns the context [B, M] for a query [B, query_width]."""
     with tf.name_scope(f'{self._scope}/step{self._steps}/'):
       self._steps += 1
       hidden = tf.tanh(self._keys + tf.matmul(query, self._query)[:, None])
@@ -144,15 +144,15 @@ class Attention:
 
 
 class Mixer:
-  """The attentional state (Luong et al., arXiv 1508.04025, equation 5)."""
+  """Makes attentional states (Luong et al., arXiv 1508.04025, equation 5)."""
 
   def __init__(self, stage: int, width: int, units: int) -> None:
     """Makes the weights.
 
     Args:
-      stage: Where they and all steps belong.
-      width: Of context and output together.
-      units: Of the result.
+      stage: Stage of the weights and of all steps.
+      width: Width of context and output together.
+      units: Width of the result.
     """
     self._scope = f'stage{stage}/mixer'
     self._steps = 0
@@ -160,7 +160,7 @@ class Mixer:
       self._kernel = _matrix('kernel', [width, units])
 
   def step(self, context: tf.Tensor, output: tf.Tensor) -> tf.Tensor:
-    """[B, units] of a context [B, M] and an output [B, width - M]."""
+    """Mixes a context [B, M] and an output [B, width - M] to [B, units]."""
     with tf.name_scope(f'{self._scope}/step{self._steps}/'):
       self._steps += 1
       return tf.tanh(
@@ -169,7 +169,7 @@ class Mixer:
 
 def embedded(stage: int, name: str, words: int, units: int,
              ids: tf.Tensor) -> list[tf.Tensor]:
-  """[T] of [B, units], rows of a table for ids int [T, B]."""
+  """Returns rows of a table for ids int [T, B], [T] of [B, units]."""
   with layers.stage(stage), tf1.variable_scope(name):
     table = layers.weights('table', [words, units], _uniform())
     return tf.unstack(tf.nn.embedding_lookup(table, ids))
@@ -177,15 +177,16 @@ def embedded(stage: int, name: str, words: int, units: int,
 
 def softmax_loss(stage: int, outputs: Sequence[tf.Tensor], labels: tf.Tensor,
                  words: int, block: int) -> tf.Tensor:
-  """Mean cross entropy over all words, a scalar.
+  """Returns the mean cross entropy over all words, a scalar.
 
   Args:
-    stage: Where weights and ops belong.
-    outputs: [T] of [B, units].
-    labels: int [T, B].
+    stage: Stage of weights and ops.
+    outputs: [T] of [B, units], outputs of the top layer.
+    labels: int [T, B], next words.
     words: Size of the vocabulary.
-    block: Steps per product with the matrix. With one step, the gradients of
-      the matrix that are summed up would need more memory than all else.
+    block: Steps per product with the matrix. With one step per product, the
+      gradients of the matrix, which are summed, would need more memory than all
+      other tensors.
   """
   units = outputs[0].shape[-1]
   with layers.stage(stage), tf1.variable_scope('softmax'):
@@ -209,7 +210,7 @@ def _bias(name: str, units: int) -> tf.Tensor:
 
 
 def _matrix(name: str, shape: Sequence[int]) -> tf.Tensor:
-  """A weight, read once for all steps."""
+  """Returns a weight, which is read once for all steps."""
   return tf.convert_to_tensor(layers.weights(name, shape, _uniform()))
 
 

@@ -1,4 +1,4 @@
-"""Workloads by name."""
+"""Finds workloads by name."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from gdp_grappler.workloads import capture
 from gdp_grappler.workloads import stages
 from gdp_grappler.workloads import workload as workload_lib
 
-# Modules of this package, each with `WORKLOADS`. Imported when asked for: they
-# import TensorFlow.
+# Modules of this package, each with `WORKLOADS`. They are imported when a
+# workload is needed, because they import TensorFlow.
 _FAMILIES = ('rnnlm', 'gnmt', 'transformer_xl', 'inception', 'amoebanet',
              'wavenet', 'resnet', 'nmt')
-# Where a user finds the names of all.
+# Page that lists all names, for messages.
 _LISTED = 'docs/results/workloads'
 
 
 def names() -> tuple[str, ...]:
-  """All names, in the papers' order."""
+  """Returns all names, in the order of the papers."""
   return tuple(_workloads())
 
 
 def get(name: str) -> workload_lib.Workload:
-  """A workload.
+  """Returns a workload by its name.
 
   Raises:
-    GdpError: there is none of that name.
+    GdpError: there is no such workload.
   """
   return _find(name)[0]
 
 
 def source(name: str, tell: Callable[[str], None] = logging.info,
            architecture: str = '') -> source_graph.SourceGraph:
-  """A workload's training step as the pass receives it.
+  """Returns a workload's training step as the pass gets it.
 
-  Built in a process of its own the first time, then kept in the cache folder
-  ($GDP_CACHE_DIR, or gdp_grappler in the user's own).
+  The graph is built in its own process the first time, and then kept in the
+  cache folder ($GDP_CACHE_DIR, or gdp_grappler in the user's own).
 
   Args:
     name: One of `names()`.
-    tell: Hears one line if the graph has to be built.
-    architecture: Of the cards of the cluster that it is placed for, as of
-      `architectures.of`: as the pass receives it where there is such a card.
+    tell: Function that is called with a line if the graph has to be built.
+    architecture: Architecture of the cluster's cards (see `architectures.of`).
+      The graph is as the pass gets it on a machine with such a card.
 
   Raises:
-    GdpError: no such workload, it cannot be built, or the cache cannot be
-      written.
+    GdpError: there is no such workload, it cannot be built, or the cache cannot
+      be written.
   """
   return capture.capture(*_find(name), tell, architecture)
 
@@ -64,19 +64,19 @@ def source(name: str, tell: Callable[[str], None] = logging.info,
 def expert_devices(name: str, graph: op_graph.OpGraph,
                    cluster: cluster_lib.Cluster,
                    op_seconds: np.ndarray) -> np.ndarray:
-  """int [N], where a human expert puts the ops of a workload.
+  """Returns the placement of a workload by a human expert, int [N].
 
-  What must share a device does; ops without a kernel on the device they get
-  are not looked after.
+  Ops that must share a device do so. It is not checked whether ops have a
+  kernel on their device.
 
   Args:
     name: One of `names()`.
     graph: N ops, read from `source(name)`.
     cluster: D devices.
-    op_seconds: float [N, D], what each op takes on each device.
+    op_seconds: float [N, D], seconds of each op on each device.
 
   Raises:
-    GdpError: no such workload.
+    GdpError: there is no such workload.
   """
   return get(name).expert(graph, stages.of(graph), cluster, op_seconds)
 
@@ -90,7 +90,7 @@ def _find(name: str) -> tuple[workload_lib.Workload, types.ModuleType]:
 
 @functools.cache
 def _workloads() -> dict[str, tuple[workload_lib.Workload, types.ModuleType]]:
-  """Every workload, and the module that defines it."""
+  """Returns every workload, and the module that defines it."""
   result = {}
   for family in _FAMILIES:
     module = importlib.import_module(f'gdp_grappler.workloads.{family}')

@@ -1,8 +1,8 @@
 """ResNet-50 for ImageNet.
 
 He et al., arXiv 1512.03385, table 1 and section 3.4: momentum and weight decay
-1e-4. HDP's table names neither batch nor op count, and its network is the
-deeper one of 152 layers. Here: 64 images, with which a simulated K40 takes
+1e-4. HDP's table has neither batch nor number of ops, and its network is the
+deeper one of 152 layers. We take 64 images, with which a simulated K40 needs
 about the 1.18 s that HDP reports for one GPU. Batch norm is not fused and keeps
 moving averages.
 """
@@ -36,7 +36,7 @@ class ResNetConfig:
 
 
 def build(config: ResNetConfig) -> tf.Tensor:
-  """The loss; the stem, every block and the classifier are stages."""
+  """Returns the loss. The stem, every block and the classifier are stages."""
   with tf.name_scope('stage0'):
     x, labels = layers.images(config.batch, config.size)
   with layers.stage(0):
@@ -55,7 +55,7 @@ def build(config: ResNetConfig) -> tf.Tensor:
 
 
 def _block(x: tf.Tensor, channels: int, stride: int) -> tf.Tensor:
-  """Three convolutions added to their input (figure 5, right)."""
+  """Adds three convolutions to their input (figure 5, right)."""
   y = tf.nn.relu(_normalized(x, 'reduce', 1, channels))
   y = tf.nn.relu(_normalized(y, 'middle', 3, channels, stride))
   y = _normalized(y, 'expand', 1, 4 * channels)

@@ -2,10 +2,10 @@
 
 Zaremba et al., arXiv 1409.2329, with the sizes of GDP's appendix (batch 64,
 hidden size 2048), the 10,000 words of the Penn Treebank, dropout between the
-layers, gradients clipped to norm 5, gradient descent. The papers do not say how
-far they unroll: with 60 steps the graphs have 8,717, 17,247 and 34,307 ops as
-the pass receives them (GDP: 9,021 for 2 layers, and in proportion). The softmax
-takes 10 steps at a time.
+layers, gradients clipped to norm 5, and gradient descent. The papers do not
+contain the number of unrolled steps. With 60 steps, the graphs have 8,717,
+17,247 and 34,307 ops as the pass gets them (GDP: 9,021 for 2 layers, and in
+proportion for more). The softmax takes 10 steps at a time.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class RnnlmSizes:
   """The sizes of a model.
 
   Attributes:
-    layers: Of LSTM.
-    batch: Sentences.
+    layers: Number of LSTM layers.
+    batch: Number of sentences.
     units: Width of embedding, cells and outputs.
-    words: Of the vocabulary.
-    steps: Unrolled.
+    words: Size of the vocabulary.
+    steps: Number of unrolled steps.
     block: Steps per product with the softmax matrix.
-    dropout: Share of what goes up from layer to layer that is zeroed.
+    dropout: Share of each layer's inputs that is zeroed.
   """
 
   layers: int
@@ -47,9 +47,10 @@ class RnnlmSizes:
 
 
 def build(sizes: RnnlmSizes) -> tf.Tensor:
-  """The loss of predicting each next word.
+  """Returns the loss of predicting each next word.
 
-  Layer k, the embedding with the lowest, is stage k; the softmax is the last.
+  Layer k is stage k. The embedding is in the stage of the lowest layer, and the
+  softmax is the last stage.
   """
   ids = tf1.placeholder(tf.int32, [sizes.steps + 1, sizes.batch], 'ids')
   outputs = recurrent.embedded(0, 'embedding', sizes.words, sizes.units,

@@ -1,4 +1,4 @@
-"""Which stage of its workload each op belongs to."""
+"""Finds the stage of each op of a workload."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _STAGE = re.compile(r'stage(\d+)')
 
 
 def of(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [N], the stage of each op.
+  """Returns the stage of each op, int [N].
 
-  An op has the first 'stage<k>' of its name. An op without one belongs to the
-  stage of the first op that it feeds, or else is fed by; to stage 0 if there is
-  none. Then all ops of a group join the stage of its largest variable, or, if
-  it has none, of most of its ops, so that weights, optimizer slots and updates
-  stay together.
+  It is the first 'stage<k>' in the op's name. An op without one gets the stage
+  of the first op that it feeds, or else of the first op that feeds it, or else
+  0. Then all ops of a group get one stage, so that weights, optimizer slots and
+  updates stay together: the stage of the group's largest variable or, without
+  one, of most of its ops.
   """
   found = map(_STAGE.search, graph.names)
   result = [int(match[1]) if match else -1 for match in found]
@@ -31,7 +31,7 @@ def of(graph: op_graph.OpGraph) -> np.ndarray:
 
 def _inherit(stages: list[int], order: list[int],
              neighbours: tuple[list[int], list[int]]) -> None:
-  """Gives ops without a stage that of their first neighbour with one."""
+  """Gives ops without a stage that of their first neighbour with a stage."""
   ends, starts = neighbours
   for op in order:
     if stages[op] < 0:
@@ -41,7 +41,7 @@ def _inherit(stages: list[int], order: list[int],
 
 
 def _producers(graph: op_graph.OpGraph) -> tuple[list[int], list[int]]:
-  """Producers sorted by consumer [E], and where each op's begin [N + 1]."""
+  """Returns producers sorted by consumer [E], and each op's start [N + 1]."""
   order = np.argsort(graph.edges[:, 1], kind='stable')
   counts = np.bincount(graph.edges[:, 1], minlength=graph.num_ops)
   starts = np.concatenate([[0], np.cumsum(counts)])
@@ -49,7 +49,7 @@ def _producers(graph: op_graph.OpGraph) -> tuple[list[int], list[int]]:
 
 
 def _agreed(graph: op_graph.OpGraph, stages: np.ndarray) -> np.ndarray:
-  """int [N], one stage per group."""
+  """Gives each group one stage, int [N]."""
   if not graph.num_ops:
     return stages
   num_stages = int(stages.max()) + 1
@@ -57,8 +57,8 @@ def _agreed(graph: op_graph.OpGraph, stages: np.ndarray) -> np.ndarray:
   pairs, first, counts = np.unique(keys, return_index=True, return_counts=True)
   largest = np.zeros(len(pairs), np.int64)
   np.maximum.at(largest, np.searchsorted(pairs, keys), graph.param_bytes)
-  # The last pair of each group wins: the largest variable, then the most ops,
-  # then the op that comes first.
+  # The last pair of each group wins: the one with the largest variable, then
+  # with the most ops, then with the first op.
   ranked = np.lexsort((-first, counts, largest, pairs // num_stages))
   of_groups = np.zeros(graph.num_groups, int)
   of_groups[(pairs // num_stages)[ranked]] = (pairs % num_stages)[ranked]

@@ -1,16 +1,17 @@
 """Transformer-XL, a language model with recurrence between segments.
 
 Dai et al., arXiv 1901.02860, with the sizes of GDP's appendix: batch 64,
-sequences of 256 in segments of 64, d_model 500, d_inner 1000, 10 heads of 50.
-A step unrolls the 4 segments of a sequence. Each layer attends to its segment
-and to what it was given in the segment before, through which no gradient
-flows; the first segment is given what the previous step left, as an input.
+sequences of 256 in segments of 64, d_model 500, d_inner 1000, 10 heads of 50. A
+step unrolls the 4 segments of a sequence. Each layer attends to its segment and
+to its own input in the segment before, without a gradient through the latter.
+For the first segment, this is the input that the previous step left, which is
+fed.
 
-The papers name no vocabulary, no optimizer and no dropout. Here: 10,000 words
-as in Penn Treebank, embedding and softmax with weights of their own, Adam in
-elementary operations with the gradients clipped to a global norm of 0.25 as in
-the authors' code, dropout 0.1 in all the places where they have it but on the
-encoding of distances.
+The papers contain no vocabulary, optimizer or dropout. Our choices: 10,000
+words as in Penn Treebank, separate weights of embedding and softmax, Adam in
+elementary operations, gradients clipped to a global norm of 0.25 as in the
+authors' code, and dropout 0.1 in all places where the authors have it except on
+the encoding of distances.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class TransformerXlConfig:
 
 
 def build(config: TransformerXlConfig) -> tf.Tensor:
-  """The loss of predicting each next word."""
+  """Returns the loss of predicting each next word."""
   last = config.layers + 1
   with tf.name_scope('stage0'):
     ids = tf1.placeholder(tf.int32, [config.batch, config.length + 1], 'ids')
@@ -77,7 +78,7 @@ def _first_memory(config: TransformerXlConfig, layer: int) -> tf.Tensor:
 
 def _embedded(ids: tf.Tensor, start: int,
               config: TransformerXlConfig) -> tf.Tensor:
-  """Vectors of a segment's words, [B, S, width]."""
+  """Returns the vectors of a segment's words, [B, S, width]."""
   with layers.stage(0):
     ids = ids[:, start:start + config.segment]
     table = layers.weights('embedding', [config.words, config.width],
@@ -88,7 +89,7 @@ def _embedded(ids: tf.Tensor, start: int,
 
 def _layer(x: tf.Tensor, memory: tf.Tensor,
            config: TransformerXlConfig) -> tf.Tensor:
-  """Attention and a feed-forward part, each added to its input."""
+  """Runs attention and a feed-forward part, each added to its input."""
   mixed = layers.dropout(_attention(x, memory, config), config.dropout)
   x = layers.layer_norm(x + mixed, 'attention_norm')
   y = tf.nn.relu(layers.dense(x, 'up', config.inner))
@@ -99,7 +100,7 @@ def _layer(x: tf.Tensor, memory: tf.Tensor,
 
 def _attention(x: tf.Tensor, memory: tf.Tensor,
                config: TransformerXlConfig) -> tf.Tensor:
-  """Relative attention of [B, S, width] to memory and itself (section 3.3)."""
+  """Adds relative attention to memory and to the input (section 3.3)."""
   context = tf.concat([memory, x], 1)
   query = _heads(layers.dense(x, 'query', _joint(config), False), config)
   key = _heads(layers.dense(context, 'key', _joint(config), False), config)
@@ -127,7 +128,7 @@ def _joint(config: TransformerXlConfig) -> int:
 
 
 def _heads(x: tf.Tensor, config: TransformerXlConfig) -> tf.Tensor:
-  """[B, S, heads * d] -> [B, heads, S, d]."""
+  """Reshapes [B, S, heads * d] to [B, heads, S, d]."""
   x = tf.reshape(x, [config.batch, -1, config.heads, config.head_width])
   return tf.transpose(x, [0, 2, 1, 3])
 
@@ -135,8 +136,8 @@ def _heads(x: tf.Tensor, config: TransformerXlConfig) -> tf.Tensor:
 def _shifted(scores: tf.Tensor) -> tf.Tensor:
   """Turns the distance of column k into that of key k (appendix B).
 
-  Row q of S has to move S - 1 - q columns to the left: one column of padding
-  and a reshape make each row start one element later than the one above.
+  Row q of S has to move S - 1 - q columns to the left. One column of padding
+  and a reshape make each row begin one element later than the row above.
   """
   batch, heads, rows, columns = scores.shape
   padded = tf.pad(scores, [[0, 0], [0, 0], [0, 0], [1, 0]])
@@ -145,14 +146,14 @@ def _shifted(scores: tf.Tensor) -> tf.Tensor:
 
 
 def _sinusoids(length: int, width: int) -> np.ndarray:
-  """float32 [length, width], encodings of the distances length-1 .. 0."""
+  """Returns encodings of distances length-1 .. 0, float32 [length, width]."""
   rates = 1. / 10_000.**(np.arange(0., width, 2.) / width)
   angles = np.arange(length - 1., -1., -1.)[:, None] * rates
   return np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
 
 
 def _mask(segment: int) -> np.ndarray:
-  """float32 [S, 2S], very negative where a key is later than the query."""
+  """Returns large negative numbers if a key is after the query, [S, 2S]."""
   later = np.triu(np.ones([segment, 2 * segment], np.float32), segment + 1)
   return later * np.float32(_MASKED)
 

@@ -3,18 +3,21 @@
 van den Oord et al., arXiv 1609.03499, sections 2.1 to 2.4: causal convolutions
 with a filter of 2 whose dilation doubles from 1 to 256 in each stack, gated
 activations, residual and skip connections, and a softmax over 256 mu-law
-levels. GDP's appendix gives the batch of 64, nine layers per stack and 2048
-samples, which is what four stacks can see. So '2x18' of its tables are two
-stacks with 18 layers in all and '4x36' four with 36; their op counts are not
-given. The 4,374 and 8,516 ops belong to five stacks (45 layers) and ten (90).
+levels. GDP's appendix has a batch of 64, nine layers per stack and 2048
+samples, which is the receptive field of four stacks. So '2x18' in its tables
+are two stacks with 18 layers in all, and '4x36' four with 36. Their numbers of
+ops are not given. The 4,374 and 8,516 ops belong to five stacks (45 layers) and
+ten (90).
 
-Not given either and chosen here: 128 residual and 128 skip channels, Adam, and
-for the appendix's two as many GPUs as hold them. A dilated convolution is a
-dense one between two transpositions, as TensorFlow can train it on any device.
-The skip connections of a stack are added up and get one bias, which says the
-same as a bias for each of them. It also keeps the stacks' sums apart, so that a
-stack sends one tensor to the output; Grappler would turn a sum over all layers
-into one op, to which every layer would send its own.
+Our choices: 128 residual and 128 skip channels, Adam, and as many GPUs as the
+appendix's two models need. A dilated convolution is a dense one between two
+transpositions, because TensorFlow can train this on any device.
+
+The skip connections of a stack are added up and get one bias, which is
+equivalent to a bias for each of them. The bias also keeps the sums of stacks
+apart, so that a stack sends one tensor to the output. Otherwise Grappler would
+turn the sum over all layers into one op, to which every layer would send its
+own tensor.
 """
 
 from __future__ import annotations
@@ -38,13 +41,14 @@ class WaveNetConfig:
   """Sizes of a WaveNet.
 
   Attributes:
-    stacks: Of `layers_per_stack` layers each.
-    layers_per_stack: The last one's dilation divides `samples`.
-    batch: Sequences.
-    samples: Of each sequence.
-    channels: Of the residual connections and inside a layer.
-    skip_channels: Of the skip connections.
-    levels: Of a sample.
+    stacks: Number of stacks of `layers_per_stack` layers each.
+    layers_per_stack: Layers in a stack. The last one's dilation divides
+      `samples`.
+    batch: Number of sequences.
+    samples: Samples of each sequence.
+    channels: Channels of the residual connections and inside a layer.
+    skip_channels: Channels of the skip connections.
+    levels: Levels of a sample.
   """
 
   stacks: int
@@ -57,7 +61,7 @@ class WaveNetConfig:
 
 
 def build(config: WaveNetConfig) -> tf.Tensor:
-  """The loss of predicting each next sample; each layer is a stage."""
+  """Returns the loss of predicting each next sample; each layer is a stage."""
   with tf.name_scope('stage0'):
     audio = tf1.placeholder(tf.int32, [config.batch, config.samples + 1],
                             'audio')
@@ -82,13 +86,13 @@ def build(config: WaveNetConfig) -> tf.Tensor:
 
 def _layer(x: tf.Tensor, dilation: int, config: WaveNetConfig,
            last: bool) -> tuple[tf.Tensor, tf.Tensor]:
-  """What the next layer gets and what the output gets (figure 4).
+  """Returns the inputs of the next layer and of the output (figure 4).
 
   Args:
-    x: [B, T, channels].
+    x: [B, T, channels], input.
     dilation: Distance of the two samples that a filter sees.
-    config: Sizes.
-    last: No layer comes after; then the first result is `x`.
+    config: Sizes of the model.
+    last: Whether no layer comes after. Then the first result is `x`.
   """
   rows = _to_rows(x, dilation)
   gated = (tf.tanh(_convolved(rows, 'filter', config.channels))
@@ -101,7 +105,7 @@ def _layer(x: tf.Tensor, dilation: int, config: WaveNetConfig,
 
 
 def _to_rows(x: tf.Tensor, dilation: int) -> tf.Tensor:
-  """[B, T, C] -> [B, dilation, 1 + T / dilation, C].
+  """Reshapes [B, T, C] to [B, dilation, 1 + T / dilation, C].
 
   A row has every `dilation`-th sample, after a zero for the past.
   """
@@ -111,13 +115,13 @@ def _to_rows(x: tf.Tensor, dilation: int) -> tf.Tensor:
 
 
 def _from_rows(x: tf.Tensor) -> tf.Tensor:
-  """[B, dilation, T / dilation, C] -> [B, T, C]."""
+  """Reshapes [B, dilation, T / dilation, C] to [B, T, C]."""
   x = tf.transpose(x, [0, 2, 1, 3])
   return tf.reshape(x, [x.shape[0], -1, x.shape[-1]])
 
 
 def _convolved(x: tf.Tensor, name: str, channels: int) -> tf.Tensor:
-  """[B, H, 1 + W, in] -> [B, H, W, channels], along the rows."""
+  """Convolves [B, H, 1 + W, in] to [B, H, W, channels], along the rows."""
   return _biased(
       layers.convolution(x, name, (1, _FILTER), channels, padding='VALID'),
       name)
@@ -130,11 +134,11 @@ def _biased(x: tf.Tensor, name: str) -> tf.Tensor:
 
 
 class _Adam(tf1.train.AdamOptimizer):
-  """Adam on gradients that are summed up wherever their layer is.
+  """Adam on gradients that are summed on the devices of their layers.
 
-  By default TensorFlow ties a sum to what made its first term. Along residual
-  connections that is the next layer's sum, so that all of them would have to
-  share a device.
+  By default TensorFlow co-locates a sum with the op of its first term. Along
+  residual connections this is the sum of the next layer, so all sums would have
+  to share a device.
   """
 
   def compute_gradients(self, *args: tf.Tensor,
@@ -168,7 +172,7 @@ def _tiny(name: str, stacks: int, num_devices: int,
       optimizer=functools.partial(_Adam, 1e-2))
 
 
-# Name, stacks, devices and ops of the paper.
+# Name, stacks, devices and the paper's number of ops.
 _SIZES = (('2x18', 2, 2, 0), ('4x36', 4, 4, 0), ('5-stack', 5, 4, 4374),
           ('10-stack', 10, 8, 8516))
 

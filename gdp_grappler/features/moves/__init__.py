@@ -1,6 +1,6 @@
-"""What a move looks like before it is priced.
+"""Inputs of the move network: features of moves before they are priced.
 
-Belongs here: numbers that say of a move, from one placement and its simulated
-step, what it changes. Does not belong here: how moves are drawn (`placers`),
-what is made of the numbers.
+Belongs here: numbers that describe how a move changes one placement and its
+simulated step. Does not belong here: how moves are drawn (`placers`), and the
+network itself.
 """

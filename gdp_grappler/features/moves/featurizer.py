@@ -1,30 +1,34 @@
-"""What moves from one placement look like, told by its simulated step.
+"""Features of moves from one placement, computed from its simulated step.
 
-The step is simulated once per placement; each move then costs what it touches,
-a small part of simulating it. All is in C++; the rules in short:
+The step is simulated once per placement. A move then costs time only for the
+ops and edges that it touches, which is much less than a simulation. All is in
+C++. The rules in short:
 
-* Slack is how much later an op could end without a longer step, if all that
-  comes after it on its device and in the graph kept its order and its distance.
-  What has none counts as critical, what has 2 % of the step half as much.
-* An op waits from when its inputs are there until it starts.
-* What is sent takes the link's latency and its bytes; a net, one tensor with
-  all its consumers, is sent once to each device.
-* An input or an output is late by what it comes after the latest start of its
-  consumer, if its producer ended when it does now.
-* Crowding is the work that would come to the target at times when it is busy.
+* Slack is how much later an op could end without a longer step, if all later
+  ops on its device and all ops that depend on it kept their order and distance.
+  An op without slack is critical. An op with 2 % of the step as slack counts as
+  half critical.
+* The wait of an op lasts from the arrival of its inputs to its start.
+* A transfer takes the latency of the link plus the time for its bytes. A net,
+  which is one tensor with all its consumers, is sent once to each device.
+* An input or output is late if it arrives after the latest start of its
+  consumer. The producer is assumed to end as in the simulated step.
+* Crowding is the work that moves to the target at times when the target is
+  busy.
 
-Groups that a move takes away can be placed anew instead, one after the other in
-the order in which they run, as a list scheduler would (destroy and repair; P.
+The groups that a move takes away can also be placed anew, one after the other
+in the order in which they run, as a list scheduler does (destroy and repair; P.
 Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
-Routing Problems", CP 1998): each goes where the sum is least of its end, of the
-most that its outputs come too late by, of what it sends and receives, and of
-all that the device has to do, by weights that the caller gives. All else stays
-where and when it is. A device without room is for what fits nowhere. A group
-counts as one piece of work, which begins when all its inputs are there, even if
-only its last op needs them.
+Routing Problems", CP 1998). Each group goes to the device with the least
+weighted sum of four terms: the end of the group, the largest lateness of its
+outputs, the time of its transfers, and the load of the device. The caller gives
+the weights. All other groups stay on their devices and at their times. A device
+without room is chosen only if no device has room. A group counts as one piece
+of work that begins when all its inputs are there, even if only its last op
+needs them.
 
-Nothing that a runtime does is simulated for a move, so an overflow is that of
-the peak plus all bytes that come.
+No run of the executor is simulated for a move. So the overflow of a memory is
+computed from the peak plus all bytes that arrive.
 """
 
 from __future__ import annotations
@@ -46,20 +50,23 @@ _SHORTEST_S = 1e-12
 
 
 class MoveFeaturizer:
-  """Describes moves of the G groups of one graph; for one thread at a time."""
+  """Computes features of moves of the G groups of one graph.
+
+  An object is for one thread at a time.
+  """
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                costs: cost_model.CostModel) -> None:
-    """Lays the graph out.
+    """Prepares the arrays of the graph.
 
     Args:
       graph: N ops in G groups.
       cluster: D devices.
-      costs: Of its ops.
+      costs: Costs of the ops.
     """
     self._graph, self._cluster = graph, cluster
     self._simulator = simulator_lib.Simulator(cluster, costs, threads=1)
-    # What is received is known once the event manager has polled.
+    # A receiver knows of a transfer only after the event manager has polled.
     asynchronous = np.array([d.asynchronous for d in cluster.devices])
     hop_s = np.array([d.hop_s for d in cluster.devices])
     self._hop_s = np.where(asynchronous[:, None], hop_s[:, None], hop_s[None])
@@ -70,11 +77,11 @@ class MoveFeaturizer:
 
   def observe(self, devices: np.ndarray,
               priorities: np.ndarray | None = None) -> None:
-    """Moves are made from here on.
+    """Sets the placement from which the next moves are made.
 
     Args:
-      devices: int [G], legal.
-      priorities: float64 [N] in which ops run; None for first in, first out.
+      devices: int [G], a legal placement.
+      priorities: float64 [N], priorities of ops; None for first in, first out.
     """
     placement = dataclasses.replace(
         placement_lib.from_groups(self._graph, devices, self._cluster),
@@ -91,10 +98,11 @@ class MoveFeaturizer:
                                  peak_bytes=step.peak_bytes))
 
   def describe(self, devices: np.ndarray) -> np.ndarray:
-    """float32 [K, F], the features `schema.NATIVE` of K moves.
+    """Returns the features `schema.NATIVE` of K moves, float32 [K, F].
 
     Args:
-      devices: int [K, G], to which the moves lead; 0 where nothing moves.
+      devices: int [K, G], the placement after each move. The features are 0 if
+        nothing moves.
     """
     return self._features.describe(devices)
 
@@ -105,10 +113,10 @@ class MoveFeaturizer:
     return self._features.replace(devices, places, allowed, weights, most)
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
-    """float64 [M], when what is transferred can be used."""
+    """Returns when each transferred tensor can be used, float64 [M]."""
     arrival_s = step.transfer_end_s + self._hop_s[step.transfer_sources,
                                                   step.transfer_targets]
-    # The receiver's own work comes after the sender's.
+    # The work of the receiver for a transfer comes after that of the sender.
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
 

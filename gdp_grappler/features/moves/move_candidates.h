@@ -1,4 +1,4 @@
-// The features of one move after the other.
+// Computes the features of moves, one move after the other.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_CANDIDATES_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_CANDIDATES_H_
@@ -76,7 +76,7 @@ enum Feature : int32_t {
   kNumFeatures
 };
 
-// Shares from 1e-4 to 1 on a logarithmic scale from 0 to 1, with their sign.
+// Maps shares from 1e-4 to 1 to a logarithmic scale from 0 to 1, with sign.
 inline float Log(double share) {
   constexpr double kFine = 1e4;
   const double size =
@@ -108,10 +108,10 @@ class Candidates {
   }
 
  private:
-  // How many groups ahead memory is asked for.
+  // Number of groups by which memory is prefetched.
   static constexpr size_t kAhead = 32;
 
-  // What changes at one end of a move.
+  // Changes at one end of a move.
   struct End {
     double load_s = 0, moved_s = 0, bytes = 0;
   };
@@ -129,7 +129,7 @@ class Candidates {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];
   }
 
-  // The devices that lose and gain most work.
+  // Finds the devices that lose and gain most work.
   void FindEnds(const int32_t* next) {
     for (auto* column : {&lost_s_, &gained_s_, &bytes_}) {
       column->assign(g_.num_devices, 0);
@@ -155,7 +155,7 @@ class Candidates {
       __builtin_prefetch(
           &g_.group_seconds[int64_t{later} * g_.num_devices + next[later]]);
       const int32_t g = moved_[i];
-      // Those that follow each other mostly go the same way.
+      // Consecutive groups usually move between the same devices.
       if (now_.devices[g] != from || next[g] != to) {
         keep();
         from = now_.devices[g];
@@ -170,7 +170,7 @@ class Candidates {
       moved_bytes += bytes;
       source.load_s -= before;
       target.load_s += after;
-      // What takes no time counts a little, so that it has ends as well.
+      // Groups without work count a little, so that each move has both ends.
       source.moved_s += before + 1e-12;
       target.moved_s += after + 1e-12;
       source.bytes -= bytes;

@@ -1,7 +1,7 @@
 // The features of moves, for many moves from one placement.
 //
-// Plain C interface over arrays; no TensorFlow, no Python. What the features
-// mean is said in schema.py and featurizer.py.
+// A plain C interface over arrays, without TensorFlow and Python. schema.py and
+// featurizer.py explain the features.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace {
 // Results of the C functions.
 enum Status : int32_t { kOk = 0, kOutOfMemory = 1 };
 
-// A thread of its own is not worth it for fewer groups of all moves.
+// Fewest groups, over all moves, for which another thread pays off.
 constexpr int64_t kFewestGroups = 1 << 14;
 
-// What one thread works with.
+// The state of one thread.
 struct Desk {
   gdp::Candidates candidates;
   gdp::Repair repair;
@@ -44,7 +44,8 @@ struct GdpMoveFeatures {
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
       : graph(g), incumbent(graph) {}
 
-  // Calls `work(desk, k)` for each of `count` moves, in as many threads.
+  // Calls `work(desk, k)` for each of `count` moves, in up to `threads`
+  // threads.
   template <typename Work>
   Status OfEach(int64_t count, int32_t threads, const Work& work) {
     const int64_t groups = count * graph.num_groups;
@@ -62,7 +63,7 @@ struct GdpMoveFeatures {
 
 extern "C" {
 
-// How many features a move has.
+// Number of features of a move.
 int32_t gdp_move_features_count() { return gdp::kNumFeatures; }
 
 // Null if memory runs out.
@@ -74,7 +75,7 @@ GdpMoveFeatures* gdp_move_features_create(const GdpMoveGraph* graph) try {
 
 void gdp_move_features_destroy(GdpMoveFeatures* features) { delete features; }
 
-// Says from where moves are made. Returns a Status.
+// Sets the placement from which moves are made. Returns a Status.
 int32_t gdp_move_features_observe(GdpMoveFeatures* features,
                                   const GdpMoveSchedule* schedule) try {
   features->incumbent.Observe(*schedule);
@@ -84,8 +85,8 @@ int32_t gdp_move_features_observe(GdpMoveFeatures* features,
   return kOutOfMemory;
 }
 
-// Features [count, F] of placements `devices` [count, G] as moves from the one
-// observed last, in up to `threads` threads. Returns a Status.
+// Writes features [count, F] of placements `devices` [count, G], as moves from
+// the observed placement, in up to `threads` threads. Returns a Status.
 int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
                                    const int32_t* devices, int32_t threads,
                                    float* out) try {
@@ -98,10 +99,11 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
   return kOutOfMemory;
 }
 
-// Places what moves in rows of `devices` [count, G] anew, with `weights`
-// [count, 3] of `RepairWeights`, where `places` [count] says so, if it is more
-// than one group and not more than so many; in up to `threads` threads.
-// `allowed` [G, D]. Afterwards `places` says where it did. Returns a Status.
+// Places the moved groups in rows of `devices` [count, G] anew, with `weights`
+// [count, 3] of `RepairWeights`. This is done in rows marked in `places`
+// [count] that move more than one and at most `most` groups, in up to `threads`
+// threads. `allowed` is [G, D]. Afterwards, `places` marks the rows in which it
+// was done. Returns a Status.
 int32_t gdp_move_features_replace(GdpMoveFeatures* features, int64_t count,
                                   const uint8_t* allowed, const double* weights,
                                   int32_t most, int32_t threads,

@@ -1,4 +1,4 @@
-// A graph on a cluster as the features of moves need it, laid out once.
+// A graph on a cluster in the layout that the features of moves need.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_GRAPH_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_GRAPH_H_
@@ -36,11 +36,11 @@ namespace gdp {
 
 constexpr int32_t kNobody = -1;
 
-// One tensor of an op, or all its control edges, with those that have it.
+// A tensor of an op, or all its control edges, with the consumers.
 struct Net {
   double bytes;
   int32_t producer;
-  int32_t first_pin;  // They end where the next net's begin.
+  int32_t first_pin;  // Pins end where the next net's begin.
 };
 
 struct MoveGraph {
@@ -55,8 +55,8 @@ struct MoveGraph {
   std::vector<uint8_t> serial;                 // [U]
   std::vector<Net> nets;                       // [H + 1]
   std::vector<int32_t> pins;                   // Consuming ops of all nets.
-  Rows nets_of_op;                             // That it produces.
-  Rows nets_of_group;  // That join it with others, either way.
+  Rows nets_of_op;                             // Nets that an op produces.
+  Rows nets_of_group;  // Nets between a group and others.
   std::vector<int32_t> net_of_tensor, net_of_control;  // [T], [N]
 
   explicit MoveGraph(const GdpMoveGraph& g)

@@ -1,4 +1,5 @@
-// A placement and its simulated step: what hangs on what, and by how much.
+// A placement and its simulated step, with the slack of ops and loads of
+// devices.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_INCUMBENT_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_INCUMBENT_H_
@@ -11,7 +12,7 @@
 
 extern "C" {
 
-// M transfers.
+// Arrays of a simulated step with M transfers.
 struct GdpMoveSchedule {
   const int32_t* devices;  // [G]
   const double* start_s;   // [N]
@@ -30,23 +31,23 @@ struct GdpMoveSchedule {
 namespace gdp {
 
 constexpr int32_t kBins = 64;
-// An op with this share of the step to spare counts half as critical.
+// An op with this share of the step as slack counts as half critical.
 constexpr double kCriticalShare = 0.02;
 
-// The figures of a group, one cache line: those of many are read at random.
+// Sums of a group, in one cache line, because groups are read in random order.
 struct alignas(64) GroupTimes {
   double work_s;
   double critical_s;  // Work times criticality.
   double waiting_s, longest_wait_s;
-  double slack_s;           // The least.
-  double weighted_slack_s;  // The sum of slacks times work.
-  double first_s, last_s;   // The first start and the last end.
+  double slack_s;           // Smallest slack.
+  double weighted_slack_s;  // Sum of slack times work.
+  double first_s, last_s;   // First start and last end.
 };
 
-// In which bins a group is.
+// The bins of a group.
 struct GroupBins {
   uint8_t first, last;
-  uint8_t middle;  // Of its work.
+  uint8_t middle;  // Middle of its work.
 };
 static_assert(kBins <= 256);
 
@@ -56,7 +57,7 @@ struct Incumbent {
   std::vector<int32_t> devices;                           // [G]
   std::vector<double> start_s, end_s, latest_s, ready_s;  // [N]
   std::vector<double> critical;                           // [N], 0 to 1.
-  std::vector<double> arrival_s;   // Of all pins, when their net is there.
+  std::vector<double> arrival_s;   // Arrivals of nets at pins.
   std::vector<GroupTimes> groups;  // [G]
   std::vector<GroupBins> bins;     // [G]
   std::vector<double> load_s, critical_load_s, out_s, in_s;  // [D]
@@ -66,19 +67,20 @@ struct Incumbent {
 
   explicit Incumbent(const MoveGraph& g) : graph(g) {}
 
-  // From 1 for what has nothing to spare to 0.
+  // From 1 without slack to 0.
   double Criticality(double slack_s) const {
     const double x = std::max(slack_s, 0.) / half_critical_s_;
     return 1 / (1 + x * x);
   }
 
-  // Of any time, as transfers may take longer than an int32 can tell steps.
+  // The bin of any time. Times may exceed the step so far that an int32
+  // overflows.
   int32_t BinOf(double time_s) const {
     const double bin = time_s / step_s * kBins;
     return bin > 0 ? static_cast<int32_t>(std::min(bin, kBins - 1.)) : 0;
   }
 
-  // When a net is on a device.
+  // When a net arrives on a device.
   double Arrival(int32_t net, int32_t device) const {
     const Net& n = graph.nets[net];
     const int32_t home = devices[graph.group[n.producer]];
@@ -89,8 +91,8 @@ struct Incumbent {
     return end_s[n.producer] + graph.TransferSeconds(n, home, device);
   }
 
-  // The groups that another placement [G] has elsewhere, in blocks, as most
-  // stay; without a branch in those in which some move.
+  // Finds groups that another placement [G] has on other devices. Groups are
+  // compared in blocks, because most stay. The loop over a block has no branch.
   void FindMoved(const int32_t* next, std::vector<int32_t>* moved) const {
     constexpr int32_t kBlock = 64;
     const int32_t* now = devices.data();
@@ -121,7 +123,7 @@ struct Incumbent {
   }
 
  private:
-  double half_critical_s_ = 0;  // The slack of what is.
+  double half_critical_s_ = 0;  // Slack of a half critical op.
   std::vector<int32_t> first_transfer_, next_, target_;
   std::vector<double> transfer_arrival_s_;
 
@@ -142,7 +144,7 @@ struct Incumbent {
     }
   }
 
-  // When each op has to start at the latest, and when it could have started.
+  // Finds the latest start of each op, and its earliest start.
   void FindSlack() {
     std::vector<int32_t> order(graph.num_ops);
     for (int32_t i = 0; i < graph.num_ops; ++i) order[graph.position[i]] = i;

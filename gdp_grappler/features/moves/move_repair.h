@@ -1,9 +1,9 @@
-// Groups that are taken out of a placement and placed again, one after the
-// other, as a list scheduler would, with all else where and when it is.
+// Takes groups out of a placement and places them again, one after the other,
+// as a list scheduler does. All other groups keep their devices and times.
 //
-// A group is one piece of work: it begins when all its inputs are there, and
-// ends when all its work is done in the time that its device has left, which is
-// kept in kBins bins of the step; behind its end nothing waits for its turn.
+// A group is one piece of work. It begins when all its inputs are there, and
+// ends when all its work is done in the free time of its device. Free time is
+// kept in kBins bins of the step. After its end, no other work is delayed.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
@@ -18,11 +18,11 @@
 
 namespace gdp {
 
-// What counts beside when a group would end on a device.
+// Weights of terms that are added to the end of a group on a device.
 struct RepairWeights {
-  double late;  // The most that its outputs come too late by.
-  double sent;  // Seconds of all its transfers, however early.
-  double busy;  // Seconds that the device has to work in all.
+  double late;  // Largest lateness of its outputs.
+  double sent;  // Seconds of all its transfers, even if early.
+  double busy;  // Seconds of all work of the device.
 };
 
 class Repair {
@@ -30,9 +30,9 @@ class Repair {
   Repair(const MoveGraph& graph, const Incumbent& incumbent)
       : g_(graph), now_(incumbent) {}
 
-  // Places those groups anew that are elsewhere in `next` [G] than in the
-  // incumbent, if they are more than one and at most so many; by `allowed`
-  // [G, D]. Whether it did.
+  // Places groups anew that `next` [G] has on other devices than the incumbent,
+  // if they are more than one and at most `most`. `allowed` is [G, D]. Returns
+  // whether it did so.
   bool Replace(const uint8_t* allowed, const RepairWeights& weights,
                int32_t most, int32_t* next) {
     now_.FindMoved(next, &removed_);
@@ -65,10 +65,10 @@ class Repair {
   const Incumbent& now_;
   std::vector<int32_t> removed_;
   std::vector<uint8_t> state_;           // [G]
-  std::vector<double> end_s_;            // [G] of those that are back.
+  std::vector<double> end_s_;            // [G], end of groups that are back.
   std::vector<double> busy_s_, load_s_;  // [U, kBins], [D]
   std::vector<double> room_bytes_;       // [P]
-  std::vector<int64_t> seen_;            // [D], the net last sent there.
+  std::vector<int64_t> seen_;            // [D], net that was sent last.
   int64_t net_ = 0;
 
   double Seconds(int32_t group, int32_t device) const {
@@ -77,7 +77,7 @@ class Repair {
 
   double* BusyOn(int32_t device) { return &busy_s_[g_.unit[device] * kBins]; }
 
-  // In the order in which they run at present.
+  // Takes the groups out, in the order in which they run at present.
   void TakeOut() {
     state_.assign(g_.num_groups, kStays);
     end_s_.resize(g_.num_groups);
@@ -126,7 +126,7 @@ class Repair {
 
   Choice Best(const uint8_t* allowed, const RepairWeights& weights,
               int32_t group, const int32_t* next) {
-    // As it was drawn, should all others take for ever.
+    // The drawn device, if all others take infinitely long.
     Choice best{next[group], now_.groups[group].last_s,
                 std::numeric_limits<double>::infinity(), false};
     for (int32_t d = 0; d < g_.num_devices; ++d) {
@@ -157,8 +157,8 @@ class Repair {
             room_bytes_[g_.pool[device]] >= g_.group_bytes[group]};
   }
 
-  // When an input is on a device; 0 for what the group makes itself, and for
-  // what is not back.
+  // When an input arrives on a device; 0 if the group itself or a group that is
+  // out makes it.
   double Ready(int32_t number, int32_t group, int32_t device,
                const int32_t* next, double* sent) const {
     const Net& net = g_.nets[number];
@@ -172,7 +172,7 @@ class Repair {
     return is_back ? end + seconds : now_.Arrival(number, device);
   }
 
-  // By how much an output comes too late for those that are there.
+  // Lateness of an output for consumers that are placed.
   double Late(int32_t number, int32_t group, int32_t device, double end,
               const int32_t* next, double* sent) {
     const Net& net = g_.nets[number];
@@ -194,15 +194,15 @@ class Repair {
     return late;
   }
 
-  // When work that may begin at some time is done on a device, in the room
-  // that is left there.
+  // When work that is ready at some time is done on a device, in the free time
+  // of the device.
   double End(int32_t device, double ready, double work) {
     if (!g_.serial[g_.unit[device]]) return ready + work;
     const double* busy = BusyOn(device);
     const double width = now_.step_s / kBins;
     double at = ready;
     for (int32_t b = now_.BinOf(at); b < kBins; ++b) {
-      // Of a bin that has begun, its part.
+      // If a bin has begun, only its rest counts.
       const double left = std::max((b + 1) * width - at, 0.);
       const double room =
           std::max(width - busy[b], 0.) * std::min(left / width, 1.);

@@ -1,5 +1,5 @@
-// The nets between groups as they are at present, laid out so that all that one
-// needs of a consumer comes with it; most are done with after eight bytes.
+// The nets between groups in the present placement. The layout keeps all data
+// of a consumer together. Most consumers need only the first eight bytes.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_TIES_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_TIES_H_
@@ -12,36 +12,37 @@
 
 namespace gdp {
 
-// A net at its producer.
+// The producer's end of a net.
 struct Origin {
   double bytes, end_s;
   int32_t group, device;
-  int32_t first_tie, last_tie;  // Without the last.
+  int32_t first_tie, last_tie;  // Excluding the last.
 };
 
 // A consuming op in another group than the producer's.
 struct Tie {
   int32_t group;
   int32_t device : 30;
-  // Its input is there in time without being sent, and would be wherever both
-  // of its ends moved together.
+  // The input arrives in time without being sent. This stays true if both ends
+  // move together to any device.
   uint32_t quiet : 1;
-  uint32_t first : 1;  // Of its net on its device, to which that is sent.
+  uint32_t first : 1;  // First of its net on a device that gets the net.
 };
 
 // The times of a tie.
 struct TieTimes {
   double arrival_s, latest_s, start_s, critical;
-  double eager;  // How critical it is, and its input for when it starts.
-  double sent_s, sent_critical;  // If it is sent.
+  double eager;  // How critical the op and its input are for the op's start.
+  double sent_s, sent_critical;  // If the net is sent.
 };
 
 struct Ties {
   std::vector<Origin> origins;  // [H]
   std::vector<Tie> ties;
   std::vector<TieTimes> times;
-  // [H], how many groups have to go to one device if nothing is to change; one
-  // more than a net has if it always does.
+  // [H], number of groups that must go to one device together if nothing is to
+  // change for the net. If there is always a change, it is one more than the
+  // net has groups.
   std::vector<int32_t> to_move;
 
   void Observe(const MoveGraph& graph, const Incumbent& now) {

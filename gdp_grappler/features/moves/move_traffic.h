@@ -1,4 +1,4 @@
-// What nets carry before and after a move, and when that is there.
+// Transfers of nets before and after a move, and their arrivals.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_TRAFFIC_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_TRAFFIC_H_
@@ -15,12 +15,12 @@
 
 namespace gdp {
 
-// Of nets that join what moves with anything else, or with itself.
+// Sums over nets between moved groups and any groups.
 struct TrafficSums {
   double sent_before_s = 0, sent_after_s = 0, critical_before_s = 0,
          critical_after_s = 0, late_inputs_s = 0, late_outputs_s = 0,
          delayed_s = 0, hastened_s = 0;
-  double pull = 0;  // Of all devices.
+  double pull = 0;  // Sum over all devices.
   int64_t messages = 0;
 };
 
@@ -44,12 +44,12 @@ class Traffic {
     }
   }
 
-  // [D], after the move; and bytes shared with what stays there.
+  // [D], after the move. Affinity is bytes shared with groups that stay.
   const std::vector<double>& out_s() const { return out_s_; }
   const std::vector<double>& in_s() const { return in_s_; }
   const std::vector<double>& affinity() const { return affinity_; }
 
-  // Of a placement `next` [G] that has `moved` groups elsewhere.
+  // Sums for a placement `next` [G] that has `moved` groups elsewhere.
   TrafficSums Sum(const std::vector<int32_t>& moved, const int32_t* next) {
     out_s_ = now_.out_s;
     in_s_ = now_.in_s;
@@ -58,7 +58,8 @@ class Traffic {
     TrafficSums sums;
     const Origin* origins = ties_.origins.data();
     for (int32_t k = 0; k < num_nets_; ++k) {
-      // Nets are far apart in memory. Behind the last are those of before.
+      // Nets are far apart in memory. The elements after the last net are old
+      // ones.
       __builtin_prefetch(&origins[nets_[k + kAhead]]);
       const int32_t soon = origins[nets_[k + kAhead / 2]].first_tie;
       __builtin_prefetch(ties_.ties.data() + soon);
@@ -70,10 +71,10 @@ class Traffic {
   }
 
  private:
-  // How many nets ahead memory is asked for.
+  // Number of nets by which memory is prefetched.
   static constexpr int32_t kAhead = 32;
 
-  // From a device to itself all is there at once.
+  // Transfers from a device to itself take no time.
   struct Link {
     double latency_s = 0;
     double bytes_per_s = std::numeric_limits<double>::infinity();
@@ -83,10 +84,10 @@ class Traffic {
     }
   };
 
-  // A net that has groups that move.
+  // A net of groups that move.
   struct Seen {
-    uint32_t way = 0;   // Which move's, and where the first of them goes.
-    int32_t count = 0;  // How many go there.
+    uint32_t way = 0;   // The move, and the device of the first group.
+    int32_t count = 0;  // Groups that go to this device.
   };
 
   const MoveGraph& g_;
@@ -95,14 +96,14 @@ class Traffic {
   std::vector<double> out_s_, in_s_, affinity_;
   std::vector<Link> links_;       // [D, D]
   std::vector<Seen> seen_;        // [H]
-  uint32_t first_way_ = 0;        // Of the present move, to device 0.
-  std::vector<int64_t> sent_to_;  // [D], the net last sent there.
+  uint32_t first_way_ = 0;        // Way of the present move to device 0.
+  std::vector<int64_t> sent_to_;  // [D], net that was sent last.
   int64_t net_ = 0;
-  std::vector<int32_t> nets_;  // [H], of which so many are in use.
+  std::vector<int32_t> nets_;  // [H], the first num_nets_ are in use.
   int32_t num_nets_ = 0;
 
-  // The nets of what moves, each once, but for quiet ones that go to one device
-  // as a whole: nothing changes for them.
+  // Finds the nets of the moved groups, each once. Quiet nets that go to one
+  // device as a whole are left out, because nothing changes for them.
   void FindNets(const std::vector<int32_t>& moved, const int32_t* next) {
     const uint32_t devices = g_.num_devices;
     if (first_way_ > std::numeric_limits<uint32_t>::max() - 2 * devices) {
@@ -120,7 +121,7 @@ class Traffic {
     const size_t count = moved.size();
     for (size_t first = 0, last = 0; first < count; first = last) {
       const int32_t to = next[moved[first]];
-      // Rows that follow each other are one.
+      // Consecutive groups with one device are handled as one row.
       while (++last < count && moved[last] == moved[last - 1] + 1 &&
              next[moved[last]] == to) {
       }
@@ -147,7 +148,7 @@ class Traffic {
     num_nets_ = at - nets_.data();
   }
 
-  // Sums are made in the order of ties, whatever moves.
+  // Sums are in the order of ties, so they do not depend on the move.
   void Add(const Origin& origin, const int32_t* next, TrafficSums* sums) {
     const Tie* ties = ties_.ties.data();
     const int32_t last = origin.last_tie, home = origin.device;
@@ -172,14 +173,14 @@ class Traffic {
         in_s_[tie.device] -= times.sent_s;
         --sums->messages;
       }
-      // A transfer that is there already takes what it took.
+      // A transfer that exists already takes its present time.
       double seconds = times.sent_s, critical = times.sent_critical;
       if (moves || leaves) {
         seconds =
             links_[new_home * g_.num_devices + there].Seconds(origin.bytes);
         const double arrival = origin.end_s + seconds;
         AddChange(origin, times, arrival, moves, sums);
-        // Something that moves shares a net with something that stays.
+        // A moved group shares a net with a group that stays.
         if (moves != leaves) {
           affinity_[moves ? home : tie.device] += origin.bytes + 1;
           sums->pull += origin.bytes + 1;
@@ -198,7 +199,7 @@ class Traffic {
     }
   }
 
-  // What comes to an op at another time, as far as is known.
+  // Adds the effect of an input that arrives at another time.
   static void AddChange(const Origin& origin, const TieTimes& times,
                         double arrival, bool moves, TrafficSums* sums) {
     const double late = arrival - times.latest_s;

@@ -20,17 +20,18 @@ class FeatureLayout:
 
   Attributes:
     edges: int32 [E, 2], producer and consumer.
-    edge_tensors: int32 [E], -1 for a control edge.
-    tensor_bytes: float64 [T].
-    groups: int32 [N].
-    order: int32 [N], producers before consumers.
-    seconds: float64 [N, D].
-    memory_bytes: float64 [N], what an op holds.
-    latency_s: float64 [D, D], of a message until its receiver knows of it.
-    bytes_per_s: float64 [D, D].
-    pools: int32 [D], the memory of each device.
-    pool_bytes: float64 [P].
-    units: int32 [D], the compute unit of each device.
+    edge_tensors: int32 [E], tensor of each edge; -1 for a control edge.
+    tensor_bytes: float64 [T], bytes of each tensor.
+    groups: int32 [N], group of each op.
+    order: int32 [N], ops with producers before consumers.
+    seconds: float64 [N, D], seconds of each op on each device.
+    memory_bytes: float64 [N], bytes that an op holds.
+    latency_s: float64 [D, D], seconds from the start of a message until its
+      receiver knows of it, without the time for its bytes.
+    bytes_per_s: float64 [D, D], bandwidth of each link.
+    pools: int32 [D], memory of each device.
+    pool_bytes: float64 [P], capacity of each memory.
+    units: int32 [D], compute unit of each device.
     serial: uint8 [U], whether a compute unit runs one op at a time.
   """
 
@@ -51,18 +52,18 @@ class FeatureLayout:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Observed:
-  """A placement and its step, with M transfers.
+  """A placement and its simulated step, with M transfers.
 
   Attributes:
-    devices: int32 [G].
-    start_s: float64 [N].
-    end_s: float64 [N].
-    step_s: Positive.
-    transfer_tensors: int32 [M], -1 for a control edge.
+    devices: int32 [G], device of each group.
+    start_s: float64 [N], start of each op.
+    end_s: float64 [N], end of each op.
+    step_s: Step time, positive.
+    transfer_tensors: int32 [M], the tensor; -1 for a control edge.
     transfer_ops: int32 [M], the producer.
     transfer_targets: int32 [M], the receiving device.
-    transfer_arrival_s: float64 [M].
-    peak_bytes: float64 [P].
+    transfer_arrival_s: float64 [M], when the receiver can use the tensor.
+    peak_bytes: float64 [P], peak use of each memory.
   """
 
   devices: np.ndarray
@@ -79,14 +80,14 @@ class Observed:
 class NativeFeatures:
   """A graph on a cluster, and the placement from which moves are made.
 
-  For one thread at a time.
+  An object is for one thread at a time.
   """
 
   def __init__(self, layout: FeatureLayout) -> None:
-    """Lays the graph out.
+    """Prepares the arrays of the graph.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     self._lib, self._threads = _library(), cores.own()
     self._num_groups = int(layout.groups.max(initial=-1)) + 1
@@ -100,17 +101,17 @@ class NativeFeatures:
                          len(layout.pools), len(layout.pool_bytes),
                          len(layout.serial),
                          *(array.ctypes.data for array in arrays))
-    # The addresses stay good until the call returns.
+    # `arrays` keeps the addresses valid until the call returns.
     self._handle = self._lib.gdp_move_features_create(ctypes.byref(graph))
     if not self._handle:
       raise MemoryError('No memory for the features of moves.')
     weakref.finalize(self, self._lib.gdp_move_features_destroy, self._handle)
 
   def observe(self, observed: Observed) -> None:
-    """Moves are made from here on.
+    """Sets the placement from which the next moves are made.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     arrays = {
         name: np.ascontiguousarray(getattr(observed, name), dtype)
@@ -125,10 +126,10 @@ class NativeFeatures:
       raise MemoryError('No memory for the features of moves.')
 
   def describe(self, devices: np.ndarray) -> np.ndarray:
-    """float32 [K, F] of `schema.NATIVE`, for placements int [K, G].
+    """Returns `schema.NATIVE` [K, F] of K moves to placements int [K, G].
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     devices = np.ascontiguousarray(devices, np.int32)
     assert devices.shape[1:] == (self._num_groups,)
@@ -142,18 +143,23 @@ class NativeFeatures:
   def replace(self, devices: np.ndarray, places: np.ndarray,
               allowed: np.ndarray, weights: np.ndarray,
               most: int) -> np.ndarray:
-    """bool [K], in which rows of int32 [K, G] groups were placed anew.
+    """Places the moved groups of some moves anew.
 
     Args:
-      devices: Where moves lead; those rows are changed in place.
-      places: bool [K], in which rows to do it, if it is more than one group.
-      allowed: bool [G, D], where there is a device for each group.
-      weights: float64 [K, 3], of being late, of what is sent, and of how busy
-        devices are, beside the end of a group.
-      most: Groups that are placed anew at most; longer rows stay as they are.
+      devices: int32 [K, G], placements after moves. Rows in which groups are
+        placed anew are changed in place.
+      places: bool [K], rows in which to place groups anew. Rows with only one
+        moved group stay as they are.
+      allowed: bool [G, D], legal devices of each group.
+      weights: float64 [K, 3], weights of lateness, of transfers and of the load
+        of devices. The weight of the end of a group is 1.
+      most: Limit of moved groups per row. Rows with more stay as they are.
+
+    Returns:
+      bool [K], rows in which groups were placed anew.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     assert devices.dtype == np.int32 and devices.flags.carray
     assert devices.shape[1:] == (self._num_groups,)
@@ -173,7 +179,7 @@ class NativeFeatures:
     return done.astype(bool)
 
 
-# In the order of `GdpMoveGraph` and `GdpMoveSchedule`.
+# In the order of the fields of `GdpMoveGraph` and `GdpMoveSchedule`.
 _LAYOUT = (('edges', np.int32), ('edge_tensors', np.int32), ('tensor_bytes',
                                                              np.float64),
            ('groups', np.int32), ('order', np.int32), ('seconds', np.float64),
@@ -188,7 +194,7 @@ _OBSERVED = (('devices', np.int32), ('start_s', np.float64),
 
 
 class _NativeGraph(ctypes.Structure):
-  """`GdpMoveGraph` of move_graph.h."""
+  """The struct `GdpMoveGraph` of move_graph.h."""
   _fields_ = [(name, ctypes.c_int32)
               for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups',
                            'num_devices', 'num_pools', 'num_units')
@@ -196,7 +202,7 @@ class _NativeGraph(ctypes.Structure):
 
 
 class _NativeSchedule(ctypes.Structure):
-  """`GdpMoveSchedule` of move_incumbent.h."""
+  """The struct `GdpMoveSchedule` of move_incumbent.h."""
   _fields_ = [
       (name, ctypes.c_void_p) for name in ('devices', 'start_s', 'end_s')
   ] + [('step_s', ctypes.c_double)] + [('num_transfers', ctypes.c_int32)] + [

@@ -1,4 +1,4 @@
-// Lists of whole numbers, laid out one after the other.
+// Lists of integers, stored one after the other.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_ROWS_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_ROWS_H_
@@ -10,7 +10,7 @@
 
 namespace gdp {
 
-// Rows of a matrix with few entries: those of row r are values[starts[r]] to
+// Rows of a sparse matrix: those of row r are values[starts[r]] to
 // values[starts[r + 1]].
 struct Rows {
   std::vector<int32_t> starts, values;

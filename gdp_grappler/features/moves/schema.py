@@ -1,10 +1,11 @@
 """Names of the features of moves, in their order.
 
-A move takes groups from the devices where an incumbent has them to others. No
-feature tells the number of a device: source and target are the devices that
-lose and gain the most work. What is in seconds is a share of the incumbent's
-step; what spans orders of magnitude is on a logarithmic scale from 0 to 1, with
-a sign where it may be negative.
+A move takes groups from the devices of an incumbent placement to other devices.
+No feature contains the number of a device. The source is the device that loses
+the most work, and the target the device that gains the most. Features in
+seconds are shares of the incumbent's step. Features that span orders of
+magnitude are on a logarithmic scale from 0 to 1, with a sign if they may be
+negative.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Sequence
 
 # In the order of `Feature` in move_candidates.h.
 NATIVE = (
-    # How much moves.
+    # Size of the move.
     'groups',
     'work_share',
     'work_s',
@@ -22,7 +23,7 @@ NATIVE = (
     'targets',
     'sources',
     'backflow',
-    # Work of devices before and after.
+    # Work of devices before and after the move.
     'source_busy',
     'target_busy',
     'source_busy_after',
@@ -35,7 +36,7 @@ NATIVE = (
     'target_critical',
     'target_empty',
     'source_emptied',
-    # What is sent between devices.
+    # Transfers between devices.
     'sent_before_s',
     'sent_after_s',
     'sent_change_s',
@@ -47,7 +48,7 @@ NATIVE = (
     'target_affinity',
     'wire_busy',
     'wire_busy_change',
-    # When what moves runs, and what hangs on it.
+    # Times at which the moved groups run, and the ops that depend on them.
     'critical_work_s',
     'critical_share',
     'waiting_s',
@@ -69,7 +70,7 @@ NATIVE = (
     'target_full_after',
     'overflow',
     'overflow_after',
-    # Machine and graph.
+    # The machine and the graph.
     'slower',
     'devices_used',
     'devices',
@@ -78,5 +79,5 @@ NATIVE = (
 
 
 def names(kinds: Sequence[str]) -> tuple[str, ...]:
-  """[F], the native features and one for each kind of move."""
+  """Returns the native features and one feature for each kind of move, [F]."""
   return (*NATIVE, *(f'kind:{kind}' for kind in kinds))

@@ -1,6 +1,5 @@
-"""How often ops run, and what is inside calls.
+"""How often ops run in a step, and what function calls cost.
 
-Belongs here: loop frames, values known before the step, function bodies and
-what they cost, lists of tensors. Does not belong here: where ops may be
-(`legality`).
+Belongs here: loop frames, values known before the step, bodies of functions and
+their costs, lists of tensors. Does not belong here: legal devices (`legality`).
 """

@@ -1,7 +1,8 @@
-"""What ops make of values that are known before the step.
+"""Computes ops on values that are known before the step.
 
-Only what counters and limits of loops are made of. All numbers are float64: a
-value that varies is known by its mean, which need not be whole.
+Only ops that occur in counters and limits of loops are supported. All numbers
+are float64. If a value varies between iterations, its mean is known, which need
+not be an integer.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
 _MAX_ELEMENTS = 1024
-# Right for the mean of a value that varies, too.
+# Linear ops, which are also correct for the mean of a value that varies.
 LINEAR: Mapping[str, Callable[..., np.ndarray]] = {
     'Add': np.add, 'AddV2': np.add, 'Sub': np.subtract
 }
@@ -46,11 +47,11 @@ OPPOSITE = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Value:
-  """What a tensor holds.
+  """The value of a tensor.
 
   Attributes:
-    array: Its elements; their mean where they vary.
-    varies: Whether they differ between iterations of an outer loop.
+    array: Elements of the tensor; means of the elements if they vary.
+    varies: Whether the elements differ between iterations of an outer loop.
   """
 
   array: np.ndarray
@@ -58,7 +59,7 @@ class Value:
 
 
 def constant(node: node_def_pb2.NodeDef) -> Value | None:
-  """What a Const holds; None if it is large or no numbers."""
+  """Returns the value of a Const; None if it is large or not numeric."""
   tensor = node.attr['value'].tensor
   if math.prod(d.size for d in tensor.tensor_shape.dim) > _MAX_ELEMENTS:
     return None
@@ -69,11 +70,11 @@ def constant(node: node_def_pb2.NodeDef) -> Value | None:
 
 
 def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
-  """What an op makes of its inputs; None if that is not known.
+  """Returns the output of an op for known inputs; None if there is no rule.
 
   Args:
     node: The op.
-    values: Of all its data inputs.
+    values: Values of all its data inputs.
 
   Raises:
     ArithmeticError, IndexError, TypeError, ValueError: the op is malformed.
@@ -115,7 +116,7 @@ def _by_attributes(node: node_def_pb2.NodeDef,
 
 
 def _cast(node: node_def_pb2.NodeDef, array: np.ndarray) -> np.ndarray:
-  """Whole numbers are cut off towards zero."""
+  """Casts to booleans, or to integers by rounding towards zero."""
   wanted = dtypes.as_dtype(node.attr['DstT'].type)
   if wanted.is_bool:
     return (array != 0).astype(np.float64)
@@ -125,7 +126,7 @@ def _cast(node: node_def_pb2.NodeDef, array: np.ndarray) -> np.ndarray:
 def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
                    begin: np.ndarray, end: np.ndarray,
                    strides: np.ndarray) -> Value | None:
-  """The element or the slice of a vector, as shapes are taken apart."""
+  """Returns an element or a slice of a vector, such as a shape."""
   no_begin, no_end, ellipsis, new_axis, shrink = (node.attr[f'{mask}_mask'].i
                                                   for mask in ('begin', 'end',
                                                                'ellipsis',
@@ -143,15 +144,17 @@ def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
 
 def crossing(kind: str, a: tuple[Value, Value], b: tuple[Value,
                                                          Value]) -> Value:
-  """How many iterations a comparison of two lines holds, from the first one.
+  """Returns for how many iterations a comparison of two lines holds.
+
+  Iterations are counted from the first one.
 
   Args:
     kind: An op of `COMPARISONS`, or 'NotEqual'.
-    a: A scalar in the first iteration, and what each adds to it.
-    b: What it is compared with, likewise.
+    a: Left side: a scalar in the first iteration, and its increment.
+    b: Right side, likewise.
 
   Returns:
-    Infinity if it always holds.
+    Number of iterations; infinity if the comparison always holds.
   """
   varies = any(v.varies for v in (*a, *b))
   offset, slope = (float((x.array - y.array).reshape(())) for x, y in zip(a, b))

@@ -1,4 +1,4 @@
-"""The nodes that a call stands for: its function, or a loop as lowered."""
+"""The nodes inside of a call: a function's body, or a lowered loop."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tensorflow.python.framework import tensor_util
 
 
 class Bodies:
-  """Makes nodes of the functions of one library."""
+  """Makes the nodes of calls of the functions of one library."""
 
   def __init__(self, functions: Mapping[str, function_pb2.FunctionDef]) -> None:
-    """Of functions by name."""
+    """Keeps functions by name."""
     self._functions = functions
 
   def body(
       self, name: str,
       arguments: Sequence[node_def_pb2.NodeDef]) -> list[node_def_pb2.NodeDef]:
-    """A function's graph with what it is called with."""
+    """Returns the nodes of a function, with its arguments and results."""
     sources = _named(arguments, self._functions[name].signature)
     nodes, returned, types = self._instance(name, 'call/',
                                             [node.name for node in sources])
@@ -29,7 +29,7 @@ class Bodies:
   def loop(
       self, name: str, cond: str, body: str,
       arguments: Sequence[node_def_pb2.NodeDef]) -> list[node_def_pb2.NodeDef]:
-    """A loop as TensorFlow lowers it: Enter, Merge, Switch, NextIteration."""
+    """Returns a lowered loop: Enter, Merge, Switch, NextIteration, Exit."""
     signature = self._functions[body].signature
     sources = _named(arguments, signature)
     returned = self._functions[body].ret
@@ -83,13 +83,14 @@ class Bodies:
       self, name: str, prefix: str, inputs: Sequence[str],
       pivot: str | None = None
   ) -> tuple[list[node_def_pb2.NodeDef], list[str], list[int]]:
-    """Nodes of a function's body, tensors it returns, and their types.
+    """Returns a body's nodes, the tensors that it returns, and their types.
 
     Args:
-      name: The function's.
-      prefix: For the names of the nodes.
-      inputs: What its arguments are, tensors of the graph around it.
-      pivot: What nodes without inputs wait for, so that they run in the loop.
+      name: Name of the function.
+      prefix: Prefix of the names of the nodes.
+      inputs: Tensors of the surrounding graph that are the arguments.
+      pivot: Control input of nodes without inputs, so that they run in the
+        loop.
     """
     function = self._with_plain_calls(self._functions[name])
     graph_def, tensors = function_def_to_graph.function_def_to_graph_def(
@@ -122,9 +123,10 @@ class Bodies:
 
   def _with_plain_calls(
       self, function: function_pb2.FunctionDef) -> function_pb2.FunctionDef:
-    """With PartitionedCalls in place of ops that are functions' names.
+    """Replaces ops named after functions by PartitionedCalls.
 
-    TensorFlow only knows such an op where its function is registered.
+    TensorFlow knows an op named after a function only if the function is
+    registered.
     """
     result, renamed = type(function)(), {}
     result.CopyFrom(function)

@@ -1,14 +1,16 @@
-"""What calls of functions cost that are still calls.
+"""Costs of function calls that were not inlined.
 
-Grappler inlines calls and lowers loops and conditions to dataflow, unless a
-function is compiled by XLA, differs in device, or somebody switched that off
-(`lower_using_switch_merge`). Such a node counts as what its function does:
-operations and bytes of all ops of the body, as often as they run, and the most
-memory that they hold at a time. A loop is lowered (`call_bodies`), so that its
-trip count is found as for any other loop; of the branches of a condition the
-one counts that has more work, unless the condition is a constant.
+Grappler inlines calls and lowers loops and conditions to dataflow. It does not
+do so if a function is compiled by XLA, if devices differ, or if the program
+switched it off (`lower_using_switch_merge`). Such a call has the cost of its
+function: operations and bytes of all ops of the body, times their executions,
+and the peak of the memory that they hold. A loop is lowered here
+(`call_bodies`), so that its trip count is found as for other loops. Of the
+branches of a condition, the one with more work counts, unless the condition is
+a constant.
 
-XLA fuses: its traffic and launches are fewer than those counted here.
+XLA fuses ops, so its traffic and number of launches are smaller than the
+result.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import call_bodies
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# The attribute that names the function.
+# The attribute with the name of the called function, by type of op.
 _CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), 'XlaLaunch': 'function'}
-# Types of ops that call a function, beside the functions themselves.
+# Types of ops that call functions. An op may also have a function's name as
+# type.
 KINDS = op_kinds.CALLS | _CALLED.keys()
-# Of the inputs of a Merge the first one stands for all.
+# Ops that pass on a value. The first input of a Merge represents all its
+# inputs.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
-# Whose memory a call does not hold.
+# Ops whose memory is not held by the call.
 _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
 _MAX_ELEMENTS = 1024
 _MAX_DEPTH = 50
@@ -49,11 +53,11 @@ class CallCost:
   Attributes:
     flops: Arithmetic operations.
     io_bytes: Bytes that its ops read and write.
-    output_bytes: Of each of its outputs.
-    held_bytes: Most memory it holds at a time beside its outputs.
-    num_ops: Ops that run.
-    values: Of each of its outputs, where it is one number that is known, such
-      as the last counter of a loop; else None.
+    output_bytes: Bytes of each output.
+    held_bytes: Peak of the memory that it holds, without its outputs.
+    num_ops: Number of ops that run.
+    values: For each output its value if it is a known number, such as the last
+      counter of a loop; else None.
   """
 
   flops: float
@@ -64,25 +68,27 @@ class CallCost:
   values: tuple[float | None, ...] = ()
 
 
-# A function's body as arrays, and what tells the number in a tensor of it.
+# A function's body as arrays, and a function that returns a tensor's known
+# number.
 Body = tuple[op_graph.OpGraph, Callable[[tuple[int, int]], float | None]]
 
 
 class Calls:
-  """Prices the calls of one graph and of the functions in its library."""
+  """Computes the costs of calls in one graph and in its functions."""
 
   def __init__(self, library: Any, read: Callable[[graph_pb2.GraphDef], Body],
                tell: Callable[[str], None] | None = None) -> None:
     """Initializes Calls.
 
     Args:
-      library: FunctionDefLibrary.
-      read: Makes arrays of the body of a function.
-      tell: Hears one line about each function that cannot be read.
+      library: FunctionDefLibrary of the graph.
+      read: Function that reads the body of a function.
+      tell: Function that is called with a line about each function that cannot
+        be read.
 
     Raises:
-      InvalidGraphError: a function calls itself, which TensorFlow can neither
-        inline nor infer the shapes of.
+      InvalidGraphError: a function calls itself. TensorFlow can neither inline
+        it nor infer its shapes.
     """
     self._library = library
     self._functions = {f.signature.name: f for f in library.function}
@@ -98,13 +104,15 @@ class Calls:
                             int]], shape_of: Callable[[tuple[int, int]],
                                                       Sequence[int] | None]
   ) -> dict[int, CallCost]:
-    """The calls among N nodes; not those whose function cannot be read.
+    """Returns the costs of the calls among N nodes, by node.
+
+    Calls of functions that cannot be read are left out.
 
     Args:
-      nodes: [N].
-      types: [N], of their ops; to ask each of many takes its time.
+      nodes: [N], NodeDefs.
+      types: [N], types of the nodes, because access to each NodeDef is slow.
       edges: (producer, output index or -1, consumer).
-      shape_of: Dimensions of a tensor; None if their number is unknown.
+      shape_of: Function that returns the shape of a tensor; None if unknown.
     """
     called = set(filter(self._is_called, set(types)))
     ops = [i for i, kind in enumerate(types) if kind in called]
@@ -118,7 +126,7 @@ class Calls:
 
     def price(op: int) -> CallCost | None:
       if op not in result:
-        result[op] = None  # Ends every circle.
+        result[op] = None  # Ends every cycle.
         result[op] = self._call(nodes[op], [
             _argument(nodes, inputs, tensor, shape_of, number)
             for tensor in inputs[op]
@@ -135,7 +143,7 @@ class Calls:
     return {op: call for op, call in result.items() if call is not None}
 
   def _refuse_recursion(self) -> None:
-    """Raises an error for a function that calls itself, however indirectly."""
+    """Raises an error if a function calls itself, directly or not."""
     calls = {
         name: {
             called for node in function.node_def if self._is_called(node.op)
@@ -172,7 +180,7 @@ class Calls:
     return self._known[key]
 
   def _names(self, node: node_def_pb2.NodeDef) -> list[str]:
-    """Names of the functions that a node calls."""
+    """Returns the names of the functions that a node calls."""
     if node.op in self._functions:
       return [node.op]
     if node.op in _CALLED:
@@ -213,7 +221,7 @@ class Calls:
                                         graph.edge_tensors.tolist()):
       if graph.op_types[target] == '_Retval' and tensor >= 0:
         index = nodes[target].attr['index'].i
-        # A list that came in has the bytes that were pushed on it.
+        # A list that is an argument has the bytes of the elements pushed on it.
         outputs[index] = int(
             max(graph.tensor_bytes[tensor], graph.tensor_bytes[owners[tensor]]))
         first = np.searchsorted(graph.tensor_ops, source)
@@ -234,7 +242,7 @@ def _argument(
     tensor: values_lib.Tensor, shape_of: Callable[[tuple[int, int]],
                                                   Sequence[int] | None],
     number: Callable[[int, int], float | None]) -> node_def_pb2.NodeDef:
-  """A nameless node for a value that a function is called with."""
+  """Returns a node without name for an argument of a call."""
   result = node_def_pb2.NodeDef(op='_Arg')
   made = _made(nodes, inputs, tensor)
   maker, output = nodes[made[0]], made[1]
@@ -270,7 +278,7 @@ def _argument(
 def _made(nodes: Sequence[node_def_pb2.NodeDef],
           inputs: Mapping[int, list[tuple[int, int]]],
           tensor: values_lib.Tensor) -> tuple[int, int]:
-  """The tensor behind one that only hands a value on."""
+  """Returns the tensor whose value a tensor passes on."""
   for _ in range(_MAX_DEPTH):
     op, _ = tensor
     if nodes[op].op not in _SAME_VALUE or not inputs.get(op):
@@ -280,7 +288,7 @@ def _made(nodes: Sequence[node_def_pb2.NodeDef],
 
 
 def _owners(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [T], the tensor whose buffer each tensor is."""
+  """Returns, for each tensor, the tensor that owns its buffer, int [T]."""
   owners = np.arange(len(graph.tensor_ops))
   first: dict[int, int] = {}
   for (_, target), tensor in zip(graph.edges.tolist(),
@@ -297,9 +305,9 @@ def _owners(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _peak_bytes(graph: op_graph.OpGraph, owners: np.ndarray) -> int:
-  """Most bytes of tensors that are there while the ops run one by one.
+  """Returns the peak bytes of tensors if the ops run one by one.
 
-  What comes in from outside, the caller holds.
+  Arguments are left out, because the caller holds them.
   """
   position = np.empty(graph.num_ops, int)
   position[graph.topological_order] = np.arange(graph.num_ops)

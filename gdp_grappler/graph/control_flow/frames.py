@@ -1,23 +1,26 @@
 """How often each op runs in a step: while loops and conditions.
 
-Grappler and v1 graphs write both with five ops of dataflow (Yu et al.,
-"Dynamic Control Flow in Large-Scale Machine Learning", EuroSys 2018, section
-4.2). A loop is a frame: values come in through Enter, Merge takes the first or
-the next iteration's, LoopCond decides, Switch sends the value into the body or
-to Exit. If a loop of T iterations is entered once, then
+Grappler and v1 graphs express both with five types of ops (Yu et al., "Dynamic
+Control Flow in Large-Scale Machine Learning", EuroSys 2018, section 4.2). A
+loop is a frame. Values come in through Enter. Merge outputs the value of Enter
+in the first iteration, and later the value of the iteration before. LoopCond
+decides. Switch sends the value into the body or to Exit. If a loop of T
+iterations is entered once, then
 
 * Enter and Exit run once,
-* Merge, LoopCond, Switch and what the condition needs T + 1 times,
-* the body, NextIteration included, T times,
+* Merge, LoopCond, Switch and the ops of the condition run T + 1 times,
+* the body, with NextIteration, runs T times.
 
-and loops inside multiply. A Switch outside of that is a condition: what only
-its one output reaches runs in this branch alone. Of the branches of a
-condition that one runs which has more work (floating point operations, then
-ops), unless the condition is a constant; one that fails an assertion does not.
+Numbers of nested loops multiply. A Switch outside of this pattern is a
+condition. Ops that are reachable only through one of its outputs run only in
+this branch. If the condition is a constant, its branch runs. Otherwise the
+branch with more work is assumed to run (floating point operations, then number
+of ops), but not a branch that fails an assertion.
 
-Where T is not known it is the caller's number. Of loops within one another none
-of which is known, that number is what they make in all: three loops of 32 turns
-would be 32,768, a thousand times what such a function was seen to take.
+If T is unknown, it is the number that the caller gives. If several nested loops
+are unknown, this number is the product of their iterations. Three nested loops
+of 32 iterations each would make 32,768 iterations, a thousand times the number
+that was observed for such a function.
 """
 
 from __future__ import annotations
@@ -32,22 +35,23 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# A condition's tensor, or a loop's LoopCond, and the branch: a tag on an op.
+# A tag of an op: the tensor of a condition, or a LoopCond, and the branch.
 _Tag = tuple[values_lib.Tensor, int]
 _NO_TAGS: frozenset[_Tag] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Frames:
-  """What control flow makes of a graph of N ops.
+  """The control flow of a graph of N ops.
 
   Attributes:
     executions: float64 [N], how often an op runs in one step.
-    exits: (NextIteration, Exit) ops: what the Exit waits for in the last
-      iteration, in place of the edge from NextIteration to Merge.
-    trips: Iterations of each loop each time it is entered, by its name.
-    assumed: Names of the loops whose number of iterations was not known.
-    values: Evaluates tensors; None if there is no control flow.
+    exits: (NextIteration, Exit) ops. They replace the edges from NextIteration
+      to Merge: an Exit waits for the last iteration.
+    trips: Iterations of each loop, each time it is entered, by name of the
+      loop.
+    assumed: Names of the loops whose number of iterations is unknown.
+    values: Evaluator of tensors; None if there is no control flow.
   """
 
   executions: np.ndarray
@@ -59,7 +63,7 @@ class Frames:
 
 @dataclasses.dataclass
 class _Frame:
-  """A while loop; number 0 stands for what is in none."""
+  """A while loop. Frame 0 has the ops that are in no loop."""
   parent: int
   name: str
   depth: int
@@ -69,7 +73,7 @@ class _Frame:
 
 
 def describe_assumed(names: Sequence[str], trip_count: float) -> str:
-  """One line about loops of unknown length, of which there are some."""
+  """Returns one line about loops of unknown length, of which there are some."""
   plural = 's' * (len(names) > 1)
   together = ', nested ones together' if plural else ''
   return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
@@ -81,15 +85,15 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
             edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
             shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
             trip_count: float = assumptions.DEFAULT_TRIP_COUNT) -> Frames:
-  """Finds loops and conditions. A malformed graph counts as without them.
+  """Finds loops and conditions. In a malformed graph, all ops run once.
 
   Args:
-    nodes: [N].
-    edges: (producer, output index or -1, consumer), loop-carried ones too.
-    flops: float64 [N], of one execution.
-    shape_of: Dimensions of a tensor; None if their number is unknown.
-    trip_count: Iterations of loops whose number the graph does not tell; of
-      such loops within one another, of all together.
+    nodes: [N], NodeDefs.
+    edges: (producer, output index or -1, consumer), with loop-carried edges.
+    flops: float64 [N], operations of one execution.
+    shape_of: Function that returns the shape of a tensor; None if unknown.
+    trip_count: Iterations of loops whose number the graph does not tell. If
+      such loops are nested, this is the product of their iterations.
   """
   once = Frames(np.ones(len(nodes)))
   if not any(node.op in op_kinds.CONTROL_FLOW for node in nodes):
@@ -101,7 +105,7 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
 
 
 class _Analysis:
-  """One pass over the ops in topological order, then some arithmetic."""
+  """Visits all ops in topological order, then computes executions."""
 
   def __init__(
       self, nodes: Sequence[node_def_pb2.NodeDef],
@@ -147,7 +151,7 @@ class _Analysis:
     return order
 
   def _visit(self, op: int) -> bool:
-    """Finds an op's frame and tags; whether they make sense."""
+    """Finds an op's frame and tags; returns whether they are well-formed."""
     kind, inputs = self._types[op], self._forward[op]
     outside = 0
     if len(self._frames) > 1:  # Most graphs with conditions have no loop.
@@ -158,7 +162,8 @@ class _Analysis:
       return True
     self._frame_of[op] = outside
     if kind == 'Merge':
-      # It runs if any of its values comes; control edges do not stop it.
+      # A Merge runs if any of its values arrives. Control edges do not prevent
+      # it.
       live = [self._out_tags(*i) for i in inputs if i[1] >= 0]
       self._tags[op] = frozenset.intersection(*live) if live else _NO_TAGS
     else:
@@ -186,7 +191,7 @@ class _Analysis:
     return self._frames[frame].parent if self._types[op] == 'Exit' else frame
 
   def _out_tags(self, op: int, output: int) -> frozenset[_Tag]:
-    """Under which conditions a consumer gets this output."""
+    """Returns the conditions under which a consumer gets an output."""
     kind = self._types[op]
     if kind == 'Exit':
       return self._frames[self._frame_of[op]].entry_tags
@@ -199,7 +204,7 @@ class _Analysis:
     return self._union([self._tags[op], frozenset(((condition, output),))])
 
   def _condition(self, switch: int) -> values_lib.Tensor:
-    """What decides; a LoopCond, else the source of the predicate."""
+    """Returns the tensor that decides: a LoopCond or the predicate."""
     tensor = self._inputs[switch][1]
     while self._types[tensor[0]] == 'Identity' and self._inputs[tensor[0]]:
       tensor = self._inputs[tensor[0]][0]
@@ -218,7 +223,7 @@ class _Analysis:
     return self._united[sets]
 
   def result(self, flops: np.ndarray, trip_count: float) -> Frames:
-    """Everything, once all ops were visited."""
+    """Returns the result after all ops were visited."""
     self._values.set_loops(self._frame_of, self._loop_conds)
     trips, assumed = {}, []
     known = [None, *map(self._values.trips, range(1, len(self._frames)))]
@@ -236,8 +241,10 @@ class _Analysis:
                   self._values)
 
   def _nested(self, unknown: list[bool]) -> list[int]:
-    """[F], of the unknown loops around and within each, itself included, how
-    many at most are within one another.
+    """Returns the depth of nests of unknown loops that contain each loop, [F].
+
+    Only unknown loops count, around and inside of the loop, and the loop
+    itself.
     """
     own = [int(flag and number > 0) for number, flag in enumerate(unknown)]
     around, within = list(own), list(own)
@@ -249,7 +256,7 @@ class _Analysis:
     return [a + w - o for a, w, o in zip(around, within, own)]
 
   def _executions(self, taken: Mapping[tuple[int, int], int]) -> np.ndarray:
-    """float64 [N], given the branch that each condition takes."""
+    """Returns executions for given branches of conditions, float64 [N]."""
     for frame in self._frames[1:]:  # Parents come first.
       frame.entries = (self._frames[frame.parent].entries
                        * self._factor(frame.parent, frame.entry_tags, taken))
@@ -268,7 +275,7 @@ class _Analysis:
 
   def _factor(self, number: int, tags: frozenset[tuple[tuple[int, int], int]],
               taken: Mapping[tuple[int, int], int]) -> float:
-    """Runs of an op with these tags each time its frame is entered."""
+    """Returns the runs of an op with these tags per entry into its frame."""
     cond = self._loop_conds.get(number)
     result = self._frames[number].trips + 1 if number else 1.
     for (op, output), branch in tags:
@@ -280,7 +287,7 @@ class _Analysis:
 
   def _taken(self, flops: np.ndarray,
              executions: np.ndarray) -> dict[values_lib.Tensor, int]:
-    """The branch that runs, of every condition; inner ones decide first."""
+    """Returns the branch that each condition takes; inner ones decide first."""
     if not self._conditions:
       return {}
     work: dict[tuple[int, frozenset[_Tag]], np.ndarray] = {}
@@ -313,10 +320,10 @@ class _Analysis:
     return int(value) if 0 <= value <= last else last
 
   def _exits(self) -> Iterator[tuple[int, int]]:
-    """Edges that stand for those from NextIteration to Merge.
+    """Yields edges that replace those from NextIteration to Merge.
 
-    An Exit waits for its own variable, and for the condition, which waits for
-    those that it looks at.
+    An Exit waits for its own variable and for the condition, which waits for
+    the variables that it depends on.
     """
     exits_of: dict[int, list[int]] = {}
     exits_in: dict[int, list[int]] = {}
@@ -339,14 +346,14 @@ class _Analysis:
           yield following, op
 
   def _variable(self, op: int) -> int:
-    """The Merge of the loop variable that an Exit hands out."""
+    """Returns the Merge of the loop variable that an Exit outputs."""
     while self._types[op] in ('Exit', 'Switch',
                               'Identity') and (self._inputs[op]):
       op = self._inputs[op][0][0]
     return op
 
   def _decisive(self, number: int) -> set[int]:
-    """Merges of a frame that its LoopCond depends on."""
+    """Returns the Merges of a frame that its LoopCond depends on."""
     cond = self._loop_conds.get(number)
     seen, waiting = set(), [] if cond is None else [cond]
     while waiting:
@@ -360,7 +367,11 @@ class _Analysis:
 
 def _dearest(condition: tuple[int, int],
              groups: Sequence[tuple[frozenset[_Tag], np.ndarray]]) -> int:
-  """The branch without an assertion, with more FLOPs, ops; the later one."""
+  """Returns the branch with the most work; of equals the later one.
+
+  A branch without an assertion comes first, then FLOPs and the number of ops
+  decide.
+  """
   work: dict[int, np.ndarray] = {}
   for tags, total in groups:
     for found, branch in tags:

@@ -1,14 +1,15 @@
 """Memory of the lists of tensors that a while loop fills.
 
-A loop of which a gradient is taken pushes what the backward pass needs on
-lists: all of it is there at once, until the loop of the gradient pops it. Shape
-inference gives a list no size, because it depends on the number of iterations.
+If a gradient of a loop is computed, the loop pushes the tensors that the
+backward pass needs on lists. All of them exist at the same time, until the loop
+of the gradient pops them. Shape inference gives a list no size, because the
+size depends on the number of iterations.
 
-A list holds references. What every iteration pushes anew takes memory anew; a
-value from outside of the loop is one buffer, however often it is pushed; and
-the value of a variable is the variable's own memory.
+A list holds references. Tensors that every iteration computes anew need memory
+for each iteration. A tensor from outside of the loop is one buffer, however
+often it is pushed. The value of a variable is the variable's own memory.
 
-Several loops may begin with one empty list. What each puts on it is its own:
+Several loops may begin with one empty list, but each has its own elements. So
 the bytes belong to the op through which the list enters the loop.
 """
 
@@ -24,7 +25,7 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# What adds an element to a list: which of its inputs is the element.
+# Ops that add an element to a list, with the position of this input.
 _ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
 _BEGINNINGS = op_kinds.NEW_LISTS | op_kinds.ENTERS | {'_Arg'}
 
@@ -33,17 +34,17 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
                edges: Sequence[tuple[int, int, int]], frames: frames_lib.Frames,
                shared: Collection[int],
                bytes_of: Callable[[values_lib.Tensor], int]) -> dict[int, int]:
-  """Bytes of every list that a loop fills, by the op where it begins.
+  """Returns bytes of lists that loops fill, by the op where a list begins.
 
-  The bytes belong to the op that makes the list: what hands a list on is an
-  alias of its first input, so they stay until the last op that pops.
+  Ops that pass on a list are aliases of their first inputs. So the bytes of the
+  first op stay in memory until the last op that pops.
 
   Args:
-    nodes: [N].
+    nodes: [N], NodeDefs.
     edges: (producer, output index or -1, consumer).
-    frames: Their control flow.
+    frames: Control flow of the nodes.
     shared: Ops that make empty lists for several loops.
-    bytes_of: Bytes of any tensor.
+    bytes_of: Function that returns the bytes of a tensor.
   """
   if frames.values is None:
     return {}
@@ -73,7 +74,7 @@ def _filled(op: int, fills: Mapping[int, list[tuple[tuple[int, int], float]]],
             creator: Callable[[values_lib.Tensor], values_lib.Tensor | None],
             bytes_of: Callable[[values_lib.Tensor],
                                int], around: tuple[int, ...]) -> float:
-  """Bytes of all elements of a list; an element may be a list itself."""
+  """Returns the bytes of a list's elements, which may be lists themselves."""
   total = 0.
   for element, count in fills[op]:
     inner = creator(element)

@@ -1,13 +1,13 @@
-"""Values of the few tensors that say how often a loop runs.
+"""Values of the few tensors that determine how often a loop runs.
 
-A while loop of TensorFlow 2 that Grappler lowered, and one of TensorFlow 1,
-tests a counter: it starts at a constant, a constant is added to it in every
-iteration, and it is compared with a limit. The limit is a constant, comes from
-a shape, or is the last counter of another loop (the loop of a gradient runs as
-often as that of the function).
+A while loop of TensorFlow 2 that Grappler lowered, or one of TensorFlow 1,
+tests a counter. The counter begins with a constant, each iteration adds a
+constant, and the condition compares the counter with a limit. The limit is a
+constant, comes from a shape, or is the last counter of another loop (the loop
+of a gradient runs as often as that of the function).
 
-A value that differs from one iteration of an outer loop to the next is known
-by its mean, so that the mean trip count of `for j in range(i + 1)` is right.
+If a value differs between iterations of an outer loop, its mean is used. So the
+mean trip count of `for j in range(i + 1)` is exact.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _T = TypeVar('_T')
 # A producer and the index of its output.
 Tensor = tuple[int, int]
 
-# A scalar in the first iteration, and what each adds to it.
+# A scalar in the first iteration, and its increment per iteration.
 _Line = tuple[arithmetic.Value, arithmetic.Value]
 
 _MAX_DEPTH = 200
-# Variants are wrapped in optionals.
+# TensorFlow wraps variants in optionals.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS
 _SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS
                 | op_kinds.OPTIONALS) - {'Exit'}
@@ -47,9 +47,9 @@ class Values:
     """Initializes Values.
 
     Args:
-      nodes: [N].
-      inputs: [N] data inputs of each op.
-      shape_of: Dimensions of a tensor; None if their number is unknown.
+      nodes: [N], NodeDefs.
+      inputs: [N], data inputs of each op.
+      shape_of: Function that returns the shape of a tensor; None if unknown.
     """
     self._nodes = nodes
     self._inputs = inputs
@@ -62,24 +62,24 @@ class Values:
 
   def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int,
                                                                  int]) -> None:
-    """Tells the frame [N] of each op and the LoopCond of each frame."""
+    """Sets the frame of each op [N] and the LoopCond of each frame."""
     self._frames = frames
     self._loop_conds = loop_conds
 
   def scalar(self, tensor: Tensor) -> float | None:
-    """A tensor with one element that never varies; None if not known."""
+    """Returns a tensor's only element; None if unknown or if it varies."""
     value = self.value(tensor)
     if value is None or value.varies or value.array.size != 1:
       return None
     return float(value.array.reshape(()))
 
   def trips(self, frame: int) -> float | None:
-    """Iterations of a loop each time it is entered; None if not known."""
+    """Returns the iterations of a loop per entry; None if unknown."""
     value = self._loop_trips(frame, 0)
     return None if value is None else float(value.array)
 
   def source(self, tensor: Tensor) -> Tensor:
-    """The tensor behind one that only hands it on."""
+    """Returns the tensor whose buffer a tensor passes on."""
     for _ in range(_MAX_DEPTH):
       op, _ = tensor
       kind = self._types[op]
@@ -97,15 +97,15 @@ class Values:
     return tensor
 
   def value(self, tensor: Tensor, depth: int = 0) -> arithmetic.Value | None:
-    """What a tensor holds; None if that is not known."""
+    """Returns the value of a tensor; None if unknown."""
     if tensor not in self._known:
       if depth > _MAX_DEPTH:
         return None
-      self._known[tensor] = None  # Until known: ends every circle.
+      self._known[tensor] = None  # Ends every cycle.
       try:
         self._known[tensor] = self._evaluate(tensor, depth + 1)
       except (ArithmeticError, IndexError, TypeError, ValueError):
-        pass  # Malformed; as good as unknown.
+        pass  # Malformed, so unknown.
     return self._known[tensor]
 
   def _evaluate(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
@@ -129,7 +129,7 @@ class Values:
       return None if output and kind == 'OptionalGetValue' else self.value(
           inputs[0], depth)
     values: list[arithmetic.Value] = []
-    # A loop: comprehensions would take three frames more of Python's stack.
+    # Comprehensions would take three more frames of Python's stack per level.
     for each in inputs:
       value = self.value(each, depth)
       if value is None:
@@ -161,7 +161,7 @@ class Values:
 
   def _holds(self, tensor: Tensor, frame: int, negated: bool,
              depth: int) -> arithmetic.Value | None:
-    """How many iterations a condition holds from the first one on."""
+    """Returns for how many iterations a condition holds from the first one."""
     if depth > _MAX_DEPTH:
       return None
     op = tensor[0]
@@ -173,8 +173,8 @@ class Values:
     if kind in ('LogicalAnd', 'LogicalOr'):
       known = _known(self._holds(i, frame, negated, depth + 1) for i in inputs)
       if (kind == 'LogicalAnd') != negated:
-        # A part that is not known, such as a flag of `break`, can only end
-        # the loop earlier.
+        # An unknown part, such as a flag of `break`, can only end the loop
+        # earlier.
         return min(known, key=lambda v: v.array, default=None)
       return (None if len(known) < len(inputs) else max(known,
                                                         key=lambda v: v.array))
@@ -194,9 +194,10 @@ class Values:
         np.array(math.inf if bool(constant.array) != negated else 0.))
 
   def _gate(self, merge: int) -> Tensor | None:
-    """The test in `test and other`, as AutoGraph writes a loop with `break`.
+    """Returns the test of `test and other` in AutoGraph's loops with `break`.
 
-    It becomes a condition, whose false branch returns the constant False.
+    AutoGraph makes a condition of it, whose false branch returns the constant
+    False.
     """
     inputs = self._inputs[merge]
     if len(inputs) != 2 or self.scalar(inputs[0]) != 0 and (self.scalar(
@@ -211,7 +212,7 @@ class Values:
     return None
 
   def _linear(self, tensor: Tensor, frame: int, depth: int) -> _Line | None:
-    """A scalar's value in the first iteration and what each adds to it."""
+    """Returns a scalar's value in the first iteration and its increment."""
     if depth > _MAX_DEPTH:
       return None
     op = tensor[0]
@@ -232,7 +233,7 @@ class Values:
     return None if value is None else (value, arithmetic.Value(np.array(0.)))
 
   def _step(self, merge: int, depth: int) -> arithmetic.Value | None:
-    """What an iteration adds to a loop variable."""
+    """Returns the increment of a loop variable per iteration."""
     if self._is_invariant(merge):
       return arithmetic.Value(np.array(0.))
     update = self._next(merge)
@@ -250,13 +251,13 @@ class Values:
     return None
 
   def _mean(self, merge: int, depth: int) -> arithmetic.Value | None:
-    """A loop variable in the middle of the iterations."""
+    """Returns the mean of a loop variable over the iterations."""
     return self._at(
         merge, depth, lambda trips: arithmetic.Value(
             np.array(max(float(trips.array) - 1, 0) / 2), varies=True))
 
   def _last(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
-    """A loop variable behind the loop."""
+    """Returns a loop variable after the loop."""
     merge = self._behind(tensor)[0]
     if self._types[merge] != 'Merge':
       return None
@@ -266,7 +267,7 @@ class Values:
       self, merge: int, depth: int, when: Callable[[arithmetic.Value],
                                                    arithmetic.Value]
   ) -> arithmetic.Value | None:
-    """A loop variable after as many iterations as `when` makes of all."""
+    """Returns a loop variable after `when(trips)` iterations."""
     linear = self._linear((merge, 0), self._frames[merge], depth)
     if linear is None:
       return None
@@ -283,15 +284,16 @@ class Values:
   def _dearest(
       self,
       values: Sequence[arithmetic.Value | None]) -> arithmetic.Value | None:
-    """Behind a condition: as the branch with more work runs, the larger one.
+    """Returns the largest value that a Merge after a condition may have.
 
-    That is the number of iterations of a loop that only one branch has.
+    The branch with more work is assumed to run. If the value is the trip count
+    of a loop in only one branch, this branch has the larger value.
     """
     known = [v for v in values if v is not None and v.array.size == 1]
     return max(known, key=lambda v: float(v.array.reshape(())), default=None)
 
   def _behind(self, tensor: Tensor) -> Tensor:
-    """Through what hands a tensor on within one iteration."""
+    """Skips ops that pass a tensor on within one iteration."""
     for _ in range(_MAX_DEPTH):
       if self._types[tensor[0]] not in ('Identity', 'Switch', 'Snapshot'):
         break
@@ -299,7 +301,7 @@ class Values:
     return tensor
 
   def _next(self, merge: int) -> Tensor | None:
-    """What a loop variable becomes; None if it is none."""
+    """Returns the next value of a loop variable; None for other Merges."""
     for op, _ in self._inputs[merge]:
       if self._types[op] == 'NextIteration' and self._inputs[op]:
         return self._inputs[op][0]
@@ -312,7 +314,7 @@ class Values:
   # Lists of tensors.
 
   def _pushed(self, handle: Tensor) -> Tensor | None:
-    """What the body of a loop pushes on the list that is popped."""
+    """Returns the tensor that a loop's body pushes on a list."""
     for _ in range(_MAX_DEPTH):
       op = handle[0]
       if self._types[op] == 'TensorListPushBack':
@@ -329,10 +331,10 @@ class Values:
 
   def creator(self, handle: Tensor,
               shared: Collection[int] = ()) -> Tensor | None:
-    """What made a list or an array of tensors; None if not found.
+    """Returns the op that made a list or an array of tensors; None if unknown.
 
-    For a list that a function is called with, its argument; for one that was
-    made by an op of `shared`, what took it from there.
+    If a list is an argument of the function, the result is the argument. If an
+    op of `shared` made it, the result is the op that reads it from there.
     """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]
@@ -364,5 +366,5 @@ class Values:
 
 
 def _known(found: Iterable[_T | None]) -> list[_T]:
-  """What was found, without the gaps."""
+  """Returns the items that are not None."""
   return [item for item in found if item is not None]

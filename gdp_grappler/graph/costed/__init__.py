@@ -1,5 +1,6 @@
-"""Graphs that bring the costs of their ops, without TensorFlow.
+"""Graphs whose files contain the costs of their ops; needs no TensorFlow.
 
-Belongs here: JSON, CostGraphDef, the arrays both become. Does not belong
-here: what those costs are on a cluster (`evaluation.costs.given_costs`).
+Belongs here: reading JSON and CostGraphDefs, and the arrays that both become.
+Does not belong here: the costs on a given cluster
+(`evaluation.costs.given_costs`).
 """

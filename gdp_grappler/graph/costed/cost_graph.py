@@ -1,20 +1,20 @@
-"""CostGraphDef: what TensorFlow measured of a graph, without its op types.
+"""Reads a CostGraphDef: measured costs of a graph, without types of ops.
 
-`RunMetadata.cost_graph` of a session whose GraphOptions have `build_cost_model`
-set: per node the slowest execution seen in microseconds, sizes of outputs,
-temporary and persistent memory. tensorflow/core/framework/cost_graph.proto has
-the fields; this module declares them once more, so that the file can be read
-where TensorFlow is not.
+It is the `RunMetadata.cost_graph` of a session whose GraphOptions have
+`build_cost_model` set. Per node it has the slowest execution in microseconds,
+sizes of outputs, and temporary and persistent memory. Its fields are those of
+tensorflow/core/framework/cost_graph.proto. This module declares them once more,
+so that the file can be read without TensorFlow.
 
-* Where any node ran on a GPU, a node stays on the type of device it ran on: its
-  time on another one is not known. In a profile of CPUs the time holds
-  anywhere.
-* An output that aliases an input occupies nothing, as `Identity` does; so does
-  what a node without inputs, such as a variable or a constant, holds for good
-  anyway. A resource variable holds the bytes of the largest `ReadVariableOp` on
-  it, whose outputs are its memory.
-* A pair of nodes by which the value of `x` was sent to another device, `x/_2`
-  and `x/_3`, becomes an edge from `x`.
+* If any node ran on a GPU, each node stays on its type of device, because its
+  time on the other type is unknown. If all ran on CPUs, the times count for any
+  device.
+* An output that aliases an input needs no memory, like the output of
+  `Identity`. Neither does an output that a node without inputs, such as a
+  variable or a constant, holds in all steps anyway. A resource variable holds
+  the bytes of its largest `ReadVariableOp`, whose outputs alias it.
+* A pair of nodes that sent the value of `x` to another device, `x/_2` and
+  `x/_3`, becomes an edge from `x`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _READ = re.compile(r'(.*/)?ReadVariableOp(_\d+)?')
 _SENT = re.compile(r'(?P<base>.+)/_(?P<number>\d+)')
 _ENDS = ('_SOURCE', '_SINK')
 _US_PER_S = 1e6
-# Outputs that are used but not described; a real graph has hardly any.
+# Limit of outputs that are used but not described. A real graph has hardly any.
 _MOST_UNTOLD = 1 << 22
 _RESOURCE, _FIRST_REF = 20, 101
-# In the order of tensorflow/core/framework/types.proto.
+# Names of types in the order of tensorflow/core/framework/types.proto.
 _DTYPES = (
     'INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL '
     'QINT8 QUINT8 QINT32 BFLOAT16 QINT16 QUINT16 UINT16 COMPLEX128 HALF '
@@ -67,11 +67,11 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   """Reads a graph.
 
   Args:
-    path: The file, for messages.
-    data: What it holds.
+    path: Path of the file, for messages.
+    data: Content of the file.
 
   Raises:
-    InvalidGraphError: it is damaged, or a node or a field is wrong.
+    InvalidGraphError: the file is damaged, or a node or a field is wrong.
   """
   message = _parse_binary(data) or _parse_text(path, data)
   nodes = [
@@ -93,7 +93,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
 
 
 def _index(path: str, all_nodes: Any, nodes: Sequence[Any]) -> dict[int, int]:
-  """Id -> number of the node; -1 for the ends of the graph."""
+  """Returns the number of each node by its id; -1 for the ends of the graph."""
   names, result = set(), {node.id: -1 for node in all_nodes}
   for number, node in enumerate(nodes):
     if not node.name:
@@ -142,7 +142,7 @@ def _op(path: str, node: Any, on_gpu: bool, tells: bool) -> given.Op:
 
 
 def _op_type(node: Any, tells: bool) -> str:
-  """What the simulator has to know of a node: whose memory its outputs are."""
+  """Returns a type that tells the simulator whose memory the outputs are."""
   outputs = node.output_info
   if outputs and not node.input_info and (
       all(o.dtype >= _FIRST_REF for o in outputs) or
@@ -180,7 +180,7 @@ def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
         inputs.append((number, source.preceding_port, target))
     if tells and ops[target].op_type == 'Identity':
       first = node.output_info[0].alias_input_port
-      # The simulator takes the first input for the one that is handed on.
+      # The simulator assumes that `Identity` outputs its first input.
       inputs = inputs[first:first + 1] + inputs[:first] + inputs[first + 1:]
     result += inputs
     for i, source in enumerate(dict.fromkeys(node.control_input)):
@@ -202,7 +202,7 @@ def _known(path: str, where: str, node_id: int, index: Mapping[int,
 
 def _hold_variables(nodes: Sequence[Any], ops: Sequence[given.Op],
                     edges: Sequence[tuple[int, int, int]]) -> None:
-  """Gives resource variables the bytes that are read from them."""
+  """Gives resource variables the bytes of the ops that read them."""
   for source, output, target in edges:
     made = nodes[source].output_info
     if ops[target].op_type == 'ReadVariableOp' and 0 <= output < len(made) and (
@@ -214,7 +214,7 @@ def _hold_variables(nodes: Sequence[Any], ops: Sequence[given.Op],
 def _without_transfers(
     nodes: Sequence[Any], ops: list[given.Op], edges: list[tuple[int, int, int]]
 ) -> tuple[list[given.Op], list[tuple[int, int, int]]]:
-  """Ops and edges with the pairs that sent and received joined."""
+  """Replaces pairs of nodes that send and receive a value by edges."""
   numbers = {op.name: i for i, op in enumerate(ops)}
   inputs: dict[int, list[tuple[int, int]]] = {}
   for source, output, target in edges:
@@ -251,15 +251,15 @@ def _without_transfers(
 
 
 def _kind(node: Any) -> str:
-  """'CPU' or 'GPU'; '' for a node whose device the file does not tell."""
+  """'CPU' or 'GPU'; '' for a node whose device the file does not contain."""
   found = re.search(r'(?:^|[:/])(CPU|GPU):\d+$', node.device, re.IGNORECASE)
   return found[1].upper() if found else ''
 
 
 def _parse_binary(data: bytes) -> Any:
-  """A CostGraphDef; None if bytes are none.
+  """Parses a binary CostGraphDef; None if the bytes are something else.
 
-  Other graphs have no numbers where this one has ids, costs and sizes.
+  Other kinds of graphs have no numbers in the fields of ids, costs and sizes.
   """
   for kind, field in (('CostGraphDef', None), ('RunMetadata', 'cost_graph')):
     try:
@@ -273,7 +273,7 @@ def _parse_binary(data: bytes) -> Any:
 
 
 def _text(data: bytes) -> str:
-  """'' for bytes that are no text, or more than is read as text."""
+  """Decodes bytes; '' for bytes that are not text, or are too many."""
   if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
     return ''
   try:
@@ -297,7 +297,7 @@ def _parse_text(path: str, data: bytes) -> Any:
 
 @functools.cache
 def _messages() -> dict[str, type[Any]]:
-  """The messages, in a pool of their own: TensorFlow's may be there too."""
+  """Message classes, in a pool apart from TensorFlow's same classes."""
   file = descriptor_pb2.FileDescriptorProto(name='gdp_cost_graph.proto',
                                             package='gdp', syntax='proto3')
   types = file.enum_type.add(name='DataType')
@@ -331,7 +331,7 @@ def _messages() -> dict[str, type[Any]]:
 
 def _declare(file: descriptor_pb2.FileDescriptorProto, message: str, /,
              **fields: Any) -> None:
-  """Adds a message: field -> number, type, the name of its type, repeated."""
+  """Adds a message with fields (number, type[, type's name[, repeated]])."""
   declared = file.message_type.add(name=message)
   kinds = descriptor_pb2.FieldDescriptorProto
   for field, (number, kind, *more) in fields.items():

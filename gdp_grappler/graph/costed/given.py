@@ -1,7 +1,8 @@
-"""A graph whose file brings the costs of its ops, whatever its format.
+"""A graph whose file contains the costs of its ops, in any format.
 
-Profiled graphs of other programs, to be placed and priced where no TensorFlow
-is. `graph_json` and `cost_graph` read them; `evaluation.given_costs` prices.
+Such graphs are profiled by other programs, and can be placed and priced without
+TensorFlow. `graph_json` and `cost_graph` read them.
+`evaluation.costs.given_costs` prices them.
 """
 
 from __future__ import annotations
@@ -18,23 +19,24 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.graph import op_graph
 
-# Label of seconds that hold on every device.
+# Label of seconds that count on every device.
 ANYWHERE = ''
-MOST_BYTES = 1 << 53  # Beyond, a JSON number is not exact.
-_MOST = 1e30  # Of other numbers: sums and squares are finite.
+MOST_BYTES = 1 << 53  # JSON numbers beyond it are not exact.
+_MOST = 1e30  # Limit of other numbers, so that sums and squares are finite.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GivenCosts:
-  """What a file says that the N ops of its graph cost.
+  """The costs in a file of a graph with N ops.
 
   Attributes:
-    path: The file, for messages.
-    names: [N] ops.
-    seconds: Label -> float64 [N], seconds of one step, NaN where the file does
-      not say. Labels are device types, devices, models of devices and
+    path: Path of the file, for messages.
+    names: [N], names of ops.
+    seconds: float64 [N] by label, seconds of all executions in one step; NaN if
+      the file has none. Labels are device types, devices, models of devices and
       `ANYWHERE`, in the order of the file.
-    workspace_bytes: int64 [N], memory while an op runs, on any device.
+    workspace_bytes: int64 [N], memory that an op needs while it runs, on any
+      device.
   """
 
   path: str
@@ -48,18 +50,19 @@ class Op:
   """One op while a file is being read.
 
   Attributes:
-    name: Unique in the graph.
-    op_type: Its kind.
-    seconds: Label -> seconds of one step.
-    flops: Arithmetic operations of one step.
+    name: Name, unique in the graph.
+    op_type: Type of the op.
+    seconds: Seconds of all executions in one step, by label.
+    flops: Arithmetic operations in one step.
     io_bytes: Bytes read and written in one step.
-    param_bytes: Memory held for good.
-    workspace_bytes: Memory while it runs.
+    param_bytes: Memory held in all steps.
+    workspace_bytes: Memory needed while the op runs.
     outputs: Bytes of each output.
-    group: Ops with the same label share one device; None if it is free.
-    allowed: Whether it may be on each of `op_graph.DEVICE_TYPES`.
-    pin: The device it has to be on; '' if it is free.
-    device: The device it was on; '' if not known.
+    group: Label of the op's group, whose ops share a device; None if the op is
+      alone.
+    allowed: Whether the op may be on each of `op_graph.DEVICE_TYPES`.
+    pin: Device that the op has to be on; '' if the op is free.
+    device: Device that the op was on; '' if not known.
   """
 
   name: str
@@ -80,17 +83,17 @@ def assemble(
     path: str, name: str, ops: Sequence[Op],
     edges: Sequence[tuple[int, int,
                           int]]) -> tuple[op_graph.OpGraph, GivenCosts]:
-  """The graph and the costs of the ops that were read.
+  """Returns the graph and the costs of the ops that were read.
 
   Args:
-    path: The file.
-    name: The graph's.
-    ops: [N], of different names.
-    edges: (producer, output index or -1 for control, consumer); the inputs of
-      an op in their order.
+    path: Path of the file, for messages.
+    name: Name of the graph.
+    ops: [N], ops of different names.
+    edges: (producer, output index or -1 for control, consumer). The inputs of
+      an op are in their order.
 
   Raises:
-    InvalidGraphError: the edges form a circle.
+    InvalidGraphError: the edges form a cycle.
   """
   check_acyclic(path, ops, edges)
   counts = [len(op.outputs) for op in ops]
@@ -123,21 +126,21 @@ def assemble(
 
 
 def graph_name(path: str) -> str:
-  """What to call the graph of a file that does not say."""
+  """Returns a name for the graph of a file that has none."""
   return re.sub(r'[^\w.-]+', '_', pathlib.Path(path).stem) or 'graph'
 
 
 def wrong(path: str, where: str, why: str) -> errors.InvalidGraphError:
-  """The error about one place of a file; `why` says what to do as well."""
+  """Returns an error about one place of a file; `why` also says what to do."""
   why = why if why.endswith('?') else f'{why.rstrip(".")}.'
   return errors.InvalidGraphError(f'{path}: {where}: {why}')
 
 
 def bytes_of(path: str, where: str, value: object) -> int:
-  """A number of bytes; parts of a byte count as a whole one.
+  """Checks a number of bytes, and rounds it up.
 
   Raises:
-    InvalidGraphError: it is none.
+    InvalidGraphError: the value is not a number of bytes.
   """
   number = number_of(path, where, value, 'a number of bytes')
   if number > MOST_BYTES:
@@ -147,10 +150,10 @@ def bytes_of(path: str, where: str, value: object) -> int:
 
 
 def number_of(path: str, where: str, value: object, what: str) -> float:
-  """A finite number that is not negative.
+  """Checks a finite number that is not negative.
 
   Raises:
-    InvalidGraphError: it is none.
+    InvalidGraphError: the value is no such number.
   """
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= sys.float_info.max):
@@ -163,10 +166,10 @@ def number_of(path: str, where: str, value: object, what: str) -> float:
 
 def check_acyclic(path: str, ops: Sequence[Op],
                   edges: Sequence[tuple[int, int, int]]) -> None:
-  """Names a circle of edges, if there is one.
+  """Raises an error with the ops of a cycle, if there is one.
 
   Raises:
-    InvalidGraphError: there is.
+    InvalidGraphError: the edges form a cycle.
   """
   consumers: list[list[int]] = [[] for _ in ops]
   waiting = [0] * len(ops)
@@ -191,7 +194,7 @@ def check_acyclic(path: str, ops: Sequence[Op],
 
 def _circle(edges: Sequence[tuple[int, int, int]],
             waiting: Sequence[int]) -> list[int]:
-  """Ops along a circle, the first again at the end."""
+  """Returns the ops of a cycle, with the first one again at the end."""
   before = {t: s for s, _, t in edges if waiting[s] and waiting[t]}
   op = next(iter(before))
   seen: dict[int, int] = {}
@@ -202,7 +205,7 @@ def _circle(edges: Sequence[tuple[int, int, int]],
 
 
 def _columns(ops: Sequence[Op]) -> dict[str, np.ndarray]:
-  """Label -> float64 [N]."""
+  """Returns float64 [N], seconds of all ops, by label."""
   result: dict[str, np.ndarray] = {}
   for i, op in enumerate(ops):
     for label, seconds in op.seconds.items():

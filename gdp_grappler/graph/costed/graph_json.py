@@ -1,6 +1,6 @@
-"""A graph of nodes, edges, costs and sizes in plain JSON.
+"""Reads a graph of nodes, edges, costs and sizes in plain JSON.
 
-docs/graph_json.md describes the format for those who write it.
+docs/graph_json.md describes the format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PIN = re.compile(
 
 
 def is_graph_json(data: bytes) -> bool:
-  """Whether bytes are JSON as opposed to any other kind of graph."""
+  """Whether bytes are JSON, not any other kind of graph."""
   return data[:4096].lstrip(b'\xef\xbb\xbf \t\r\n').startswith((b'{', b'['))
 
 
@@ -36,11 +36,12 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   """Reads a graph.
 
   Args:
-    path: The file, for messages.
-    data: What it holds.
+    path: Path of the file, for messages.
+    data: Content of the file.
 
   Raises:
-    InvalidGraphError: it is not JSON, or a node, an edge or a field is wrong.
+    InvalidGraphError: the file is not JSON, or a node, an edge or a field is
+      wrong.
   """
   fields = _parse(path, data)
   _check_fields(path, 'the file', fields, _GRAPH)
@@ -97,7 +98,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _op(path: str, number: int, node: Mapping[str, Any],
         defaults: Mapping[str, Any]) -> given.Op:
-  """One node."""
+  """Reads one node."""
   where = f'nodes[{number}]'
   if isinstance(node, dict) and 'name' in node:
     name = _name(path, f'{where}.name', node['name'])
@@ -143,7 +144,7 @@ def _op(path: str, number: int, node: Mapping[str, Any],
 
 
 def _seconds(path: str, where: str, fields: dict[str, Any]) -> dict[str, float]:
-  """Label -> seconds; empty if FLOPs or bytes have to do."""
+  """Reads seconds by label; empty if FLOPs or bytes are given instead."""
   value = fields.get('seconds')
   if value is None:
     if 'flops' not in fields and 'io_bytes' not in fields:
@@ -179,7 +180,7 @@ def _outputs(path: str, where: str, value: object) -> list[int]:
 
 
 def _device(path: str, where: str, value: object) -> tuple[str, list[bool]]:
-  """A pin, and the types it leaves."""
+  """Returns the pin of a node, and the device types that it leaves."""
   if value is None:
     return '', [True] * len(op_graph.DEVICE_TYPES)
   if value in op_graph.DEVICE_TYPES:
@@ -194,7 +195,7 @@ def _device(path: str, where: str, value: object) -> tuple[str, list[bool]]:
 def _edge(path: str, where: str, edge: Any, control: bool,
           ops: Sequence[given.Op], index: Mapping[str, int],
           given_outputs: Sequence[bool]) -> tuple[int, int, int]:
-  """(producer, output or -1, consumer); adds the output if the edge has one."""
+  """Returns (producer, output or -1, consumer); may add that output."""
   if isinstance(edge, list):
     if len(edge) not in ((2,) if control else (2, 3)):
       raise given.wrong(
@@ -229,7 +230,7 @@ def _edge(path: str, where: str, edge: Any, control: bool,
 
 def _use_output(path: str, where: str, op: given.Op, output: int,
                 size: int | None, complete: bool) -> None:
-  """Makes sure that the op has this output, of this size."""
+  """Checks that an op has an output of this size, or adds it."""
   outputs = op.outputs
   if output < len(outputs):
     if size is not None and outputs[output] != size:
@@ -259,7 +260,7 @@ def _end(path: str, where: str, value: object, index: Mapping[str, int]) -> int:
 
 
 def _name(path: str, where: str, value: object) -> str:
-  """A text, or a number as a text."""
+  """Returns a text, or a number as a text."""
   if isinstance(value, int) and not isinstance(value, bool):
     return str(value)
   return _text(path, where, value)

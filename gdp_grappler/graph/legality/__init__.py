@@ -1,6 +1,6 @@
-"""What may be done to an op: which devices it may have, and which edges.
+"""Rules for ops: the devices that they may have, and their control edges.
 
-Belongs here: kernels, node types, groups that must share a device, pins, where
-control edges may go. Does not belong here: what a cluster has
+Belongs here: kernels, types of nodes, groups that must share a device, pins,
+ops that may get control edges. Does not belong here: the devices of a cluster
 (`cluster.constraints`).
 """

@@ -1,8 +1,9 @@
-"""Devices that a program asked for by `tf.device`.
+"""Devices that a program requested by `tf.device`.
 
-TensorFlow's placer leaves no trace of what was asked for. So whoever has a
-graph and knows writes it to the nodes. There it is kept like a pin, except
-where that is impossible: TensorFlow would put such an op elsewhere as well.
+TensorFlow's placer leaves no trace of such requests. So code that has a graph
+before placement writes them to an attribute of the nodes. A request acts like a
+pin. Impossible requests are dropped, because TensorFlow would also put such an
+op on another device.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ATTRIBUTE = pins.ASKED_ATTRIBUTE
 
 
 def device(node: node_def_pb2.NodeDef) -> str:
-  """What was asked for a node; '' for nothing."""
+  """Returns the device that a node requests; '' for none."""
   if ATTRIBUTE not in node.attr:
     return ''
   return node.attr[ATTRIBUTE].s.decode(errors='replace')
@@ -29,7 +30,7 @@ def device(node: node_def_pb2.NodeDef) -> str:
 
 def mark(graph_def: graph_pb2.GraphDef, asked: Callable[[node_def_pb2.NodeDef],
                                                         str]) -> None:
-  """Writes to each node what was asked for it, unless that is ''."""
+  """Writes requests to nodes, except requests that are ''."""
   for node in graph_def.node:
     wish = asked(node)
     if wish:
@@ -37,10 +38,10 @@ def mark(graph_def: graph_pb2.GraphDef, asked: Callable[[node_def_pb2.NodeDef],
 
 
 def of_file(source: source_graph.SourceGraph) -> source_graph.SourceGraph:
-  """A graph that nobody has placed yet, with its devices as wishes.
+  """Turns the devices of a graph that was not placed yet into requests.
 
-  Where every op has a device, a program has placed the graph: those are where
-  ops are, and not what somebody asked for.
+  If every op has a device, a program has placed the graph. Then the devices are
+  results of placement, not requests.
   """
   devices = [node.device for node in source.graph_def.node]
   if not any(devices) or all(devices):
@@ -51,7 +52,7 @@ def of_file(source: source_graph.SourceGraph) -> source_graph.SourceGraph:
 
 
 def count(source: source_graph.SourceGraph) -> tuple[int, int]:
-  """Variables, and other ops, that something was asked for."""
+  """Returns the numbers of variables and of other ops with a request."""
   marked = [node for node in source.graph_def.node if ATTRIBUTE in node.attr]
   variables = sum(map(pins.is_variable_argument, marked))
   return variables, len(marked) - variables
@@ -60,12 +61,12 @@ def count(source: source_graph.SourceGraph) -> tuple[int, int]:
 def kept(
     source: source_graph.SourceGraph,
     keep: Callable[[node_def_pb2.NodeDef], str]) -> source_graph.SourceGraph:
-  """A graph with the wishes that can be kept alone.
+  """Returns a graph without the requests that cannot be granted.
 
   Args:
-    source: Any graph; itself if there are no wishes.
-    keep: The device of a node with a wish, as a cluster knows it; '' where the
-      wish cannot be kept.
+    source: Any graph. It is returned itself if it has no requests.
+    keep: Function that returns the requested device of a node, with its name in
+      the cluster; '' if the request cannot be granted.
   """
   if not any(ATTRIBUTE in node.attr for node in source.graph_def.node):
     return source
@@ -90,13 +91,14 @@ def _copy(source: source_graph.SourceGraph) -> source_graph.SourceGraph:
 
 def impossible(asked: Sequence[str], fixed: Sequence[str], groups: np.ndarray,
                allowed_types: np.ndarray) -> np.ndarray:
-  """bool [N], ops whose wish cannot be kept by all of their group.
+  """Marks ops whose request cannot be granted for their whole group, bool [N].
 
   Args:
-    asked: [N], '' for no wish.
-    fixed: [N], full names of devices that ops must have anyway, else ''.
-    groups: int [N], of ops that share a device.
-    allowed_types: bool [N, types], kernels.
+    asked: [N], requested devices; '' for none.
+    fixed: [N], full names of devices that ops must have for other reasons, else
+      ''.
+    groups: int [N], groups of ops that share a device.
+    allowed_types: bool [N, types], whether there is a kernel.
   """
   wishes: dict[int, set[str]] = {}
   for op in [i for i, wish in enumerate(asked) if wish]:

@@ -1,13 +1,13 @@
 """Which ops must share a device: union-find over the rules of TensorFlow.
 
-* ops joined by a resource, a variant (tensor list) or a reference edge, but
-  for loops that merely begin with the same empty list;
-* ops with a common `_class` constraint;
-* ops that name the same shared resource;
-* all ops of a while loop, with the loops inside it: TensorFlow could split a
+* Ops connected by an edge with a resource, a variant (tensor list) or a
+  reference. The exception are loops that only begin with the same empty list.
+* Ops with a common `_class` constraint.
+* Ops that name the same shared resource.
+* All ops of a while loop and of the loops inside it. TensorFlow could split a
   frame, but would add a control loop to every device and a message per
-  iteration;
-* where variables may move: a variable and its optimizer's slots.
+  iteration.
+* If variables may move: a variable and its optimizer's slots.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _CLASS_PREFIX = b'loc:@'
 
 def joined(table: node_table.NodeTable,
            signatures: Sequence[node_types.Signature]) -> union_find.UnionFind:
-  """Sets of ops that TensorFlow or a loop keeps together.
+  """Returns the sets of ops that TensorFlow or a loop keeps together.
 
   Args:
     table: N nodes.
-    signatures: [N].
+    signatures: [N], types of their inputs and outputs.
   """
   nodes, edges = table.nodes, table.edges
   sets = union_find.UnionFind(len(nodes))
   with_handles = table.flags(_hands_out_handles)
   begins: dict[int, list[int]] = {}
-  # A reference that is read as a value may be sent, as TensorFlow's placer has
-  # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
+  # A reference that is read as a value may be sent, as in TensorFlow's placer
+  # (core/common_runtime/colocation_graph.cc). So the type of the input decides.
   for source, output, target, place in _out_of(edges, with_handles):
     outputs = signatures[source].outputs
     if output >= len(outputs) or not node_types.is_handle(outputs[output]):
@@ -61,13 +61,13 @@ def joined(table: node_table.NodeTable,
 
 
 def _hands_out_handles(node: node_def_pb2.NodeDef) -> bool:
-  """Whether some output has a meaning on one device only."""
+  """Whether some output has a meaning only on the device that made it."""
   return any(map(node_types.is_handle, node_types.signature(node).outputs))
 
 
 def _out_of(edges: Sequence[tuple[int, int, int]],
             ops: np.ndarray) -> list[tuple[int, int, int, int]]:
-  """Data edges out of some ops bool [N], and the place among the inputs."""
+  """Data edges out of marked ops bool [N], and their positions among inputs."""
   array = np.asarray(edges, np.int64).reshape(-1, 3)
   places = input_places(array)
   chosen = (array[:, 1] >= 0) & ops[array[:, 0]]
@@ -75,7 +75,7 @@ def _out_of(edges: Sequence[tuple[int, int, int]],
 
 
 def input_places(edges: np.ndarray) -> np.ndarray:
-  """int64 [E], how many data edges of its consumer come before an edge.
+  """Returns each edge's position among its consumer's data inputs, int64 [E].
 
   Args:
     edges: int [E, 3], producer, output index or -1, consumer.
@@ -91,21 +91,21 @@ def input_places(edges: np.ndarray) -> np.ndarray:
 
 def _begin_apart(nodes: Sequence[node_def_pb2.NodeDef], targets: Sequence[int],
                  sets: union_find.UnionFind) -> bool:
-  """Whether a new list is where several loops begin, which need not meet.
+  """Whether a new list is only the start of several loops that may be apart.
 
-  Grappler makes one op of all that make an empty list of the same kind. Such a
-  list has no identity: its copy on another device is as good.
+  Grappler merges all ops that make an empty list of the same kind. Such a list
+  has no identity, so each device can have a copy.
   """
   return (all(nodes[target].op in op_kinds.ENTERS for target in targets) and
           len({sets.find(target) for target in targets}) > 1)
 
 
 def shared_lists(table: node_table.NodeTable, groups: np.ndarray) -> set[int]:
-  """Ops that make a list for loops that need not share a device with them.
+  """Returns ops that make a list for loops in other groups.
 
   Args:
     table: N nodes.
-    groups: int [N], of `joined`.
+    groups: int [N], groups by `joined`.
   """
   if not table.types & op_kinds.NEW_LISTS:
     return set()
@@ -118,7 +118,7 @@ def shared_lists(table: node_table.NodeTable, groups: np.ndarray) -> set[int]:
 
 def _by_label(table: node_table.NodeTable,
               with_handles: np.ndarray) -> dict[object, list[int]]:
-  """Ops by `_class` constraint and by shared resource."""
+  """Returns ops by `_class` constraint and by shared resource."""
   result: dict[object, list[int]] = {}
   classed = table.flags(lambda node: '_class' in node.attr)
   shares = table.flags(lambda node: 'shared_name' in node.attr) & with_handles
@@ -143,10 +143,10 @@ def _by_label(table: node_table.NodeTable,
 
 def frames(nodes: Sequence[node_def_pb2.NodeDef],
            edges: Sequence[tuple[int, int, int]]) -> dict[str, list[int]]:
-  """Ops of each outermost while loop, Enter and Exit included.
+  """Returns the ops of each outermost while loop, with its Enters and Exits.
 
-  A frame begins at its Enter ops and reaches every op behind them up to its
-  Exit ops; inner frames count as part of the outermost.
+  A frame begins at its Enter ops and has all ops reachable from them up to its
+  Exit ops. Inner frames are part of the outermost one.
   """
   enters = [i for i, node in enumerate(nodes) if node.op in op_kinds.ENTERS]
   if not enters:
@@ -165,10 +165,11 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
 def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
                   consumers: Mapping[int, list[int]],
                   enters: Sequence[int]) -> dict[int, tuple[str, ...]]:
-  """Names of the frames around each op that some Enter reaches.
+  """Returns the names of the frames around each op that some Enter reaches.
 
-  An Enter behind another one belongs to an inner loop. Ops are revisited when
-  a longer stack reaches them, which happens once per level of nesting.
+  An Enter that is reachable from another one belongs to an inner loop. Ops are
+  revisited when a longer stack reaches them, which happens once per level of
+  nesting.
   """
   stacks: dict[int, tuple[str, ...]] = {}
   inner = {op: () for op in enters}
@@ -197,17 +198,20 @@ def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
 def join_slots(sets: union_find.UnionFind, table: node_table.NodeTable,
                variable_bytes: np.ndarray, output_bytes: np.ndarray,
                placed: bool) -> None:
-  """Joins a variable with the slots its update reads.
+  """Joins a variable with the slots that its update reads.
 
   Keras 3 updates m, v and the variable by separate assignments. Two variables
-  of one size, larger than a scalar, belong together if arithmetic on tensors
-  of just that size leads from a read of the one to an assignment of the other.
+  of one size, larger than a scalar, belong together if there is a path from a
+  read of one to an assignment of the other that has only arithmetic on tensors
+  of this size.
 
   Args:
-    sets: Changed in place.
+    sets: Sets of ops that share a device; changed in place.
     table: N nodes.
-    variable_bytes: int64 [N], size of the variable a handle op stands for.
-    output_bytes: int64 [N].
+    variable_bytes: int64 [N], size of the variable of each handle op.
+    output_bytes: int64 [N], bytes of all outputs of an op.
+    placed: Whether devices of nodes count. Then variables on different devices
+      are not joined.
   """
   nodes = table.nodes
   array = np.asarray(table.edges, np.int64).reshape(-1, 3)
@@ -237,7 +241,7 @@ def _slots_behind(assign: int, size: int, nodes: Sequence[node_def_pb2.NodeDef],
                   producers: Callable[[int],
                                       list[int]], handle_of: Mapping[int, int],
                   output_bytes: np.ndarray) -> Iterator[int]:
-  """Handles of variables whose value reaches an assignment."""
+  """Yields handles of variables whose value reaches an assignment."""
   pending, seen = producers(assign), set()
   while pending:
     op = pending.pop()

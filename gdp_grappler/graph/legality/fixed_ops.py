@@ -1,4 +1,4 @@
-"""Which ops of a graph are tied to a device, counting all that is known."""
+"""Ops that have to stay on a device, from all rules together."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ def pins(
     signatures: Sequence[node_types.Signature], groups: np.ndarray,
     allowed_types: np.ndarray, live: bool,
     holds: Callable[[Any], bool]) -> tuple[np.ndarray, list[str], np.ndarray]:
-  """Groups, [N] device strings, and which of them the user wrote.
+  """Returns groups, the pins of ops [N], and whether users set them [N].
 
-  Where a variable lives, its reads and updates are: as with `tf.device`, a
-  user's pin on those means nothing, only one on the variable does.
+  The reads and updates of a variable are on the variable's device. So, as with
+  `tf.device`, a user's pin counts on the variable, but not on these ops. In a
+  live graph it counts on neither, because variables do not move by pins.
 
   Args:
     source: The graph.
-    table: Its N nodes.
-    signatures: [N].
-    groups: int [N]; those that TensorFlow itself has spread are torn apart.
-    allowed_types: bool [N, types], kernels.
+    table: The N nodes of the graph.
+    signatures: [N], types of inputs and outputs.
+    groups: int [N], groups of ops. A group that TensorFlow itself has put on
+      several devices is divided into single ops.
+    allowed_types: bool [N, types], whether there is a kernel.
     live: Whether the graph is about to run.
-    holds: Whether state that a node hands out stays where it is.
+    holds: Function that says whether the state that a node outputs stays where
+      it is.
   """
   found = table.each(
       lambda node: pins_lib.device_pin(node, node_types.signature(node)))
@@ -65,16 +68,16 @@ def pins(
 def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
                      allowed_types: np.ndarray, pins: list[str],
                      by_user: np.ndarray) -> None:
-  """Takes back what `tf.device` asks of ops that share a device with others.
+  """Drops requests by `tf.device` that the rest of an op's group cannot follow.
 
-  So does TensorFlow, if the others cannot be there.
+  TensorFlow drops such requests as well.
 
   Args:
     table: N nodes.
-    groups: int [N].
-    allowed_types: bool [N, types], kernels.
-    pins: [N], changed.
-    by_user: bool [N], changed.
+    groups: int [N], groups of ops.
+    allowed_types: bool [N, types], whether there is a kernel.
+    pins: [N], pins; changed in place.
+    by_user: bool [N], whether a user asked for a pin; changed in place.
   """
   wishes = table.each(asked_lib.device)
   if not any(wishes):
@@ -91,7 +94,7 @@ def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
 
 def _called_by_name(source: source_graph.SourceGraph,
                     names: Sequence[str]) -> list[int]:
-  """Ops that the caller feeds or fetches."""
+  """Returns the ops that the caller feeds or fetches."""
   callers = {
       name_parts.node_of(name) for name in (*source.feeds, *source.fetches)
   }
@@ -100,10 +103,10 @@ def _called_by_name(source: source_graph.SourceGraph,
 
 def _respect_what_is(own: Sequence[str], groups: np.ndarray,
                      pins: list[str]) -> tuple[np.ndarray, list[str]]:
-  """Lets groups that TensorFlow itself spread stay as they are.
+  """Divides groups whose ops TensorFlow put on several devices.
 
-  Whoever placed their ops on several devices knew that it works; the ops keep
-  these devices and decide nothing.
+  TensorFlow's placer knew that this works. The ops keep their devices, so they
+  no longer restrict others.
   """
   numbers_of: dict[str, int] = {}
   devices = np.array(

@@ -1,10 +1,10 @@
-"""Ops that TensorFlow makes one of after they have been placed.
+"""Pairs of ops that TensorFlow fuses after placement.
 
-Where oneDNN is on, a pass over the part of a graph that each CPU got merges
-pairs of ops (tensorflow/core/common_runtime/mkl_layout_pass.cc: `minfo_` and
-`wsinfo_`). The merged kernel rounds otherwise than the two, so a pair on two
-devices gives other numbers than the same pair on one. All other fusions are
-Grappler's, and have been made when a graph is placed.
+If oneDNN is on, a pass over the CPU part of a graph fuses pairs of ops
+(tensorflow/core/common_runtime/mkl_layout_pass.cc: `minfo_` and `wsinfo_`). The
+fused kernel rounds differently from the two ops. So a pair on two devices would
+give other numbers than the same pair on one device. Grappler makes all other
+fusions, and makes them before placement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler.graph import node_table
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import colocation
 
-# First op and the one that reads its first output.
+# An op, and an op that reads its first output.
 _CHAINS = frozenset((
     ('Conv2D', 'BiasAdd'),
     ('Pad', 'Conv2D'),
@@ -28,18 +28,19 @@ _CHAINS = frozenset((
     ('LRN', 'LRNGrad'),
 ))
 _FIRSTS = frozenset(first for first, _ in _CHAINS)
-# Ops that read the same gradient, and where among their data inputs it is.
+# Ops that read the same gradient, and its position among their data inputs.
 _SIBLINGS = {'Conv2DBackpropFilter': 2, 'BiasAddGrad': 0}
 
 
 def join(sets: union_find.UnionFind, table: node_table.NodeTable,
          own_will: Sequence[bool]) -> None:
-  """Joins ops that are merged if they share a device, and do.
+  """Joins pairs that would be fused and now share a device.
 
   Args:
-    sets: Changed in place.
+    sets: Sets of ops that share a device; changed in place.
     table: N nodes, placed.
-    own_will: [N], ops that somebody wants on a certain device; they join none.
+    own_will: [N], whether a user chose the device of an op. Such ops are not
+      joined.
   """
   nodes = table.nodes
   for first, second in _pairs(table):

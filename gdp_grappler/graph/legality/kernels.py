@@ -1,4 +1,4 @@
-"""Which device types have a kernel for a node, asked of TensorFlow."""
+"""Device types that have a kernel for a node, from TensorFlow's registry."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler.graph import op_graph
 
-# A kernel registered for DEFAULT serves every device that has no own one.
+# Type of kernels for all devices without a more specific kernel.
 _DEFAULT = 'DEFAULT'
 
 
 def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
-  """[2], whether each of `op_graph.DEVICE_TYPES` can run the node.
+  """Whether each of `op_graph.DEVICE_TYPES` can run a node, [2].
 
-  Kernels are matched by device type, by the types of the node's attributes
-  and by its `_kernel` label, as TensorFlow matches them.
+  Kernels are matched as TensorFlow matches them: by device type, by the types
+  of the node's attributes and by its `_kernel` label.
   """
   label = node.attr['_kernel'].s.decode() if '_kernel' in node.attr else ''
   return _allowed_types(
@@ -30,13 +30,13 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
 
 @functools.cache
 def op_def(op_type: str) -> Any:
-  """TensorFlow's OpDef, or None for ops it does not know."""
+  """Returns TensorFlow's OpDef; None for types unknown to TensorFlow."""
   return op_def_registry.get(op_type)
 
 
 @functools.cache
 def is_stateful(op_type: str) -> bool:
-  """Whether TensorFlow calls an op stateful, or does not know it."""
+  """Whether TensorFlow calls an op type stateful, or does not know it."""
   definition = op_def(op_type)
   return definition is None or definition.is_stateful
 
@@ -54,7 +54,7 @@ def _kernels_by_op() -> collections.defaultdict[str, list[Any]]:
 
 @functools.cache
 def _constrained(op_type: str) -> tuple[str, ...]:
-  """Names of the attributes that choose among the kernels of an op."""
+  """Returns the names of attributes that choose among the kernels of an op."""
   return tuple(
       sorted({
           constraint.name for kernel in _kernels_by_op()[op_type]
@@ -83,7 +83,7 @@ def _matches(kernel: Any, values: Mapping[str, tuple[int, ...]]) -> bool:
 
 
 def _types(node: node_def_pb2.NodeDef, name: str) -> tuple[int, ...]:
-  """Types an attribute holds; its default if the node leaves it out."""
+  """Returns the types in an attribute, or its default if the node has none."""
   if name in node.attr:
     value = node.attr[name]
   else:

@@ -38,7 +38,7 @@ def signature(node: node_def_pb2.NodeDef) -> Signature:
       values.append(None)
     else:
       number = value.type or value.i
-      # Only what has neither may be a list.
+      # Only an attribute without type and number can be a list.
       values.append(
           tuple(value.list.type
                ) if not number and value.HasField('list') else number)
@@ -89,6 +89,6 @@ def _expand(args: Any, known: Mapping[str, Any]) -> tuple[ArgType, ...]:
 
 
 def is_handle(arg: ArgType) -> bool:
-  """Whether a value only has a meaning on the device that made it."""
+  """Whether a value has a meaning only on the device that made it."""
   return arg.is_ref or arg.dtype in (types_pb2.DT_RESOURCE,
                                      types_pb2.DT_VARIANT)

@@ -1,15 +1,15 @@
-"""Between which ops a control edge may be added without changing anything.
+"""Ops between which a control edge may be added without any other effect.
 
-A control edge delays its target, and nothing else, only if both ops are sure to
-run, and to run once. Hence none of:
+A control edge only delays its target if both ops certainly run, and run once.
+So these ops get no control edges:
 
-* ops in a while loop: TensorFlow does not let edges cross into or out of a
-  frame;
-* ops behind a Switch whose branches have not met again in a Merge: an op that
-  does not run would keep the other one from running;
-* stateful ops: their order is the user's;
-* ops behind one that waits for others of the same step (a queue, a receive, a
-  collective): waiting for its result may never end.
+* ops in a while loop, because TensorFlow does not let control edges cross the
+  border of a frame;
+* ops after a Switch whose branches have not met again in a Merge, because an op
+  that does not run would keep the other one from running;
+* stateful ops, because their order is the user's;
+* ops after one that waits for other ops of the step (a queue, a receive, a
+  collective), because waiting for its result may never end.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
 _WAITS = re.compile(
     r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
     r'AccumulatorTake|TakeGradient|MutexLock).*')
-# What has to be so for an op to run: pairs of a condition and its outcome.
+# Conditions for an op to run: pairs of a condition and its outcome.
 _Needs = frozenset[tuple[int, int]]
 
 
 def orderable(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that may get control edges from and give them to others."""
+  """Marks ops that may be source or target of new control edges, bool [N]."""
   ends = np.array([t not in _NO_ENDS for t in graph.op_types], bool)
   waiting = {t for t in set(graph.op_types) if _WAITS.fullmatch(t)}
   return (ends & ~graph.stateful & (graph.executions == 1) &
@@ -43,10 +43,11 @@ def orderable(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
-  """int32 [B, 2], from each Enter of an outermost loop to each of its Exits.
+  """Returns edges from Enters to Exits of outermost loops, int32 [B, 2].
 
-  An `OpGraph` lacks the edges from one iteration to the next. With these
-  instead, what follows a loop comes after all that the loop needs.
+  Each Enter has an edge to each Exit of its loop. An `OpGraph` lacks the edges
+  from one iteration to the next. The barriers replace them: they make all ops
+  after a loop depend on all inputs of the loop.
   """
   depths = _depths(graph)
   inside = depths > 0
@@ -67,7 +68,10 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _depths(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [N], how many while frames an op is in; Enter and Exit count."""
+  """Returns the number of while frames around each op, int [N].
+
+  Enter and Exit are in their frame.
+  """
   if not any(t in op_kinds.ENTERS for t in graph.op_types):
     return np.zeros(graph.num_ops, int)
   producers, _ = _inputs(graph)
@@ -80,13 +84,13 @@ def _depths(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], whether an op runs whatever conditions say."""
+  """Marks ops that run whatever the outcomes of conditions are, bool [N]."""
   if not any('Switch' in t for t in graph.op_types):
     return np.ones(graph.num_ops, bool)
   producers, tensors = _inputs(graph)
   first = np.full(graph.num_ops, len(graph.tensor_ops))
   np.minimum.at(first, graph.tensor_ops, np.arange(len(graph.tensor_ops)))
-  # None where that is not understood.
+  # None for ops whose conditions are too complex.
   needs: list[_Needs | None] = [None] * graph.num_ops
   for op in graph.topological_order.tolist():
     incoming = [
@@ -102,7 +106,7 @@ def _behind_switch(graph: op_graph.OpGraph, op: int, output: int,
                    needs: Sequence[_Needs | None],
                    producers: Sequence[Sequence[int]],
                    tensors: Sequence[Sequence[int]]) -> _Needs | None:
-  """What is needed for an op to hand on its output."""
+  """Returns the conditions for an op to produce an output."""
   if graph.op_types[op] == '_SwitchN':
     return None
   own = needs[op]
@@ -111,18 +115,18 @@ def _behind_switch(graph: op_graph.OpGraph, op: int, output: int,
   data = [(p, t) for p, t in zip(producers[op], tensors[op]) if t >= 0]
   condition, tensor = data[-1]
   if graph.op_types[condition] == 'LoopCond':
-    return own  # A loop ends, and then its Exits hand on.
+    return own  # A loop ends, so its Exits run.
   return own | {(tensor, output)}
 
 
 def _all_of(incoming: Sequence[_Needs | None]) -> _Needs | None:
-  """An op runs if all its inputs come."""
+  """Joins conditions: an op runs if all its inputs arrive."""
   known = [need for need in incoming if need is not None]
   return _Needs().union(*known) if len(known) == len(incoming) else None
 
 
 def _merged(incoming: Sequence[_Needs | None]) -> _Needs | None:
-  """A Merge runs if one of its inputs comes."""
+  """Returns conditions of a Merge, which runs if one input arrives."""
   known = [need for need in incoming if need is not None]
   if len(known) < len(incoming):
     return None
@@ -134,7 +138,7 @@ def _merged(incoming: Sequence[_Needs | None]) -> _Needs | None:
 
 
 def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
-  """bool [N], the marked ops and all that need them."""
+  """Marks the given ops and all ops that depend on them, bool [N]."""
   marked = list(starts)
   if any(marked):
     consumers, begins = graph.successors
@@ -146,7 +150,7 @@ def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
 
 
 def _inputs(graph: op_graph.OpGraph) -> tuple[list[list[int]], list[list[int]]]:
-  """Producers and tensors of each op's inputs, in their order."""
+  """Returns the producers and tensors of each op's inputs, in their order."""
   producers: list[list[int]] = [[] for _ in range(graph.num_ops)]
   tensors: list[list[int]] = [[] for _ in range(graph.num_ops)]
   for (source, target), tensor in zip(graph.edges.tolist(),

@@ -1,4 +1,4 @@
-"""Ops that stay on the device they have, and why."""
+"""Ops that stay on the device they have, and the reasons."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from gdp_grappler.graph.legality import node_types
 # Node attributes that `gdp_grappler.pin` and `gdp_grappler.leave_alone` set.
 PIN_ATTRIBUTE = '_gdp_pin'
 LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
-# What was asked for by `tf.device`, where somebody still knew; see `asked`.
+# Device requested by `tf.device`, written before placement; see `asked`.
 ASKED_ATTRIBUTE = '_gdp_asked'
 
 _HOST = 'CPU:0'
-# Talk to the caller, to other devices or to state that is found by name and
-# device rather than through an edge; and how to say so.
+# Ops that exchange data with the caller or other devices, or have state that is
+# found by name and device, not through an edge; each with the text of the
+# reason.
 _STAY = tuple((reason, re.compile(pattern)) for reason, pattern in (
     ('it exchanges values with the caller or with other devices',
      r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
@@ -34,8 +35,8 @@ _STAY = tuple((reason, re.compile(pattern)) for reason, pattern in (
      r'(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
      r'|(Stateless)?(If|While|Case)|For'),
 ))
-# State of these lies in the variable, tensor array or stack that an edge
-# leads to, or is a stream of random numbers.
+# Ops whose state is in a variable, tensor array or stack that is the op's
+# input, or is a stream of random numbers.
 _MOVABLE_STATE = re.compile(
     r'Resource.*|.*VariableOp|VarHandleOp|_?VarHandlesOp|Variable(V2)?'
     r'|VarIsInitializedOp|TemporaryVariable|DestroyTemporaryVariable'
@@ -53,11 +54,11 @@ _HOST_TYPES = (types_pb2.DT_STRING,)
 
 def device_pin(node: node_def_pb2.NodeDef,
                signature: node_types.Signature) -> tuple[str, bool]:
-  """The device a node has to be on, '' if free; and whether a user said so.
+  """Returns a node's pin, '' if it is free, and whether a user asked for it.
 
   Args:
     node: A node.
-    signature: Its types.
+    signature: Types of its inputs and outputs.
   """
   if PIN_ATTRIBUTE in node.attr:
     return node.attr[PIN_ATTRIBUTE].s.decode(errors='replace'), True
@@ -69,18 +70,18 @@ def device_pin(node: node_def_pb2.NodeDef,
 
 
 def has_wish(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a user said where a node is to be."""
+  """Whether a user pinned a node or wants it left alone."""
   return PIN_ATTRIBUTE in node.attr or LEAVE_ALONE_ATTRIBUTE in node.attr
 
 
 def stays(node: node_def_pb2.NodeDef, signature: node_types.Signature) -> bool:
-  """Whether a node is tied to its device by what it does."""
+  """Whether a node has to stay on its device because of what it does."""
   return bool(why_it_stays(node, signature))
 
 
 def why_it_stays(node: node_def_pb2.NodeDef,
                  signature: node_types.Signature) -> str:
-  """What ties a node to its device: 'it runs Python'; '' if nothing does."""
+  """Returns why a node has to stay: 'it runs Python'; '' if it may move."""
   by_type = _ties(node.op)
   if by_type:
     return '' if is_variable_argument(node) else by_type
@@ -92,14 +93,15 @@ def why_it_stays(node: node_def_pb2.NodeDef,
 
 @functools.cache
 def _ties_of_kind(op_type: str, signature: node_types.Signature) -> str:
-  """What ties all nodes of a type and signature; '' if nothing does."""
+  """Returns why nodes of a type and signature stay; '' if they may move."""
   definition = kernels.op_def(op_type)
   if definition is None:
     return 'TensorFlow does not know its type'
   if any(arg.dtype in _HOST_TYPES
          for arg in (*signature.inputs, *signature.outputs)):
     return 'strings are handled by the host only'
-  # What the function does, and where it can do it, is not looked into.
+  # The body of the function, and the devices that could run it, are not
+  # examined.
   if any(attr.type == 'func' for attr in definition.attr):
     return 'it calls a function, which is not divided'
   if definition.is_stateful and not _MOVABLE_STATE.fullmatch(op_type):
@@ -115,9 +117,9 @@ def _ties(op_type: str) -> str:
 
 def holds_state(node: node_def_pb2.NodeDef,
                 signature: node_types.Signature) -> bool:
-  """Whether a node hands out a variable, or other state that outlives a step.
+  """Whether a node outputs a variable, or other state that outlives a step.
 
-  Whatever works on the state is in the node's group.
+  All ops that use the state are in the node's group.
   """
   return (not signature.inputs and node.op not in op_kinds.STEP_STATE and
           any(arg.is_ref or arg.dtype == types_pb2.DT_RESOURCE
@@ -125,7 +127,7 @@ def holds_state(node: node_def_pb2.NodeDef,
 
 
 def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a node's numbers depend on how often it has run.
+  """Whether a node's random numbers depend on how often it has run.
 
   A v1 session keeps such a kernel for all its graphs. On another device the
   stream would begin anew.
@@ -141,7 +143,7 @@ def _kind_draws(op_type: str) -> bool:
 
 
 def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a function receives a variable's handle through the node."""
+  """Whether a node is an argument that is the handle of a variable."""
   return (node.op in op_kinds.ARGUMENTS and
           node.attr['T'].type == types_pb2.DT_RESOURCE and
           '_handle_dtypes' in node.attr and
@@ -150,10 +152,10 @@ def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:
 
 
 def keeps_type(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a placed node suits only the type of device it is on.
+  """Whether a placed node works only on its present type of device.
 
-  Grappler's fused kernels and layouts are chosen for one device type, which
-  the kernel registry does not tell.
+  Grappler chooses fused ops and layouts for one device type, but the kernel
+  registry does not say so.
   """
   if node.op.startswith('_'):
     return True

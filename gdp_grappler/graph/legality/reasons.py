@@ -1,4 +1,4 @@
-"""Why an op is where it is: the rule that leaves it no choice, if one does."""
+"""Explains the device of an op: the rule that leaves no choice, if any."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 if TYPE_CHECKING:
-  # They need TensorFlow, which a graph with costs of its own does not.
+  # These modules import TensorFlow, which a graph with its own costs does not
+  # need.
   from gdp_grappler.graph import source_graph
 
 FREE, PIN, STAYS, KERNEL, NUMBERS, COLOCATION = ('free', 'pin', 'stays',
                                                  'kernel', 'numbers',
                                                  'colocation')
-# Who has chosen devices, if no placer has.
+# Value of `who` if a user's map from layers to devices chose, not a placer.
 A_MAP = 'a map of layers'
 
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-  """What fixed an op's device.
+  """The rule that determined an op's device.
 
   Attributes:
-    kind: `FREE`: nothing, somebody chose. `PIN`: a user said so. `STAYS`: it
-      is tied to its device by what it does, or belongs to the host. `KERNEL`:
-      only one type of device can run it. `NUMBERS`: other types would round its
-      numbers otherwise. `COLOCATION`: another op of its group has no choice.
-    text: A clause that says so, about the op.
+    kind: `FREE`: no rule, the device was chosen. `PIN`: a user pinned the op.
+      `STAYS`: the op has to stay because of what it does, or is on the host.
+      `KERNEL`: only one type of device has a kernel. `NUMBERS`: other types
+      would round its numbers differently. `COLOCATION`: another op of its group
+      has no choice.
+    text: A clause about the op that gives the reason.
   """
 
   kind: str
@@ -39,10 +41,10 @@ class Reason:
 
 
 def who_chose(who: str) -> str:
-  """A clause on who chose the device of an op that is free.
+  """Returns a clause about who chose the device of an op that is free.
 
   Args:
-    who: A placer's name, `A_MAP`, or '' if nobody says.
+    who: A placer's name, `A_MAP`, or '' if unknown.
   """
   if who == A_MAP:
     return f'{A_MAP} chose'
@@ -50,20 +52,22 @@ def who_chose(who: str) -> str:
 
 
 class Reasons:
-  """Of the ops of one graph on one cluster."""
+  """The reasons for the devices of all ops of one graph on one cluster."""
 
   def __init__(self, graph: op_graph.OpGraph, demands: np.ndarray,
                labels: Sequence[str],
                source: source_graph.SourceGraph | None = None,
                chosen: str | Sequence[str] = 'the placer chose') -> None:
-    """Initializes them.
+    """Initializes Reasons.
 
     Args:
       graph: N ops.
-      demands: bool [N, D], of `constraints.demands`.
-      labels: [D], what to call the devices.
-      source: What the graph was read from; tells why ops stay.
-      chosen: A clause on who chose where it could be chosen; one for all, or
+      demands: bool [N, D], devices that suit each op alone
+        (`constraints.demands`).
+      labels: [D], names of devices for users.
+      source: The graph from which `graph` was read. It has the reasons why ops
+        stay.
+      chosen: A clause about who chose the devices of free ops; one for all, or
         [N].
     """
     self._chosen = chosen
@@ -71,12 +75,12 @@ class Reasons:
     self._source = source
     self.allowed = np.ones((graph.num_groups, len(labels)), bool)
     np.logical_and.at(self.allowed, graph.groups, demands)
-    # By group, of which each is looked at once.
+    # Results by group, because groups may have many ops.
     self._bonds: dict[int, str] = {}
     self._strictest: dict[int, Reason] = {}
 
   def of(self, op: int) -> Reason:
-    """Why an op is where it is."""
+    """Returns the reason for the device of an op."""
     group = int(self._graph.groups[op])
     if len(self._labels) == 1:
       return Reason(FREE, 'has nowhere else to go: there is one device')
@@ -85,7 +89,7 @@ class Reasons:
     if self._demands[op].sum() == 1:
       return self._own(op)
     if group not in self._strictest:
-      # Of those that leave the least choice, the first.
+      # The first one of the ops with the fewest devices.
       members = self.members(op)
       strict = int(members[self._demands[members].sum(axis=1).argmin()])
       self._strictest[group] = Reason(
@@ -94,13 +98,13 @@ class Reasons:
     return self._strictest[group]
 
   def members(self, op: int) -> np.ndarray:
-    """int [M], the ops of an op's group, itself included."""
+    """Returns the ops of an op's group, itself included, int [M]."""
     order, starts = self._by_group
     group = self._graph.groups[op]
     return order[starts[group]:starts[group + 1]]
 
   def bond(self, op: int) -> str:
-    """What keeps an op's group together: 'one while loop'; '' if alone."""
+    """Returns what joins an op's group: 'one while loop'; '' if single."""
     group = int(self._graph.groups[op])
     if group not in self._bonds:
       self._bonds[group] = self._bond(self.members(op))
@@ -120,7 +124,7 @@ class Reasons:
 
   @functools.cached_property
   def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-    """Ops sorted by group [N], and where each group begins [G + 1]."""
+    """Ops sorted by group [N], and the start of each group [G + 1]."""
     groups = self._graph.groups
     return (np.argsort(groups, kind='stable'),
             np.concatenate([[0], np.cumsum(np.bincount(groups))]))
@@ -144,12 +148,12 @@ class Reasons:
     return f'{text}; it may not be on {", ".join(lacking)}{why}'
 
   def _rounding(self, op: int, rounding: int) -> str:
-    """'it multiplies matrices, which ...', or another op of its group."""
+    """Returns why an op of a group rounds: 'it multiplies matrices, ...'."""
     who = '' if rounding == op else f'{self._graph.label(rounding)}: '
     return f'{who}{self._why_it_rounds(rounding)}'
 
   def _rounds_elsewhere(self, op: int) -> bool:
-    """Whether an op has kernels for types of devices that round otherwise."""
+    """Whether an op has a kernel for a device type that rounds differently."""
     graph = self._graph
     return not graph.may_round and bool(
         (graph.allowed_types[op] & ~graph.same_numbers[op]).any())
@@ -169,7 +173,7 @@ class Reasons:
     return f'{what}, and a {" or ".join(others)} would round that otherwise'
 
   def _own(self, op: int) -> Reason:
-    """Of an op whose own demand is the narrowest of its group."""
+    """Returns the reason of an op that itself allows only one device."""
     graph = self._graph
     pin = graph.pins[op]
     if pin and graph.user_pins[op]:

@@ -1,9 +1,10 @@
-"""Float arithmetic, which CPUs and GPUs round otherwise, keeps its kind.
+"""Keeps float ops on their type of device, as CPUs and GPUs round differently.
 
 A placement must not change what a program computes. `rounding_kinds` says which
-types of ops compute the same numbers on both kinds of devices, and why; here
-that is asked of a node with the types of its inputs and outputs, and of each op
-of a graph on which kind of device it is at home.
+types of ops compute the same numbers on both types of device. This module
+decides for a node, from its input and output types, whether it rounds. For each
+op of a graph it decides which type of device gives the numbers of the unplaced
+program.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gdp_grappler.graph.legality import node_types
 _CPU, _GPU = map(op_graph.DEVICE_TYPES.index, ('CPU', 'GPU'))
 _UNKNOWN = 'it computes with floats, and its rounding was not examined'
 
-# Largest whole number up to which a type knows every one, as a power of two.
+# Number of bits up to which a type represents every integer exactly.
 _DIGITS = {
     types_pb2.DT_HALF: 11,
     types_pb2.DT_BFLOAT16: 8,
@@ -43,12 +44,12 @@ _WHOLE_BITS = {
     types_pb2.DT_INT64: 63,
     types_pb2.DT_UINT64: 64,
 }
-# Neither they nor what they stand for is made of floats.
+# Types whose values are not floats. A resource is only a handle.
 _WITHOUT_FLOATS = frozenset(_WHOLE_BITS) | {
     types_pb2.DT_INT4, types_pb2.DT_UINT4, types_pb2.DT_STRING,
     types_pb2.DT_RESOURCE
 }
-# Floats whose every value other types have.
+# Float types, each with the types that contain all its values.
 _WIDER = {
     types_pb2.DT_HALF: (types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE),
     types_pb2.DT_FLOAT: (types_pb2.DT_DOUBLE,),
@@ -57,7 +58,7 @@ _WIDER = {
 
 
 def why_it_rounds(node: node_def_pb2.NodeDef) -> str:
-  """What makes a node's numbers differ: 'it multiplies matrices'; '' if none.
+  """Returns why a node rounds: 'it multiplies matrices'; '' if it does not.
 
   Args:
     node: A node.
@@ -75,12 +76,12 @@ def _why(op_type: str, signature: node_types.Signature) -> str:
   types = [arg.dtype for arg in (*signature.inputs, *signature.outputs)]
   if op_type in rounding_kinds.CASTS and is_exact_cast(*types):
     return ''
-  # A variant may be a list of floats.
+  # A node with variants may round, because a variant may be a list of floats.
   return '' if _WITHOUT_FLOATS.issuperset(types) else why
 
 
 def is_exact_cast(source: int, target: int) -> bool:
-  """Whether a type has every value of another one, so that nothing is rounded.
+  """Whether a type contains all values of another type, so no cast rounds.
 
   Args:
     source: DataType of the values.
@@ -109,18 +110,18 @@ def _rounds() -> dict[str, str]:
 def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
                  allowed_types: np.ndarray, pins: Sequence[str],
                  devices: Sequence[str]) -> np.ndarray:
-  """bool [N, 2], on which types of devices ops compute what they would anyway.
+  """Marks device types where ops compute the unplaced program's numbers [N, 2].
 
-  Where the program has GPUs, that is the type of device that an op is on.
-  Else the graph was made for GPUs that are elsewhere, and TensorFlow's own
-  default counts: what can be on a GPU is there.
+  If the program has GPUs, an op's own device type gives these numbers.
+  Otherwise the graph was made for GPUs of another machine. Then TensorFlow's
+  default counts: an op that can be on a GPU is there.
 
   Args:
     table: N nodes.
-    groups: int [N], ops that share a device.
-    allowed_types: bool [N, 2], where there are kernels.
+    groups: int [N], groups of ops that share a device.
+    allowed_types: bool [N, 2], whether there is a kernel.
     pins: [N], devices that ops have to be on, or ''.
-    devices: Of the program; empty if nobody knows.
+    devices: Devices of the program; empty if unknown.
   """
   on_gpu = _can_be_on_gpu(groups, allowed_types, pins)
   own = np.array(table.of_kinds(lambda node: device_type(node.device)))
@@ -135,7 +136,7 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
 
 def _can_be_on_gpu(groups: np.ndarray, allowed_types: np.ndarray,
                    pins: Sequence[str]) -> np.ndarray:
-  """bool [N], whether nothing keeps an op's group from a GPU."""
+  """Marks ops whose group may be on a GPU, bool [N]."""
   types = {pin: device_type(pin) for pin in set(pins)}
   kept = np.array([types[pin] == _CPU for pin in pins], bool)
   kept |= ~allowed_types[:, _GPU]
@@ -144,10 +145,10 @@ def _can_be_on_gpu(groups: np.ndarray, allowed_types: np.ndarray,
 
 @functools.cache
 def device_type(device: str) -> int:
-  """Of `op_graph.DEVICE_TYPES`, that of a device; -1 for another one.
+  """Returns a device's index in `op_graph.DEVICE_TYPES`; -1 for other types.
 
   Args:
-    device: As TensorFlow writes it, or short: 'GPU:1'.
+    device: A name as TensorFlow writes it, or short: 'GPU:1'.
   """
   kind = device.rsplit('/', 1)[-1].rpartition('device:')[2].split(':')[0]
   kinds = op_graph.DEVICE_TYPES

@@ -1,14 +1,14 @@
 """Joins variables with the slots that an optimizer keeps for them.
 
-An update may lead from a slot to its variable by any ops: Adagrad's of an
-embedding has conditions in it. So what counts is where the value of a slot
-ends: it changes its variable, and perhaps other slots of that, and nothing
-else. A weight may do so, too, in a small model. So one of these has to hold as
-well:
+An update may lead from a slot to its variable through any ops. For example,
+Adagrad's update of an embedding has conditions. So the criterion is where the
+value of a slot ends: it changes its variable, and perhaps other slots of this
+variable, but nothing else. In a small model this may also hold for a weight. So
+one of these conditions has to hold as well:
 
-* the slot is called after the variable;
-* all that reads the slot is in the name scope, the optimizer's, in which both
-  are changed, and the variable is also read elsewhere, in its layer.
+* The slot is named after the variable.
+* All readers of the slot are in the optimizer's name scope, in which both are
+  changed, and the variable is also read elsewhere, in its layer.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import union_find
 
-# A scalar that only an optimizer uses may count steps.
+# A scalar that only an optimizer uses may be a step counter, not a slot.
 _SCALAR_BYTES = 8
 _PART = re.compile(r'[/_]part_\d+$')
 
 
 @dataclasses.dataclass
 class _Holder:
-  """The ops that share a device with a variable, and the readers of its value.
+  """The set of ops that share a device with a variable, and the set's readers.
 
   Attributes:
-    handles: Ops that stand for the variable, and for slots joined before.
-    readers: Ops outside that get the value.
-    read_in: Name scopes in which it is read.
-    changed_in: Name scopes in which it is changed.
+    handles: Ops that are handles of the variable, or of slots joined before.
+    readers: Ops outside of the set that get the value.
+    read_in: Name scopes of the ops that read the value.
+    changed_in: Name scopes of the ops that change the value.
   """
 
   handles: list[int] = dataclasses.field(default_factory=list)
@@ -52,28 +52,29 @@ def join(sets: union_find.UnionFind, table: node_table.NodeTable,
   """Joins variables with their slots.
 
   Args:
-    sets: Ops that share a device so far; changed in place.
+    sets: Sets of ops that share a device; changed in place.
     table: N nodes.
-    variable_bytes: int64 [N], size of the variable a handle op stands for.
-    variables: [N], names of variables that names of nodes do not tell.
-    placed: Whether devices of nodes count: what is apart stays apart.
+    variable_bytes: int64 [N], size of the variable of each handle op.
+    variables: [N], names of variables that names of nodes do not contain.
+    placed: Whether devices of nodes count. Then variables on different devices
+      are not joined.
   """
   if np.count_nonzero(variable_bytes) > 1:
     _Joiner(sets, table, variable_bytes, variables, placed).join()
 
 
 def variables_of(slot: str) -> Iterator[str]:
-  """Keys, as of `key`, of the variables that a slot may be called after.
+  """Yields keys (see `key`) of variables that a slot may be named after.
 
-  Keras 3 has 'adam/net_dense_kernel_momentum', tf_keras
+  Keras 3 calls slots 'adam/net_dense_kernel_momentum', tf_keras
   'm/net/dense/kernel' or 'Adam/m/net/dense/kernel', and v1 graphs
-  'net/dense/kernel/Adam_1', all of 'net/dense/kernel'.
+  'net/dense/kernel/Adam_1'. All are slots of 'net/dense/kernel'.
 
   Args:
     slot: Name of a variable.
 
   Yields:
-    The longest first, of each way of naming.
+    Keys, for each way of naming the longest first.
   """
   part = _PART.search(slot)
   parts = (slot[:part.start()] if part else slot).split('/')
@@ -91,12 +92,12 @@ def variables_of(slot: str) -> Iterator[str]:
 
 
 def key(variable: str) -> str:
-  """A variable's name as names of slots have it."""
+  """Returns a variable's name in the form that names of slots contain."""
   return variable.replace('/', '_')
 
 
 class _Joiner:
-  """Joins what belongs together of N nodes."""
+  """Joins variables and slots of N nodes."""
 
   def __init__(self, sets: union_find.UnionFind, table: node_table.NodeTable,
                variable_bytes: np.ndarray, variables: Sequence[str],
@@ -125,13 +126,14 @@ class _Joiner:
 
   def join(self) -> None:
     """Joins the slots with their variables."""
-    # Two slots of one variable become one set with it.
+    # A slot may end in two slots of one variable, which have to become one set
+    # first.
     while any([self._joins(root) for root in list(self._holders)]):
       pass
 
   def _read(self, handles: Iterable[int],
             edges: Sequence[tuple[int, int]]) -> dict[int, _Holder]:
-    """Holders by the first op of their set, from the edges between sets."""
+    """Returns holders by their set's first op, from edges between sets."""
     find, names = self._sets.find, self._table.names
     holders: dict[int, _Holder] = collections.defaultdict(_Holder)
     for handle in handles:
@@ -149,7 +151,7 @@ class _Joiner:
     return dict(holders)
 
   def _joins(self, root: int) -> bool:
-    """Joins the set of a slot with that of its variable; whether it did so."""
+    """Joins a slot's set with its variable's set; returns whether it did."""
     slot = self._holders.get(root)
     if slot is None or not slot.changed_in:
       return False
@@ -173,7 +175,7 @@ class _Joiner:
     return True
 
   def _called_after(self, root: int) -> set[int]:
-    """Sets of the variables that a set of slots is called after."""
+    """Returns the sets of the variables that slots of a set are named after."""
     return {
         self._sets.find(other) for handle in self._holders[root].handles
         for name in variables_of(self._names[handle])
@@ -181,7 +183,7 @@ class _Joiner:
     } - {root}
 
   def _optimizer(self, slot: _Holder) -> str:
-    """The only scope that reads a slot; '' if it is not changed there."""
+    """Returns the only scope that reads and changes a slot; '' if none."""
     size = sum(self._bytes[handle] for handle in slot.handles)
     if len(slot.read_in) != 1 or len(self._scopes) < 2 or size <= _SCALAR_BYTES:
       return ''
@@ -189,7 +191,7 @@ class _Joiner:
     return scope if scope in slot.changed_in else ''
 
   def _only_end(self, root: int) -> int | None:
-    """The set of the only other variable that a slot changes; else None."""
+    """Returns the set of the only variable that a slot changes, or None."""
     pending, seen = list(self._holders[root].readers), set()
     end = None
     while pending:
@@ -208,6 +210,6 @@ class _Joiner:
 
 
 def _scope(name: str) -> str:
-  """The outermost scope of an op, without its number; '' if it is in none."""
+  """Returns an op's outermost scope without its number; '' if it has none."""
   first, rest = name_parts.without_callers(name).partition('/')[::2]
   return name_parts.without_number(first) if rest else ''

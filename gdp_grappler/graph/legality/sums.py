@@ -1,11 +1,12 @@
-"""Sums of three tensors or more, whose order hangs on where they are read.
+"""Sums of three or more tensors, whose order of addition depends on placement.
 
-AddN writes into the first input that it may have, and begins to add with it
-(tensorflow/core/kernels/aggregate_ops.cc). What goes to another host needs
-memory for that (core/common_runtime/immutable_executor_state.cc:
-`InferAllocAttr`), and of its inputs only those have it that came from another
-host. So (a + b) + c is (c + b) + a where c comes from one host and the sum goes
-to one. Between devices of one host it is not so.
+AddN writes into the first input buffer that it may reuse, and begins to add
+with this input (tensorflow/core/kernels/aggregate_ops.cc). If the sum goes to
+another host, its buffer needs memory for sending
+(core/common_runtime/immutable_executor_state.cc: `InferAllocAttr`). Among the
+inputs, only those that came from another host are in such memory. So (a + b) +
+c becomes (c + b) + a if c comes from another host and the sum goes to another
+host. Between devices of one host the order stays.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ from gdp_grappler.graph import node_table
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import colocation
 
-# The first ones may change places.
+# The first two inputs may change places, because a + b is b + a.
 _FREE_INPUTS = 2
 
 
 def join(sets: union_find.UnionFind, table: node_table.NodeTable,
          own_will: Sequence[bool], devices: Sequence[str]) -> None:
-  """Joins sums with those that read them, so that they are sent nowhere.
+  """Joins sums with their readers, so that they are not sent to other hosts.
 
-  A sum that is read on other devices already has its later inputs beside it.
+  If a sum has readers on other devices, it is also joined with its third and
+  later inputs, so that none of them comes from another host.
 
   Args:
-    sets: Changed in place.
+    sets: Sets of ops that share a device; changed in place.
     table: N nodes, placed.
-    own_will: [N], ops that somebody wants on a certain device; they join none.
-    devices: Of the program; nothing is joined where all are of one host.
+    own_will: [N], whether a user chose the device of an op. Such ops are not
+      joined.
+    devices: Devices of the program. If all are of one host, nothing is joined.
   """
   if len({device.rpartition('/device:')[0] for device in devices}) < 2:
     return
@@ -52,7 +55,7 @@ def join(sets: union_find.UnionFind, table: node_table.NodeTable,
 
 def _sums(
     table: node_table.NodeTable) -> Iterator[tuple[int, list[int], list[int]]]:
-  """Each sum, its inputs but for the first ones, and its readers."""
+  """Yields each sum, its inputs after the first two, and its readers."""
   edges = np.asarray(table.edges, np.int64).reshape(-1, 3)
   is_sum, is_data = table.flags(_has_an_order), edges[:, 1] >= 0
   later = colocation.input_places(edges) >= _FREE_INPUTS

@@ -1,6 +1,6 @@
-"""From what a user names to a GraphDef with its fetches and feeds.
+"""From the user's name of a graph to a GraphDef with its feeds and fetches.
 
-Belongs here: files, tracing of Keras models and SavedModels in a process of
-its own, training steps, what of a graph runs. Does not belong here: arrays
-(`graph_def_io`), costs that come with a graph (`costed`).
+Belongs here: reading files, tracing of Keras models in their own process,
+training steps, pruning of ops that do not run. Does not belong here: graphs as
+arrays (`graph_def_io`), graphs with their own costs (`costed`).
 """

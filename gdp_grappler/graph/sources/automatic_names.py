@@ -1,8 +1,8 @@
-"""Names that Keras gives to layers of which the user gives none.
+"""Names that Keras gives to layers without a name of the user.
 
 Keras counts layers of each kind: 'dense', 'dense_1'. A model that is made only
-to be looked at must not be counted: the model that the program makes afterwards
-would have other names, and a plan would not know them.
+to be analyzed must not be counted. Otherwise the model that the program makes
+afterwards would have other names, and a plan would not fit it.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import copy
 import sys
 from typing import Any, Iterator
 
-# Where Keras 3 counts, by the name of an attribute.
+# Keras 3: module and attribute of its counters.
 _KERAS_3 = 'keras.src.backend.common.global_state'
 _COUNTERS = 'object_name_uids'
-# Where tf_keras counts, by graph.
+# tf_keras: module of its counters, which are kept by graph.
 _TF_KERAS = 'tf_keras.src.backend'
 
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-  """Names that layers get afterwards are as if none had been made inside."""
+  """Restores the counters of layer names afterwards."""
   keras_3 = copy.copy(_of_keras_3())
   tf_keras = {graph: copy.copy(n) for graph, n in _of_tf_keras().items()}
   try:
@@ -35,12 +35,12 @@ def kept() -> Iterator[None]:
 
 
 def _of_keras_3() -> Any:
-  """A dict of numbers by kind; None if nothing was counted."""
+  """Returns a dict of numbers by kind; None if nothing was counted."""
   module = sys.modules.get(_KERAS_3)
   return module and module.get_global_attribute(_COUNTERS)
 
 
 def _of_tf_keras() -> Any:
-  """By graph, a dict of numbers by kind."""
+  """Returns, for each graph, a dict of numbers by kind."""
   module = sys.modules.get(_TF_KERAS)
   return {} if module is None else module.PER_GRAPH_OBJECT_NAME_UIDS

@@ -1,4 +1,4 @@
-"""What one batch looks like: specs of the tensors that `fit` is given."""
+"""Specs of one batch: types and shapes of the tensors that `fit` gets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gdp_grappler.graph.sources import training_step
 
 
 def of(data: Any, batch_size: int) -> tuple[Any, ...]:
-  """(x,), (x, y) or (x, y, weights), each with specs in place of tensors.
+  """Returns (x,), (x, y) or (x, y, weights) with specs in place of tensors.
 
   Args:
     data: One batch as `fit` takes it: arrays, tensors or specs, or a
-      `tf.data.Dataset` of such batches. What is no tuple is x alone.
-    batch_size: For first dimensions that are not known.
+      `tf.data.Dataset` of such batches. Data that is not a tuple is x alone.
+    batch_size: Size of unknown first dimensions.
 
   Raises:
-    InvalidGraphError: it holds something else, or nothing.
+    InvalidGraphError: the data is empty, or contains other objects.
   """
   if isinstance(data, tf.data.Dataset):
     data = data.element_spec
@@ -34,14 +34,14 @@ def of(data: Any, batch_size: int) -> tuple[Any, ...]:
 
 
 def of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
-  """As `of`, of what a Keras model was trained on last.
+  """Returns the specs of the data on which a Keras model was trained last.
 
   Args:
-    model: Of Keras 3 or tf_keras.
-    batch_size: For first dimensions that are not known.
+    model: Model of Keras 3 or tf_keras.
+    batch_size: Size of unknown first dimensions.
 
   Returns:
-    None if it was not trained yet, or knows its inputs by itself.
+    See `of`. None if the model was not trained yet, or knows its own inputs.
   """
   if training_step.knows_inputs(model):
     return None
@@ -56,7 +56,7 @@ def of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
 
 
 def _specs(part: Any, batch_size: int) -> Any:
-  """With tuples for lists, of which a dataset would make one tensor."""
+  """Returns specs, with tuples for lists, because a dataset stacks lists."""
   if isinstance(part, dict):
     return {key: _specs(value, batch_size) for key, value in part.items()}
   if isinstance(part, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Folders of graphs that the pass has written, one file per graph."""
+"""Folders of graphs that the pass has captured, one file per graph."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import pathlib
 import re
 from typing import Callable
 
-# 'fit_of_sequential_11234_0f3a9c.pb': name, number of ops, fingerprint's start.
+# 'fit_of_sequential_11234_0f3a9c.pb': name, number of ops, start of the
+# fingerprint.
 _NAME = re.compile(r'.+_(\d{1,9})_[0-9a-f]{6}\.pb')
-# What file names do not have.
+# Characters that are not used in file names.
 _OTHERS = re.compile(r'[^A-Za-z0-9_.-]+')
-_SHOWN = 5  # Of the graphs that are not taken.
+_SHOWN = 5  # Number of other graphs in a message.
 
 
 def plain(name: str) -> str:
-  """A name without what shells take for their own: 'fit_of_net'."""
+  """Replaces characters that are special in shells by '_': 'fit_of_net'."""
   return _OTHERS.sub('_', name).rstrip('_')
 
 
 def file_name(name: str, num_ops: int, fingerprint: str) -> str:
-  """What the file of a graph is called.
+  """Returns the file name of a graph.
 
   Args:
-    name: The graph's, readable.
-    num_ops: Its ops.
-    fingerprint: Hex digits.
+    name: Name of the graph for users.
+    num_ops: Number of its ops.
+    fingerprint: Hex digits of its fingerprint.
   """
   stem = _OTHERS.sub('_', name)[:80]
   return f'{stem}_{num_ops}_{fingerprint[:6]}.pb'
@@ -32,20 +33,21 @@ def file_name(name: str, num_ops: int, fingerprint: str) -> str:
 
 def largest(folder: pathlib.Path, tell: Callable[[str],
                                                  None]) -> pathlib.Path | None:
-  """The graph with the most ops, which is a training step in most programs.
+  """Returns the graph with the most ops, usually a training step.
 
   Args:
-    folder: Of `file_name`s, and perhaps of other files.
-    tell: Hears which it is and what else there is to name.
+    folder: Folder with files named by `file_name`, and perhaps other files.
+    tell: Function that is called with a line about the chosen graph and the
+      others.
 
   Returns:
-    None if there is no captured graph.
+    Path of the graph; None if there is no captured graph.
   """
   found = [(int(match[1]), path.name) for path in folder.iterdir()
            if path.is_file() and (match := _NAME.fullmatch(path.name))]
   if not found:
     return None
-  # Of graphs of one size the first by name, whatever the folder's order is.
+  # Of graphs of one size the first by name, as the folder's order may vary.
   (_, first), *rest = sorted(found, key=lambda item: (-item[0], item[1]))
   if rest:
     others = ', '.join(name for _, name in rest[:_SHOWN])

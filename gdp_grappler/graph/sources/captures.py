@@ -1,4 +1,4 @@
-"""Traced functions, and the variables that they receive."""
+"""Traced functions, and the variables that they get as arguments."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import wishes
 
-# Attributes of an argument: types and shapes of the variables that it stands
-# for.
+# Attributes of an argument that is a handle: types and shapes of its variables.
 _TYPES, _SHAPES = '_handle_dtypes', '_handle_shapes'
 
 
 def concrete_functions(function: Any) -> dict[str, Any]:
-  """What a Python function has traced so far, by the name the runtime knows.
+  """Returns the functions traced so far, by their names in the runtime.
 
   Args:
-    function: Such as Keras makes: the `tf.function`s are in its closure, or in
-      theirs.
+    function: A Python function, such as Keras' train function. Its
+      `tf.function`s may be in its closure, or in closures of functions in its
+      closure.
   """
   return {
       concrete.name.decode(): concrete for polymorphic in functions(function)
@@ -39,9 +39,9 @@ def is_compiled(function: Any) -> bool:
 
 
 def alive(name: str) -> tuple[Any, ...]:
-  """Traced functions of this name, wherever in the program they are.
+  """Returns all traced functions of a name in the program.
 
-  Looks at all objects of the process.
+  Searches the objects of the process.
   """
   from tensorflow.python.eager.polymorphic_function import atomic_function
   return tuple(item for item in instances(atomic_function.AtomicFunction)
@@ -49,21 +49,21 @@ def alive(name: str) -> tuple[Any, ...]:
 
 
 def instances(kind: type) -> list[Any]:
-  """All objects of a class, not of its subclasses, that the process has.
+  """Returns all objects of a class, without objects of subclasses.
 
-  They refer to the class, which is found several times faster than by looking
-  at all objects, of which a program may have tens of millions.
+  The search is over objects that refer to the class. It is several times faster
+  than one over all objects, of which a program may have tens of millions.
   """
   return [item for item in gc.get_referrers(kind) if type(item) is kind]
 
 
 def annotate(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
                                                                Any]) -> None:
-  """Writes what only the program knows to the nodes of a step.
+  """Writes facts that only the program knows to the nodes of a step.
 
   Args:
-    graph_def: As it runs; changed.
-    concretes: Traced functions by name, one of which it was made of.
+    graph_def: Graph of the step as it runs; changed in place.
+    concretes: Traced functions by name. The graph was made from one of them.
   """
   wishes.mark_traced(graph_def, concretes)
   name_variables(graph_def, concretes.values())
@@ -71,22 +71,23 @@ def annotate(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
 
 def name_variables(graph_def: graph_pb2.GraphDef,
                    candidates: Iterable[Any]) -> None:
-  """Writes what variables are to the arguments that receive them.
+  """Writes facts about variables to the arguments that are their handles.
 
-  That is their names, what `tf.device` asked for and, where the graph was taken
-  before TensorFlow's placer wrote them down, their types and shapes.
+  These facts are names and requests by `tf.device`. If the graph was taken
+  before TensorFlow's placer, types and shapes are written as well.
 
   Args:
-    graph_def: Of a function as it runs; changed.
-    candidates: Traced functions, one of which it was made of. Of several that
-      take just such variables it was the last one: what a function traces while
-      its variables come into being never runs.
+    graph_def: Graph of a function as it runs; changed in place.
+    candidates: Traced functions. The graph was made from one of them. If
+      several fit, it was the last one, because the first trace of a function
+      that creates its variables never runs.
   """
   arguments = [n for n in graph_def.node if n.op in op_kinds.ARGUMENTS]
   handles = {
       node.attr['index'].i: node for node in arguments if _SHAPES in node.attr
   }
-  # Of handles without a shape only their number tells the function.
+  # Handles without a shape can only be matched by the numbers of their
+  # arguments.
   bare = handles or {
       node.attr['index'].i: node
       for node in arguments if node.attr['T'].type == types_pb2.DT_RESOURCE
@@ -106,7 +107,7 @@ def name_variables(graph_def: graph_pb2.GraphDef,
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
-  """Whether an argument may be a variable, as far as the graph tells."""
+  """Whether an argument may be a variable, by its type and shape."""
   if _SHAPES not in node.attr:
     return True
   types_of, shapes = node.attr[_TYPES].list.type, node.attr[_SHAPES].list.shape
@@ -115,19 +116,19 @@ def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
 
 
 def _describe(node: node_def_pb2.NodeDef, variable: Any) -> None:
-  """Writes down of which type and shape a variable is, unless it is there."""
+  """Writes the type and shape of a variable, unless the argument has them."""
   if _SHAPES not in node.attr:
     node.attr[_TYPES].list.type.append(variable.dtype.as_datatype_enum)
     node.attr[_SHAPES].list.shape.append(variable.shape.as_proto())
 
 
 def name_of(variable: Any) -> str:
-  """A variable's path, 'dense/kernel', without the number of an output."""
+  """Returns a variable's path, 'dense/kernel', without an output's number."""
   return str(variable.name).split(':')[0]
 
 
 def variables(concrete: Any) -> dict[int, Any]:
-  """The variables of a traced function by the number of their argument."""
+  """Returns the variables of a traced function by number of their argument."""
   positions = {id(tensor): i for i, tensor in enumerate(concrete.graph.inputs)}
   result = {}
   for outer, inner in concrete.graph.captures:
@@ -138,7 +139,7 @@ def variables(concrete: Any) -> dict[int, Any]:
 
 
 def functions(function: Any) -> Iterator[Any]:
-  """The `tf.function`s that a function calls, itself included."""
+  """Yields the `tf.function`s that a function calls, itself included."""
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
   seen: set[int] = set()
   waiting = [function]
@@ -160,5 +161,5 @@ def _contents(function: types.FunctionType) -> Iterator[Any]:
   for cell in function.__closure__ or ():
     try:
       yield cell.cell_contents
-    except ValueError:  # It is not filled yet.
+    except ValueError:  # The cell is empty.
       continue

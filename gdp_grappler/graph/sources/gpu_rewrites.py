@@ -1,15 +1,15 @@
-"""What Grappler makes of a graph where there is a GPU, on any machine.
+"""Grappler's rewrites of a graph for a GPU, on any machine.
 
-Grappler rewrites a graph for the devices that its nodes are on. On a machine
-without a GPU that leaves kernels which only CPUs have (`_MklSwish`,
+Grappler rewrites a graph for the devices of its nodes. On a machine without a
+GPU, the result has kernels that only CPUs have (`_MklSwish`,
 `_UnaryOpsComposition`, fused convolutions) and convolutions in the layout of
-CPUs, so the graph is not the one that a GPU would run. Here nodes get the
-devices that TensorFlow's placer gives them where there is a GPU, and Grappler
-gets a virtual cluster with a card in it. Nothing runs on that card; as always,
-Grappler computes constants on the CPU.
+CPUs. A GPU would run another graph. So this module gives nodes the devices that
+TensorFlow's placer would choose on a machine with a GPU, and gives Grappler a
+virtual cluster with a card. Nothing runs on this card. Grappler computes
+constants on the CPU, as always.
 
-On five programs the result was compared with what the pass receives on an
-H100: it has the same ops, but for one constant in 2,828.
+The result was compared with the graph that the pass gets on an H100, for five
+programs: it has the same ops, except for one constant in 2,828.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def rewritten(
     graph_def: graph_pb2.GraphDef, targets: Sequence[str], architecture: str,
     path: str, rewriting: rewriter_config_pb2.RewriterConfig | None = None
 ) -> graph_pb2.GraphDef:
-  """A graph as Grappler leaves it in a program with a GPU.
+  """Returns a graph as Grappler leaves it in a program with a GPU.
 
   Args:
-    graph_def: As it comes to Grappler, its functions inlined. It is from
-      somebody who may run code here: Grappler computes its constants.
+    graph_def: Graph before Grappler, with inlined functions. It has to be
+      trusted, because Grappler computes its constants.
     targets: Names of nodes to keep.
-    architecture: Of the card, as of `architectures.of`.
-    path: Where the graph is from, for messages.
-    rewriting: What the program asks of Grappler; by default nothing special.
+    architecture: Architecture of the card; see `architectures.of`.
+    path: Path or name of the graph, for messages.
+    rewriting: Grappler's configuration in the program; None for the default.
 
   Raises:
-    InvalidGraphError: Grappler cannot rewrite it.
+    InvalidGraphError: Grappler cannot rewrite the graph.
   """
   meta_graph = meta_graph_pb2.MetaGraphDef()
   meta_graph.graph_def.CopyFrom(graph_def)
@@ -79,14 +79,14 @@ def rewritten(
 
 
 def generation(architecture: str) -> str:
-  """One of the architectures that Grappler treats alike; '' of ''.
+  """Returns one of the architectures that Grappler treats alike; '' for ''.
 
-  It asks whether a card has tensor cores for halves, and whether it has some
-  for float32 (TF32) as well.
+  Grappler distinguishes cards by whether they have tensor cores for float16,
+  and whether they have tensor cores for float32 (TF32).
 
   Args:
-    architecture: As of `architectures.of`. AMD's, which are no numbers, are
-      taken for cards without tensor cores, as Grappler does.
+    architecture: Architecture of a card; see `architectures.of`. AMD's are not
+      numbers. They count as cards without tensor cores, as in Grappler.
   """
   if not architecture:
     return ''
@@ -96,9 +96,10 @@ def generation(architecture: str) -> str:
 
 
 def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
-  """Nodes of a function's graph that its caller waits for.
+  """Returns the nodes of a function's graph that its caller waits for.
 
-  Those are the results, and the ends that have an effect or stand for some.
+  These are the results, and nodes without readers that have an effect or are
+  NoOps that wait for effects.
   """
   read = {
       name_parts.node_of(tensor) for node in graph_def.node
@@ -111,11 +112,11 @@ def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 
 def _without_arguments(
     graph_def: graph_pb2.GraphDef) -> dict[str, node_def_pb2.NodeDef]:
-  """Puts placeholders where a function receives tensors of a known shape.
+  """Replaces arguments of a function with a known shape by placeholders.
 
-  This door to Grappler forgets the shapes of arguments, but reads those of
-  placeholders. Without them most of a network has no shapes, and is left as it
-  is.
+  `OptimizeGraph` ignores the shapes of arguments, but not those of
+  placeholders. Without them Grappler would not know most shapes of a network,
+  and would not rewrite it.
 
   Returns:
     The arguments by their names.
@@ -134,10 +135,10 @@ def _without_arguments(
 
 
 def _place(graph_def: graph_pb2.GraphDef) -> None:
-  """As TensorFlow's placer: all that has a kernel for GPUs is on one.
+  """Sets devices as TensorFlow's placer does: on GPUs if there is a kernel.
 
-  Batches stay on the host, with the iterator that hands them out and with
-  what passes them on.
+  Batches stay on the host, with the iterator that produces them and with ops
+  that pass them on.
   """
   nodes = {node.name: node for node in graph_def.node}
   for node in graph_def.node:
@@ -154,9 +155,10 @@ def _place(graph_def: graph_pb2.GraphDef) -> None:
 
 def _config(
     asked: rewriter_config_pb2.RewriterConfig | None) -> config_pb2.ConfigProto:
-  """What is asked for, on every machine alike.
+  """Returns the program's configuration with the same effect on every machine.
 
-  What Grappler rewrites to save memory depends on how much of it there is.
+  Grappler's rewrites that save memory depend on the machine's memory, so they
+  are off.
   """
   config = config_pb2.ConfigProto()
   rewriting = config.graph_options.rewrite_options
@@ -165,12 +167,12 @@ def _config(
   del rewriting.custom_optimizers[:]
   rewriting.disable_meta_optimizer = False
   rewriting.memory_optimization = rewriting.NO_MEM_OPT
-  rewriting.meta_optimizer_timeout_ms = -1  # None: large graphs take minutes.
+  rewriting.meta_optimizer_timeout_ms = -1  # Large graphs take minutes.
   return config
 
 
 def _cluster(architecture: str) -> grappler_cluster.Cluster:
-  """A host with one card."""
+  """Returns a cluster of a host with one card."""
   card = device_properties_pb2.DeviceProperties(type='GPU')
   card.environment['architecture'] = architecture
   host = device_properties_pb2.DeviceProperties(type='CPU')

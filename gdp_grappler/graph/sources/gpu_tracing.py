@@ -1,10 +1,11 @@
-"""Traces programs as if there were a GPU.
+"""Traces programs as if the machine had a GPU.
 
-Three things look for one: Keras, which calls cuDNN's recurrent kernels and
-keeps `channels_first` where there is a GPU; TensorFlow's placer; and Grappler.
-The first is told that there is one; Grappler is kept from the graph until
-`gpu_rewrites` does the work of the other two. A graph with kernels that only
-GPUs have stops at the placer; it is taken as it came there.
+Three parts look for a GPU: Keras, which calls cuDNN's recurrent kernels and
+keeps `channels_first` if there is a GPU; TensorFlow's placer; and Grappler.
+Keras' checks are replaced by functions that report a GPU. Grappler is off while
+a program is traced, and `gpu_rewrites` does the work of the placer and of
+Grappler. If a graph has kernels that only GPUs have, the placer fails. Then the
+graph before the placer is used.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from gdp_grappler.graph.sources import gpu_rewrites
 from gdp_grappler.graph.sources import inlining
 
 _SWITCH = 'disable_meta_optimizer'
-# What TensorFlow calls the ends of functions that it inlines.
+# Prefix of the nodes at which inlined functions begin and end.
 _BORDERS = 'Func/'
 _GIVEN = op_kinds.ARGUMENTS | op_kinds.BATCHES
-# Of Keras 3: module, function, what it says of a machine with a GPU. Graphs are
-# made, but layers that are called eagerly compute on what there is.
+# Checks of Keras 3: module, function, and its result on a machine with a GPU.
+# Only graphs are made for a GPU. Layers that are called eagerly run on the
+# machine's own devices.
 _KERAS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     ('keras.src.backend.tensorflow.rnn', '_is_gpu_available',
      lambda: not tf.executing_eagerly()),
@@ -39,17 +41,18 @@ _KERAS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
 
 def for_architecture(architecture: str, path: str,
                      collect: Callable[..., graph_pb2.GraphDef]) -> Any:
-  """A function's graph as a program with such a card would have it.
+  """Returns a function's graph as in a program with a card of an architecture.
 
   Args:
-    architecture: As of `architectures.of`. '' leaves the graph to the devices
-      that this process has; so does a process that has a GPU.
-    path: Where the function is from, for messages.
-    collect: Traces the function, and returns its graph after Grappler; with
-      `unplaced`, before the placer if that fails.
+    architecture: See `architectures.of`. If it is '', or if this process has a
+      GPU, the graph is that of this process.
+    path: Path or name of the function, for messages.
+    collect: Function that traces, and returns the graph after Grappler. With
+      `unplaced`, it returns the graph before the placer if the placer fails.
 
   Raises:
-    InvalidGraphError: as of `collect`, or Grappler cannot rewrite the graph.
+    InvalidGraphError: `collect` raised it, or Grappler cannot rewrite the
+      graph.
   """
   if not architecture or tf.config.list_logical_devices('GPU'):
     return collect()
@@ -63,11 +66,11 @@ def for_architecture(architecture: str, path: str,
 
 
 def _without_borders(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-  """Without the copies at which inlined functions begin and end.
+  """Removes the Identity nodes at which inlined functions begin and end.
 
-  Grappler leaves them in place of arguments and results, and has them wait for
-  what a caller has before its step begins; TensorFlow, which inlines before it
-  places, does not.
+  Grappler adds them in place of arguments and results. They wait for inputs
+  that exist before the step begins. TensorFlow inlines before it places, and
+  adds no such nodes.
   """
   borders = [n for n in graph_def.node if n.name.startswith(_BORDERS)]
   given = {n.name for n in graph_def.node if n.op in _GIVEN}
@@ -99,7 +102,7 @@ def _without_borders(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
 
 def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
                                                          str]) -> list[str]:
-  """Inputs without borders: what is waited for is waited for beyond them."""
+  """Replaces border nodes among inputs by the nodes behind them."""
   result = [beyond(t) for t in tensors if not t.startswith('^')]
   waited = (beyond(t[1:]) for t in tensors if t.startswith('^'))
   result += dict.fromkeys(f'^{name_parts.node_of(t)}' for t in waited)
@@ -108,7 +111,7 @@ def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
 
 @contextlib.contextmanager
 def _as_with_a_gpu() -> Iterator[rewriter_config_pb2.RewriterConfig]:
-  """Yields what the program asks of Grappler, which does nothing meanwhile."""
+  """Turns Grappler off, and yields the program's configuration of Grappler."""
   asked = context.context().config.graph_options.rewrite_options
   before = []
   for module_name, name, answer in _KERAS:

@@ -1,4 +1,4 @@
-"""Graphs in files: which kind of proto, and is it whole."""
+"""Graphs in files: finds the kind of a file, and checks that it is whole."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ from gdp_grappler.graph import node_validation
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
-# What a file of that format begins with.
+# First bytes of an HDF5 file.
 HDF5 = b'\x89HDF\r\n'
-_HEAD_BYTES = 4096  # Enough to tell a text.
-_MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9  # Of a node, and in a number of one.
-# What an archive of Keras may unpack to, in times its size, and a text besides.
+_HEAD_BYTES = 4096  # Enough to recognize a text.
+# Limits of a node's outputs, and of the digits of an output's number.
+_MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9
+# Limit of the size of an unpacked Keras archive, in times its own size. The
+# limit of a text is added.
 _MOST_UNPACKED = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Content:
-  """What a file holds.
+  """The content of a file.
 
   Attributes:
     kind: 'captured', 'meta_graph', 'saved_model' or 'keras'.
-    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one. A
-      SavedModel for the third.
+    message: A MetaGraphDef for 'captured' and 'meta_graph'. A GraphDef is
+      wrapped in one. A SavedModel for 'saved_model'; None for 'keras'.
   """
 
   kind: str
@@ -48,10 +50,10 @@ class Content:
 
 
 def read(origin: origin_lib.Origin) -> Content:
-  """Tells what a file is.
+  """Finds the kind of a file, and parses it.
 
   Raises:
-    InvalidGraphError: missing, unreadable, or none of the known kinds.
+    InvalidGraphError: the file is missing, unreadable, or of no known kind.
   """
   path, data = origin.text, origin.data
   if not data:
@@ -67,11 +69,11 @@ def read(origin: origin_lib.Origin) -> Content:
 
 
 def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
-  """Finds out whether a graph is whole and known to this TensorFlow.
+  """Checks that a graph is complete and known to this TensorFlow.
 
   Raises:
-    InvalidGraphError: no nodes, a name twice, an input or an output that does
-      not exist, or an op that nobody registered.
+    InvalidGraphError: the graph has no nodes, a name twice, an input or an
+      output that does not exist, or an op that is not registered.
   """
   names = [node.name for node in graph_def.node]
   known = set(names)
@@ -99,10 +101,10 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
 
 
 def check_ends(source: source_graph.SourceGraph, path: str) -> None:
-  """Finds out whether what is fed and fetched exists.
+  """Checks that the feeds and fetches of a graph exist.
 
   Raises:
-    InvalidGraphError: it does not.
+    InvalidGraphError: one of them does not exist.
   """
   known = {node.name for node in source.graph_def.node}
   for name in source.fetches + source.feeds:
@@ -123,7 +125,7 @@ def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
 
 
 def _check_outputs(graph_def: graph_pb2.GraphDef, path: str) -> None:
-  """Somebody's millionth output would be made room for."""
+  """Checks numbers of outputs, because a huge number would take huge memory."""
   results = {
       f.signature.name: len(f.signature.output_arg)
       for f in graph_def.library.function
@@ -148,7 +150,7 @@ def _check_outputs(graph_def: graph_pb2.GraphDef, path: str) -> None:
 
 
 def _num_outputs(node: node_def_pb2.NodeDef) -> int:
-  """By the attributes that say so, where there are any."""
+  """Counts a node's outputs by the attributes that contain their numbers."""
   count = 0
   for number, types in _output_attributes(node.op):
     if number:
@@ -162,7 +164,7 @@ def _num_outputs(node: node_def_pb2.NodeDef) -> int:
 
 @functools.cache
 def _output_attributes(op: str) -> tuple[tuple[str, str], ...]:
-  """Attributes with the number, and with the types, of each kind of output."""
+  """Returns, for each output of an op, attributes of number and types."""
   definition = op_def_registry.get(op)
   return () if definition is None else tuple(
       (arg.number_attr, arg.type_list_attr) for arg in definition.output_arg)
@@ -170,7 +172,7 @@ def _output_attributes(op: str) -> tuple[tuple[str, str], ...]:
 
 def _classify(
     parse: Callable[[type[message_lib.Message]], Any]) -> Content | None:
-  """The first kind whose proto reads as a graph with nodes."""
+  """Returns the first kind whose proto parses as a graph with nodes."""
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
       map(_looks_whole, (m.graph_def for m in saved_model.meta_graphs))):
@@ -187,7 +189,7 @@ def _classify(
 
 
 def _looks_whole(graph_def: graph_pb2.GraphDef) -> bool:
-  """Bytes of another proto rarely parse into nodes that all have an op."""
+  """Whether all nodes have an op, which is rare in bytes of another proto."""
   return bool(graph_def.node) and all(
       node.name and node.op.isidentifier() for node in graph_def.node)
 
@@ -220,7 +222,7 @@ def _is_keras_archive(path: str, data: bytes) -> bool:
   except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError,
           struct.error):
     return False
-  # Keras writes weights as they are, and texts that are small.
+  # Keras does not compress weights, and its texts are small.
   texts = sum(n for name, n in sizes.items() if name.endswith('.json'))
   if (total > _MOST_UNPACKED * len(data) + files.MOST_TEXT_BYTES or
       texts > files.MOST_TEXT_BYTES):
@@ -230,7 +232,7 @@ def _is_keras_archive(path: str, data: bytes) -> bool:
 
 
 def _explain(path: str, data: bytes) -> str:
-  """What to say of bytes that are no graph."""
+  """Returns the error message for bytes that are no graph."""
   for kind in (graph_pb2.GraphDef, meta_graph_pb2.MetaGraphDef):
     message = _parse_binary(kind, data)
     if message is not None and not message.ByteSize() - len(data):
@@ -241,7 +243,7 @@ def _explain(path: str, data: bytes) -> str:
     return (f'{path} is a damaged archive or one without a Keras model. Save '
             'the model again with model.save("NAME.keras").')
   try:
-    # Its end may be in the middle of a letter.
+    # The head may end in the middle of a character.
     head = codecs.getincrementaldecoder('utf-8')().decode(data[:_HEAD_BYTES])
     first = head.strip().splitlines()[0][:60]
     return (f'{path} is text but no GraphDef or MetaGraph (it begins with '

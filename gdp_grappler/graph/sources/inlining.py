@@ -1,7 +1,7 @@
-"""Calls of functions replaced by what they call, by Grappler, running nothing.
+"""Replaces calls of functions by their bodies, with Grappler.
 
-Grappler's passes that are asked here rewrite nodes and compute no values, so no
-kernel runs.
+Only Grappler's passes that rewrite nodes without computing values are used, so
+no kernel runs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 
 INLINE = ('function',)
-# As near to what a pass receives as can be had without computing constants.
+# The closest to the graph that a pass gets, if no constants may be computed.
 TIDY = (*INLINE, 'arithmetic', 'dependency')
-# Grappler needs some kilobytes for each.
+# Limit of nodes after inlining, as Grappler needs some kilobytes for each.
 _MOST_NODES = 5_000_000
-# Grappler works on functions within each other by calling itself.
+# Limit of nested functions, as Grappler works on them recursively.
 _DEEPEST = 100
 _HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
 
 
 def has_calls(graph_def: graph_pb2.GraphDef) -> bool:
-  """Whether there is anything to inline."""
+  """Whether a graph has calls that can be inlined."""
   functions = {f.signature.name for f in graph_def.library.function}
   return any(
       n.op in op_kinds.CALLS or n.op in functions for n in graph_def.node)
@@ -40,17 +40,17 @@ def has_calls(graph_def: graph_pb2.GraphDef) -> bool:
 
 def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
            passes: Sequence[str] = INLINE) -> graph_pb2.GraphDef:
-  """Lets Grappler replace calls by their bodies.
+  """Replaces calls by their bodies.
 
   Args:
-    graph_def: Nodes that are all known to TensorFlow.
+    graph_def: Graph whose nodes TensorFlow knows.
     targets: Names of nodes to keep.
-    path: The file, for messages.
-    passes: Of Grappler; one of the above.
+    path: Path of the file, for messages.
+    passes: Passes of Grappler: `INLINE` or `TIDY`.
 
   Raises:
-    InvalidGraphError: Grappler cannot inline the calls, or they stand for more
-      nodes than anybody could place.
+    InvalidGraphError: Grappler cannot inline the calls, or the result would
+      have too many nodes.
   """
   why = objection(graph_def)
   if why:
@@ -75,12 +75,15 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
 
 
 def objection(graph_def: graph_pb2.GraphDef) -> str | None:
-  """Why nobody should inline, or run, its functions; None if they may."""
+  """Returns why a graph's functions must not be inlined or run, or None."""
   return _ill_called(graph_def) or _endless(graph_def)
 
 
 def _ill_called(graph_def: graph_pb2.GraphDef) -> str | None:
-  """TensorFlow believes loops and conditions, and crashes where they lie."""
+  """Returns what is wrong with calls by loops and conditions, or None.
+
+  TensorFlow does not check such calls, and crashes if they are wrong.
+  """
   library = graph_def.library.function
   signatures = {f.signature.name: f.signature for f in library}
   for node in itertools.chain(graph_def.node, *(f.node_def for f in library)):
@@ -96,7 +99,7 @@ def _ill_called(graph_def: graph_pb2.GraphDef) -> str | None:
 
 
 def _bodies(node: node_def_pb2.NodeDef) -> Iterator[tuple[str, int, int]]:
-  """Of a loop or a condition: functions, what they take and what they give."""
+  """Yields functions of a loop or condition, and numbers of their tensors."""
   attr = node.attr
   if node.op in op_kinds.WHILES:
     count = len(attr['T'].list.type)
@@ -111,15 +114,19 @@ def _bodies(node: node_def_pb2.NodeDef) -> Iterator[tuple[str, int, int]]:
 
 
 def _endless(graph_def: graph_pb2.GraphDef) -> str | None:
-  """Thirty functions that each call the next twice are a billion nodes."""
+  """Returns why inlining would not end or would take too much memory, or None.
+
+  For example, thirty functions that each call the next one twice have a billion
+  nodes.
+  """
   bodies = {
       f.signature.name: list(f.node_def) for f in graph_def.library.function
   }
   bodies[''] = list(graph_def.node)
   sizes: dict[str, int] = {}
   depths: dict[str, int] = {}
-  # Each function after those that it calls, with a stack of our own: there may
-  # be more of them than Python calls within each other.
+  # A function is handled after those that it calls. The stack is a list,
+  # because functions may be nested more deeply than Python's recursion limit.
   waiting, begun = [''], set[str]()
   while waiting:
     name = waiting[-1]
@@ -148,7 +155,7 @@ def _unusable(path: str, why: str) -> errors.InvalidGraphError:
 def _called(
     nodes: Sequence[node_def_pb2.NodeDef],
     bodies: Mapping[str, Sequence[node_def_pb2.NodeDef]]) -> Iterator[str]:
-  """A function as often as it is called."""
+  """Yields each called function, once per call."""
   for node in nodes:
     if node.op in bodies:
       yield node.op

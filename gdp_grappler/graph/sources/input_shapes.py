@@ -1,4 +1,4 @@
-"""Shapes of the inputs of a signature, and what a user says of them."""
+"""Shapes of a signature's inputs, and shapes that the user gives."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.sources import training_step
 
-# Name of an input, and sizes of its dimensions.
+# Names of inputs, and sizes of their dimensions.
 Shapes = Sequence[tuple[str, Sequence[int]]]
 
 
 def give(graph_def: graph_pb2.GraphDef, signature: str,
          definition: meta_graph_pb2.SignatureDef, path: str, batch_size: int,
          shapes: Shapes, tell: Callable[[str], None]) -> None:
-  """Fixes what the placeholders of a signature leave open.
+  """Sets the shapes of placeholders that a signature leaves open.
 
   Args:
-    graph_def: Of all signatures; changed.
-    signature: Its name.
-    definition: Of the signature.
-    path: Where it came from, for messages.
-    batch_size: For unknown first dimensions.
-    shapes: What the user says of inputs.
-    tell: Hears which signature is taken, with which inputs.
+    graph_def: Graph of all signatures; changed in place.
+    signature: Name of the signature.
+    definition: Definition of the signature.
+    path: Path of the file, for messages.
+    batch_size: Size of unknown first dimensions.
+    shapes: Shapes that the user gives for inputs.
+    tell: Function that is called with a line about the signature and its
+      inputs.
 
   Raises:
-    InvalidGraphError: an input has no known number of dimensions, or not what
-      the user says, or there is none of a name.
+    InvalidGraphError: an input has an unknown number of dimensions, or another
+      shape than the user gives, or the user names an input that does not exist.
   """
   inputs = {
       name_parts.node_of(info.name): key
@@ -62,7 +63,7 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
 
 def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,
            batch_size: int, said: Mapping[str, Sequence[int]]) -> list[int]:
-  """The shape of an input, without unknown dimensions."""
+  """Returns the shape of an input, without unknown dimensions."""
   is_open = _is_open(node)
   shape = node.attr['shape'].shape
   dims = [None if d.size < 0 else d.size for d in shape.dim]
@@ -83,9 +84,9 @@ def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,
 
 
 def _is_open(node: node_def_pb2.NodeDef) -> bool:
-  """Whether not even the number of dimensions is known.
+  """Whether even the number of dimensions is unknown.
 
-  Exports leave out what is the default of an attribute, and this is.
+  Exports leave out attributes with default values, and this is the default.
   """
   return 'shape' not in node.attr or node.attr['shape'].shape.unknown_rank
 

@@ -1,7 +1,7 @@
-"""Which files of its own a traced function has read, modules included.
+"""The user's files that a traced function has read, modules included.
 
-Python tells its auditors (PEP 578) of every file that it opens; what TensorFlow
-reads by itself, such as weights, it does not tell of.
+Python calls audit hooks (PEP 578) for every file that it opens. It does not
+call them for files that TensorFlow's C++ code reads, such as weights.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import tempfile
 import time
 from typing import Any
 
-# Nobody's files.
+# Folders of the system, which have no files of the user.
 _OF_SYSTEM = ('/proc', '/sys', '/dev', '/etc')
 
-# A file: its path, size in bytes, and when it was changed in ns. Of one that
-# was missing, both are `_MISSING`.
+# A file: its path, size in bytes, and time of its last change in ns. If the
+# file was missing, both numbers are `_MISSING`.
 Stamp = tuple[str, int, int]
 _MISSING = -1
 
 
 class Watch:
-  """Hears of files from when it is made to the end of the process."""
+  """Records opened files from its creation to the end of the process."""
 
   def __init__(self) -> None:
-    """An auditor cannot be taken back, so this is for processes that end."""
+    """Adds an audit hook, which cannot be removed before the process ends."""
     self._opened: dict[str, None] = {}
     self._made: set[str] = set()
     self._begin_ns = time.time_ns()
@@ -42,9 +42,10 @@ class Watch:
         self._made.add(name)
 
   def stamps(self) -> list[Stamp]:
-    """Of those that are there or were missing, outside of what is installed.
+    """Returns stamps of files that exist or were missing when they were opened.
 
-    Nor of temporary files that were written meanwhile, as TensorFlow does.
+    Files of installed packages are left out. So are temporary files that were
+    written since the watch began, because TensorFlow writes such files.
     """
     strange, found = (*_OF_SYSTEM, *_installed()), {}
     for name in list(self._opened):
@@ -63,7 +64,7 @@ class Watch:
 
 
 def has_changed(before: Stamp) -> bool:
-  """Whether a file is another one by now, or is there and was missing."""
+  """Whether a file has changed, or was missing and now exists."""
   path = pathlib.Path(before[0])
   if before[1] == _MISSING:
     return _is_there(path)
@@ -74,11 +75,11 @@ def _is_there(path: pathlib.Path) -> bool:
   try:
     return os.path.lexists(path)
   except ValueError:
-    return False  # A name that no file can have.
+    return False  # The name is not valid for a file.
 
 
 def stamp(path: pathlib.Path) -> Stamp | None:
-  """What shows that a file was changed; None if it is no regular file."""
+  """Returns the stamp of a file; None if it is not a regular file."""
   try:
     status = path.stat()
   except OSError:
@@ -89,13 +90,13 @@ def stamp(path: pathlib.Path) -> Stamp | None:
 
 
 def _source(path: pathlib.Path) -> pathlib.Path:
-  """The module behind its compiled form."""
+  """Returns the source of a compiled module, or the path itself."""
   if path.suffix == '.pyc' and path.parent.name == '__pycache__':
     return path.parent.parent / f'{path.name.split(".")[0]}.py'
   return path
 
 
 def _installed() -> set[str]:
-  """Folders of Python and of packages: `trace_cache` looks at them."""
+  """Returns folders of Python and packages, which `trace_cache` checks."""
   paths = sysconfig.get_paths()
   return {paths[name] for name in ('stdlib', 'purelib', 'platlib')}

@@ -1,7 +1,6 @@
-"""What a user calls a graph, before anybody knows what it is.
+"""The user's name of a graph, before the kind of graph is known.
 
-Needs no TensorFlow: a graph that brings its own costs is read where there is
-none.
+Needs no TensorFlow, because graphs with their own costs are read without it.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ def is_function(text: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-  """A path or a name; a file is read once, whoever asks.
+  """A path or a name of a graph. Its file is read only once.
 
   Attributes:
-    text: What the user wrote.
+    text: The text that the user typed.
   """
 
   text: str
@@ -45,35 +44,36 @@ class Origin:
 
   @property
   def names_function(self) -> bool:
-    """Whether it stands for a function; what exists is no function."""
+    """Whether the text names a function. An existing path is no function."""
     return is_function(self.text) and not self.exists
 
   @property
   def exists(self) -> bool:
-    """Whether there is anything of this path."""
+    """Whether the path exists."""
     return self._status is not None
 
   @property
   def is_file(self) -> bool:
-    """Whether it is a regular file."""
+    """Whether the path is a regular file."""
     return self._status is not None and stat.S_ISREG(self._status.st_mode)
 
   @property
   def is_folder(self) -> bool:
-    """Whether it is a directory."""
+    """Whether the path is a directory."""
     return self._status is not None and stat.S_ISDIR(self._status.st_mode)
 
   @functools.cached_property
   def _status(self) -> os.stat_result | None:
-    """Of the path; None if there is nothing.
+    """The status of the path; None if the path does not exist.
 
     Raises:
-      InvalidGraphError: nobody can tell, as of a name that is too long.
+      InvalidGraphError: the status cannot be read, for example because the name
+        is too long.
     """
     try:
       return self.path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
-      # A path with a null byte is a wrong value.
+      # ValueError: the path has a null byte.
       return None
     except OSError as error:
       raise errors.InvalidGraphError(
@@ -81,10 +81,10 @@ class Origin:
 
   @functools.cached_property
   def data(self) -> bytes:
-    """What the file holds.
+    """The content of the file.
 
     Raises:
-      InvalidGraphError: it is missing or cannot be read.
+      InvalidGraphError: the file is missing or cannot be read.
     """
     try:
       return files.read(self.path, files.MOST_PROTO_BYTES)

@@ -1,4 +1,4 @@
-"""What a graph is run for, and the part of it that this needs."""
+"""The fetches of a graph, and the part of the graph that they need."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import inlining
 
 _NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
-# A variable's own read op, there for whoever may want the value.
+# Ops that only read a variable. Exports keep such ops for possible readers.
 _READS = op_kinds.VARIABLES | {'ReadVariableOp', 'Identity'}
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
-  """Names of the placeholders."""
+  """Returns the names of the placeholders."""
   return tuple(n.name for n in graph_def.node if n.op in op_kinds.PLACEHOLDERS)
 
 
 def declared_fetches(
     meta_graph: meta_graph_pb2.MetaGraphDef) -> tuple[str, ...]:
-  """What a MetaGraph says it is for; empty if it does not.
+  """Returns the fetches that a MetaGraph declares; empty if it declares none.
 
-  The collection 'train_op', else the outputs of its signatures.
+  They are the collection 'train_op', or else the outputs of its signatures.
   """
   train_op = meta_graph.collection_def['train_op'].node_list.value if (
       'train_op' in meta_graph.collection_def) else ()
@@ -39,10 +39,9 @@ def declared_fetches(
 
 
 def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
-  """The returned values of a function graph, else the ops nobody reads.
+  """Returns the results of a function graph, or else the ops without readers.
 
-  Ops that save, restore or initialize do not count unless there is nothing
-  else.
+  Ops that save, restore or initialize are left out, unless there are no others.
   """
   returned = tuple(n.name for n in graph_def.node if n.op == '_Retval')
   if returned:
@@ -54,7 +53,7 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 
 
 def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
-  """Names of the nodes that no other reads or waits for."""
+  """Returns the names of nodes that no other node reads or waits for."""
   read = {name_parts.node_of(i) for n in graph_def.node for i in n.input}
   return tuple(n.name for n in graph_def.node if n.name not in read)
 
@@ -62,13 +61,13 @@ def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 def simplify(
     source: source_graph.SourceGraph, path: str, prune: bool,
     passes: Sequence[str] = inlining.INLINE) -> source_graph.SourceGraph:
-  """Inlines function calls and, if asked to, drops what no fetch needs.
+  """Inlines function calls and, if `prune`, drops nodes that no fetch needs.
 
   Args:
     source: A graph with all its functions.
-    path: The file, for messages.
-    prune: Whether to drop that.
-    passes: Of `inlining.inline`.
+    path: Path of the file, for messages.
+    prune: Whether to drop nodes that no fetch needs.
+    passes: Passes of Grappler; see `inlining.inline`.
 
   Raises:
     InvalidGraphError: Grappler cannot inline the calls.
@@ -88,7 +87,7 @@ def simplify(
 
 def needed(graph_def: graph_pb2.GraphDef,
            targets: tuple[str, ...]) -> graph_pb2.GraphDef:
-  """A copy with the nodes that `targets` depend on, in the same order."""
+  """Returns a copy with the nodes that `targets` depend on, in order."""
   nodes = {node.name: node for node in graph_def.node}
   cone = _cone(targets, nodes)
   result = graph_pb2.GraphDef(versions=graph_def.versions,
@@ -98,7 +97,7 @@ def needed(graph_def: graph_pb2.GraphDef,
 
 
 def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
-  """Names of everything `targets` depend on, themselves included."""
+  """Returns the names of all nodes that `targets` depend on, with `targets`."""
   seen, waiting = set(targets), list(targets)
   while waiting:
     for tensor in nodes[waiting.pop()].input:
@@ -110,7 +109,7 @@ def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
 
 
 class _Needs:
-  """What the ops of a graph need, all at once: each op is visited once."""
+  """Kinds of ops that each op depends on; all are found in a few traversals."""
 
   def __init__(self, graph_def: graph_pb2.GraphDef) -> None:
     nodes = {node.name: node for node in graph_def.node}
@@ -128,7 +127,7 @@ class _Needs:
                            consumers)
 
   def is_step(self, sink: str) -> bool:
-    """Whether an op that nobody reads does the graph's work."""
+    """Whether an op without readers does the graph's work."""
     op = self._nodes[sink].op
     if op in op_kinds.VARIABLES | {'Const'} or sink in self._checkpoints:
       return False
@@ -137,7 +136,7 @@ class _Needs:
 
 def _reached(names: Iterable[str],
              consumers: Mapping[str, Sequence[str]]) -> set[str]:
-  """These and all that needs one of them."""
+  """Returns the given nodes and all nodes that depend on them."""
   seen = set(names)
   waiting = list(seen)
   while waiting:
@@ -150,7 +149,7 @@ def _reached(names: Iterable[str],
 
 def _looks(node: node_def_pb2.NodeDef,
            nodes: Mapping[str, node_def_pb2.NodeDef]) -> bool:
-  """Whether a node looks at a variable or at what is fed."""
+  """Whether a node reads a variable or is a placeholder."""
   return (node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
           node.op not in _NO_READ and
           any(nodes[name_parts.node_of(i)].op in op_kinds.VARIABLES

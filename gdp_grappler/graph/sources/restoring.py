@@ -1,11 +1,11 @@
-"""Graphs from machines without a GPU, without what Grappler made for CPUs.
+"""Replaces fused ops that only CPUs have, in graphs from machines without GPU.
 
-Grappler replaces several ops by one where a CPU has a kernel for that
+Grappler replaces several ops by one if a CPU has a kernel for it
 (tensorflow/core/grappler/optimizers/remapper.cc, arithmetic_optimizer.cc). GPUs
-have none, so such an op would stay on the host, and its tensors would travel
-there and back. Here it becomes several ops again. The last of them has the name
-of the one that they replace, so that who reads it reads on; the others are
-named after it, as their own names are lost.
+have no such kernels. So the op would stay on the host, and its tensors would
+travel there and back. This module replaces the op by several ops again. The
+last one gets the name of the fused op, so its readers stay valid. The others
+get names derived from it, because their original names are lost.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.sources import unfused
 
 _CPU_TYPE, _GPU_TYPE = (op_graph.DEVICE_TYPES.index(t) for t in ('CPU', 'GPU'))
-# Op types that TensorFlow makes for itself begin so.
+# Prefix of op types that TensorFlow makes for itself.
 _PRIVATE = '_'
-# What the GPU's kernels of fused ops take, in float32 at least: `patterns` in
-# tensorflow/core/kernels/conv_ops_fused_impl.h and matmul_op_fused.cc. They are
-# registered for whatever is fused, and refuse the rest when they are made.
+# Fused ops that GPU kernels support, at least in float32: `patterns` in
+# tensorflow/core/kernels/conv_ops_fused_impl.h and matmul_op_fused.cc. The
+# kernels are registered for all fused ops, and reject others when they are
+# created.
 _FUSED_ON_GPU = {
     '_FusedConv2D':
         frozenset((('BiasAdd', 'Relu'),)),
@@ -39,12 +40,12 @@ _FUSED_ON_GPU = {
 
 def restored(source: source_graph.SourceGraph,
              tell: Callable[[str], None]) -> source_graph.SourceGraph:
-  """A graph that GPUs can run where they could before Grappler.
+  """Restores ops that could run on GPUs before Grappler's rewrites.
 
   Args:
-    source: Any graph; itself if there is nothing to restore.
-    tell: Hears one line about what was restored, and one about what could not
-      be.
+    source: Any graph. It is returned itself if there is nothing to restore.
+    tell: Function that is called with a line about restored ops, and a line
+      about ops that cannot be restored.
   """
   graph_def = source.graph_def
   only_cpus = [node for node in graph_def.node if is_for_cpus(node)]
@@ -68,14 +69,14 @@ def restored(source: source_graph.SourceGraph,
 
 
 def is_for_cpus(node: node_def_pb2.NodeDef) -> bool:
-  """Whether an op is one that TensorFlow made for CPUs, and GPUs lack."""
+  """Whether TensorFlow made an op for CPUs and it has no kernel on GPUs."""
   if not node.op.startswith(_PRIVATE):
     return False
   allowed = kernels.allowed_types(node)
   if allowed[_CPU_TYPE] and not allowed[_GPU_TYPE]:
     return True
   known = _FUSED_ON_GPU.get(node.op)
-  # What is on a GPU was made for it.
+  # An op that is on a GPU was made for a GPU.
   return (known is not None and 'GPU' not in node.device and
           unfused.fused_ops(node) not in known)
 
@@ -83,7 +84,7 @@ def is_for_cpus(node: node_def_pb2.NodeDef) -> bool:
 def _without(
     graph_def: graph_pb2.GraphDef, only_cpus: set[str]
 ) -> tuple[graph_pb2.GraphDef, list[node_def_pb2.NodeDef]]:
-  """The graph with other ops for these, and those for which there are none."""
+  """Returns the graph without ops for CPUs, and ops without replacement."""
   taken = {node.name for node in graph_def.node}
   result = graph_pb2.GraphDef(versions=graph_def.versions,
                               library=graph_def.library)
@@ -107,7 +108,7 @@ def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
 
 
 def _listed(counts: collections.Counter[str]) -> str:
-  """'40 _MklSwish, 2 _FusedConv2D, ...', the most frequent first."""
+  """Returns counts of ops as text: '40 _MklSwish, 2 _FusedConv2D, ...'."""
   found = [f'{count} {op}' for op, count in counts.most_common() if count > 0]
   most = 4
   shown = ', '.join(itertools.islice(found, most))

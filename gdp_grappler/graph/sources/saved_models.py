@@ -1,8 +1,8 @@
-"""The function behind a signature of a SavedModel, read and not run.
+"""Reads the function of a SavedModel's signature, without running anything.
 
-A SavedModel is a program. It is read as the protocol buffer that it is: its
-graph holds the calls of all signatures, with placeholders for what is fed and
-the variables and tables that they use. Nothing is loaded, so neither
+A SavedModel is a program, and may come from an unknown source. It is read as a
+protocol buffer. Its graph has the calls of all signatures, placeholders for the
+feeds, and the variables and tables that they use. Nothing is loaded, so neither
 initializers nor any op of a signature runs, and files that it names are not
 opened.
 """
@@ -26,7 +26,7 @@ from gdp_grappler.graph.sources import input_shapes
 from gdp_grappler.graph.sources import pruning
 
 _SERVING, _TAG = 'serving_default', 'serve'
-# Of what TensorFlow keeps for itself among the signatures.
+# Prefix of TensorFlow's own signatures.
 _PRIVATE = '__'
 _RESULT = 'gdp_result'
 
@@ -36,20 +36,22 @@ def read(
     signature: str | None, tell: Callable[[str], None] = logging.info,
     shapes: input_shapes.Shapes = ()
 ) -> source_graph.SourceGraph:
-  """A signature with its calls inlined, as if it were a function.
+  """Returns a signature with its calls inlined, as if it were a function.
 
   Args:
-    model: What the file holds.
-    path: The file or its folder, for messages.
-    name: What to call the graph.
-    batch_size: For unknown first dimensions.
-    signature: By default 'serving_default' or the only one.
-    tell: Hears which signature is taken, with which inputs.
-    shapes: Of inputs that leave theirs open.
+    model: Content of the file.
+    path: Path of the file or its folder, for messages.
+    name: Name of the graph.
+    batch_size: Size of unknown first dimensions.
+    signature: Name of the signature; None for 'serving_default' or the only
+      one.
+    tell: Function that is called with a line about the signature and its
+      inputs.
+    shapes: Shapes of inputs whose shapes the signature leaves open.
 
   Raises:
-    InvalidGraphError: no such signature or input, or a graph that cannot be
-      used.
+    InvalidGraphError: there is no such signature or input, or the graph cannot
+      be used.
   """
   meta_graph = _meta_graph(model, path)
   key, chosen = _signature(meta_graph, path, signature)
@@ -67,7 +69,7 @@ def read(
 
 def _meta_graph(model: saved_model_pb2.SavedModel,
                 path: str) -> meta_graph_pb2.MetaGraphDef:
-  """The only one, or the one to serve."""
+  """Returns the only MetaGraph, or the one tagged for serving."""
   found = list(model.meta_graphs)
   if len(found) > 1:
     found = [m for m in found if set(m.meta_info_def.tags) == {_TAG}]
@@ -101,7 +103,7 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
 
 def _add_results(graph_def: graph_pb2.GraphDef,
                  signature: meta_graph_pb2.SignatureDef) -> tuple[str, ...]:
-  """Adds a node for each output; what a call does besides is waited for."""
+  """Adds a node for each output, which also waits for the call's end."""
   names = []
   for i, (_, info) in enumerate(sorted(signature.outputs.items())):
     node = graph_def.node.add(name=f'{_RESULT}_{i}', op='Identity')
@@ -113,7 +115,7 @@ def _add_results(graph_def: graph_pb2.GraphDef,
 
 def _add_returns(graph_def: graph_pb2.GraphDef,
                  results: tuple[str, ...]) -> tuple[str, ...]:
-  """Hands the results to the caller, where the graph of a function ends."""
+  """Adds the nodes that return the results, as in the graph of a function."""
   nodes = {node.name: node for node in graph_def.node}
   names = []
   for i, result in enumerate(results):

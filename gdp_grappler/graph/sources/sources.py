@@ -1,14 +1,14 @@
-"""Whatever a user calls a graph -> SourceGraph.
+"""Reads a graph of any kind by its path or name.
 
-The kind is told by content, not by the name of the file: a graph captured by
-the pass, a MetaGraph, a GraphDef, a SavedModel or a saved Keras model. A name
-of the form `module:function` stands for a function that returns a Keras model,
-`keras_applications:EfficientNetB0` for any model of `keras.applications`, with
-random weights.
+The kind is found from the content, not from the name of the file: a graph
+captured by the pass, a MetaGraph, a GraphDef, a SavedModel or a saved Keras
+model. A name of the form `module:function` is a function that returns a Keras
+model. `keras_applications:EfficientNetB0` is a model of `keras.applications`
+with random weights.
 
-A Keras model becomes its training step as a custom Grappler pass receives it:
+A Keras model becomes its training step as a custom Grappler pass gets it:
 functions inlined, loops lowered, Grappler's own rewrites done. A SavedModel
-becomes the function behind its signature, read and not run: functions inlined,
+becomes the function of its signature, read and not run: functions inlined,
 loops lowered. GraphDefs and MetaGraphs keep their nodes; only function calls
 are inlined.
 """
@@ -43,8 +43,8 @@ def load(path: str, **options: Any) -> source_graph.SourceGraph:
   """Reads a graph by its path or name.
 
   Args:
-    path: Of an `Origin`.
-    **options: As of `read`.
+    path: Path or name of the graph; see `Origin`.
+    **options: Arguments of `read`.
 
   Raises:
     InvalidGraphError: there is no graph, or it cannot be used.
@@ -61,19 +61,21 @@ def read(
   """Reads a graph.
 
   Args:
-    origin: A file, a SavedModel directory, `module:function`; the current
-      directory is searched for the module; or `keras_applications:NAME`.
-    name: What to call the graph; by default what the file says or is called.
-    batch_size: Stands for the unknown first dimension of inputs of Keras
-      models and SavedModels.
-    signature: Of a SavedModel; by default 'serving_default' or the only one.
-    shapes: Of inputs of a SavedModel, by name.
-    architecture: Of the cards that the graph is for, as of `architectures.of`;
-      '' for CPUs. What is traced is traced for them.
-    tables: Of what is traced: names of layers whose tables are in parts, with
-      the number of these.
-    tell: Hears one line for everything that was assumed, such as a loss for a
-      model that was not compiled.
+    origin: A file, a SavedModel directory, `module:function` or
+      `keras_applications:NAME`. The module is also searched in the current
+      directory.
+    name: Name of the graph; by default the one in the file or the file's own.
+    batch_size: Size of the unknown first dimension of inputs of Keras models
+      and SavedModels.
+    signature: Signature of a SavedModel; None for 'serving_default' or the only
+      one.
+    shapes: Names and shapes of a SavedModel's inputs.
+    architecture: Architecture of the cards that the graph is for (see
+      `architectures.of`); '' for CPUs. Models are traced for such cards.
+    tables: Names of layers whose tables are split when a model is traced, with
+      the number of parts.
+    tell: Function that is called with a line for each assumption, such as a
+      loss for a model that was not compiled.
 
   Raises:
     InvalidGraphError: there is no graph, or it cannot be used.
@@ -101,7 +103,7 @@ def read(
                           tell, shapes))
   if content.kind == 'captured':
     return _captured(content.message, path, name)
-  # As TensorFlow does before it runs it.
+  # TensorFlow prunes such a graph as well before it runs.
   return asked.of_file(
       pruning.simplify(of_meta_graph(content.message, path, label), path,
                        prune=True))
@@ -109,7 +111,7 @@ def read(
 
 def _content(origin: origin_lib.Origin,
              tell: Callable[[str], None]) -> graph_files.Content:
-  """What a file, or the file of a folder, holds."""
+  """Returns the content of a file, or of the file that represents a folder."""
   if origin.is_folder:
     origin = _in_directory(origin.path, tell)
   _refuse_given(origin)
@@ -117,7 +119,7 @@ def _content(origin: origin_lib.Origin,
 
 
 def is_traced(origin: origin_lib.Origin) -> bool:
-  """Whether it is a Keras model, which is made anew to be read.
+  """Whether a graph is that of a Keras model, which is made anew to be read.
 
   Raises:
     InvalidGraphError: there is no graph.
@@ -127,14 +129,14 @@ def is_traced(origin: origin_lib.Origin) -> bool:
 
 
 def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
-  """A graph with the nodes that its fetches do not need.
+  """Returns a graph together with the nodes that its fetches do not need.
 
   Args:
     origin: A file.
 
   Returns:
-    None if the file is anything but a GraphDef or a MetaGraph: such graphs are
-    read as they run.
+    None if the file is not a GraphDef or a MetaGraph, because other kinds of
+    graphs are read as they run.
 
   Raises:
     InvalidGraphError: there is no graph, or it cannot be used.
@@ -161,15 +163,15 @@ def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,
 
 def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
                   label: str) -> source_graph.SourceGraph:
-  """What a GraphDef or a MetaGraphDef says, function calls and all.
+  """Returns the graph of a MetaGraphDef, with its function calls.
 
   Args:
-    message: With a graph.
-    path: Where it came from, for messages.
-    label: What to call the graph.
+    message: A MetaGraphDef with a graph.
+    path: Path of the file, for messages.
+    label: Name of the graph.
 
   Raises:
-    InvalidGraphError: the graph is not whole.
+    InvalidGraphError: the graph is not complete.
   """
   graph_def = message.graph_def
   graph_files.check_nodes(graph_def, path)
@@ -181,7 +183,7 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
 
 
 def _refuse_given(origin: origin_lib.Origin) -> None:
-  """Raises an error for a graph that is costs alone."""
+  """Raises an error for a graph that has costs but no TensorFlow ops."""
   data = origin.data if origin.is_file else b''
   if graph_json.is_graph_json(data) or cost_graph.is_cost_graph(data):
     raise errors.InvalidGraphError(
@@ -193,7 +195,7 @@ def _refuse_given(origin: origin_lib.Origin) -> None:
 
 def _in_directory(directory: pathlib.Path,
                   tell: Callable[[str], None]) -> origin_lib.Origin:
-  """A captured graph, or the file of a SavedModel that TensorFlow reads."""
+  """Returns the file of a SavedModel, or the largest captured graph."""
   for ending in ('pb', 'pbtxt'):
     file = directory / f'saved_model.{ending}'
     if file.is_file():

@@ -1,10 +1,11 @@
-"""Traced graphs that are kept for the next command on the same model.
+"""Keeps traced graphs for the next command on the same model.
 
-To trace a large model takes half a minute. What is kept is used again if
-nothing that it came from has changed: what was asked for, this package, what is
-installed, the environment, the machine, and each file that the function has
-read (`opened_files`). What a function gets from elsewhere, such as the network
-or a clock, nobody sees: a line says what to remove to have it called.
+Tracing of a large model takes half a minute. A kept graph is used again if
+nothing that it depends on has changed: the arguments, this package, the
+installed packages, the environment, the machine, and each file that the
+function has read (`opened_files`). Other inputs of a function, such as the
+network or a clock, cannot be checked. So a line tells the user which file to
+remove to have the function called again.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ import gdp_grappler
 from gdp_grappler import cache
 from gdp_grappler.graph.sources import opened_files
 
-# What took less processor time to trace is traced again.
+# Seconds of processor time. Graphs that took less are not kept.
 _WORTH_S = 5.
-# So many graphs are kept, none larger than this.
+# Limits of the number of graphs and of the size of each.
 _MOST_KEPT, _MOST_BYTES = 64, 256 << 20
 _FOLDER = 'traces'
-# Variables that differ from one terminal to the next and that no model reads.
+# Environment variables that depend on the terminal and that no model reads.
 _OF_TERMINALS = re.compile(
     r'(_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|TERM.*|SSH_.*|TMUX.*|STY|'
     r'VTE_.*|LS_COLORS|DISPLAY|DBUS_.*|XDG_SESSION_.*|TMPDIR|PYTEST_.*)')
@@ -38,11 +39,11 @@ Tell = Callable[[str], None]
 
 def place(asked: tuple[Any, ...], environment: Mapping[str,
                                                        str]) -> pathlib.Path:
-  """Where the graph is kept.
+  """Returns the path of the file in which a graph is kept.
 
   Args:
-    asked: What the tracing process is called with; JSON.
-    environment: Of that process.
+    asked: Arguments of the tracing process, in JSON types.
+    environment: Environment of that process.
   """
   variables = {
       name: value for name, value in environment.items()
@@ -61,12 +62,12 @@ def place(asked: tuple[Any, ...], environment: Mapping[str,
 
 
 def find(kept: pathlib.Path, path: str, tell: Tell) -> dict[str, Any] | None:
-  """The answer of the tracing process that was kept; None if there is none.
+  """Returns the kept answer of the tracing process; None if there is none.
 
   Args:
-    kept: Of `place`.
-    path: What is traced, for messages.
-    tell: Hears that it is used, and from when it is.
+    kept: Path that `place` returned.
+    path: Path or name of the model, for messages.
+    tell: Function that is called with a line if a kept answer is used.
   """
   data = cache.kept(kept, tell)
   if data is None:
@@ -86,13 +87,13 @@ def find(kept: pathlib.Path, path: str, tell: Tell) -> dict[str, Any] | None:
 
 def keep(kept: pathlib.Path, path: str, answer: Mapping[str, Any],
          tell: Tell) -> None:
-  """Keeps an answer if that saves time.
+  """Keeps an answer if this saves time.
 
   Args:
-    kept: Of `place`.
-    path: What was traced: a name, or a file.
-    answer: Of the tracing process.
-    tell: Hears one line if that fails.
+    kept: Path that `place` returned.
+    path: Name or file of the model.
+    answer: Answer of the tracing process.
+    tell: Function that is called with a line if the answer cannot be kept.
   """
   graph = answer['graph']
   if (answer['error'] or answer['seconds'] < _WORTH_S or
@@ -109,17 +110,17 @@ def keep(kept: pathlib.Path, path: str, answer: Mapping[str, Any],
 
 
 def _forget(folder: pathlib.Path) -> None:
-  """Removes the oldest where there are too many."""
+  """Removes the oldest files if there are too many."""
   try:
     by_age = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
     for path in by_age[:-_MOST_KEPT]:
       path.unlink()
   except OSError:
-    return  # Another command removes them.
+    return  # Another command removes files at the same time.
 
 
 def _own() -> list[list[Any]]:
-  """What tells one state of this package from another."""
+  """Returns the stamps of all files of this package."""
   folder = pathlib.Path(gdp_grappler.__path__[0])
   seen = map(opened_files.stamp,
              sorted((*folder.rglob('*.py'), *folder.rglob('*.so'))))
@@ -127,7 +128,7 @@ def _own() -> list[list[Any]]:
 
 
 def _installed() -> list[list[Any]]:
-  """Folders of packages, which change with what is installed in them."""
+  """Returns the folders of packages; an installation changes their times."""
   found = []
   for name in sys.path:
     if pathlib.Path(name).name in ('site-packages', 'dist-packages'):
@@ -139,5 +140,5 @@ def _installed() -> list[list[Any]]:
 
 
 def _digest(data: bytes) -> bytes:
-  """What stands before all else, so that damage shows."""
+  """Returns the first bytes of a kept file, by which damage is found."""
   return hashlib.sha256(data).hexdigest().encode()

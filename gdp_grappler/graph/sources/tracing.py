@@ -1,8 +1,8 @@
-"""Runs `tracing_worker` for graphs that only exist once TensorFlow traced them.
+"""Runs `tracing_worker` for graphs that exist only after they are traced.
 
-A process of its own, so that the caller's TensorFlow keeps its devices, its
-memory and its Keras (the learning side runs legacy Keras; what `tf.keras` is in
-a user's module is for the user to say).
+The worker is a process of its own. So the caller's TensorFlow keeps its
+devices, its memory and its Keras. (The code for training uses legacy Keras, but
+the user's module decides what `tf.keras` is in the worker.)
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ _ENVIRONMENT = {
 def trace(kind: str, path: str, name: str, batch_size: int,
           tell: Callable[[str], None], architecture: str = '',
           tables: Mapping[str, int] | None = None) -> source_graph.SourceGraph:
-  """Has a worker trace something and reads what it captured.
+  """Runs a worker that traces a model, and returns the graph.
 
   Args:
     kind: 'keras', 'function' or 'application'.
-    path: What to trace.
-    name: What to call the graph.
-    batch_size: For unknown first dimensions.
-    tell: Hears one line for everything that was assumed.
-    architecture: Of the cards that the graph is for, as of `architectures.of`.
-    tables: Layers whose tables are in parts, with the number of these.
+    path: Path or name of the model.
+    name: Name of the graph.
+    batch_size: Size of unknown first dimensions.
+    tell: Function that is called with a line for each assumption.
+    architecture: Architecture of the cards that the graph is for; see
+      `architectures.of`.
+    tables: Layers whose tables are split, with the number of parts.
 
   Raises:
-    InvalidGraphError: it cannot be loaded or traced.
+    InvalidGraphError: the model cannot be loaded or traced.
   """
-  # All cards of a generation have the same graph.
+  # The generation, not the architecture, because its cards have the same graph.
   asked = kind, path, name, batch_size, gpu_rewrites.generation(
       architecture), tuple(sorted((tables or {}).items()))
   kept = trace_cache.place(asked, launching.environment(_ENVIRONMENT))
@@ -67,7 +68,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
 
 
 def _traced(path: str, asked: tuple[Any, ...]) -> dict[str, Any]:
-  """The worker's answer."""
+  """Returns the worker's answer."""
   progress.doing(f'tracing {path}')
   try:
     answer: dict[str, Any] = calls.call(_WORKER, *asked, timeout_s=_TIMEOUT_S,

@@ -1,9 +1,9 @@
-"""The process behind `tracing`: traces once, writes a captured graph, ends.
+"""The process behind `tracing`: traces one model and returns its graph.
 
-TensorFlow keeps the graphs of the functions it instantiates, after Grappler,
-while graph collection is on. A Keras model's train function is called on a
-data set without elements: its graph is optimized, then the first op of the
-step, the one that fetches a batch, ends the run. So no step is ever computed.
+While graph collection is on, TensorFlow keeps the graphs of the functions that
+it instantiates, after Grappler. A Keras model's train function is called on a
+data set without elements. Its graph is optimized, and then the first op of the
+step, which fetches a batch, ends the run. So no step is ever computed.
 """
 
 from __future__ import annotations
@@ -35,33 +35,36 @@ from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.sharding import scope
 
-_LONGEST = 400  # Characters of an error of somebody else's.
+_LONGEST = 400  # Limit of the characters of an error from other code.
 _BOLD = re.compile(r'\x1b\[\d*m')
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
           architecture: str = '',
           tables: Mapping[str, int] | None = None) -> dict[str, Any]:
-  """The graph as a custom Grappler pass receives it.
+  """Returns the graph as a custom Grappler pass gets it.
 
   Args:
     kind: 'keras', 'function' or 'application'.
-    path: What to trace.
-    name: What to call the graph.
-    batch_size: For unknown first dimensions.
-    architecture: Of the cards that the graph is for; see `gpu_tracing`.
-    tables: Layers whose tables are in parts, with the number of these.
+    path: Path or name of the model.
+    name: Name of the graph.
+    batch_size: Size of unknown first dimensions.
+    architecture: Architecture of the cards that the graph is for; see
+      `gpu_tracing`.
+    tables: Layers whose tables are split, with the number of parts.
 
   Returns:
-    'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
-    why there is no graph, or None; 'files' that it was made from, of
-    `opened_files`; 'seconds' of the processor that it took.
+    'graph', a serialized MetaGraphDef; 'notes', lines about assumptions;
+    'error', why there is no graph, or None. Without error also 'files', stamps
+    of the files that were read (`opened_files`), and 'seconds' of processor
+    time.
   """
   watch, begin_s = opened_files.Watch(), time.process_time()
-  # Weights stay where the model's code makes them under `tf.device`.
+  # Records the devices of weights that the model's code makes under
+  # `tf.device`.
   variable_scopes.watch()
   if kind == 'function':
-    # As Python does for a user's own program.
+    # Python also adds the directory of the user's own program.
     sys.path.insert(0, os.getcwd())
   notes: list[str] = []
   try:
@@ -97,15 +100,15 @@ def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
 
 def _loaded(load: Callable[[str], Any], path: str, note: Callable[[str],
                                                                   None]) -> Any:
-  """A model whose weights have no values, unless making it needs these."""
+  """Returns a model without values of weights, unless making it needs them."""
   if load is load_keras:
-    return load(path)  # A file brings the values.
+    return load(path)  # The file contains the values.
   try:
     with without_weights.without_weights():
       return load(path)
   except errors.InvalidGraphError as error:
     if error.__cause__ is None:
-      raise  # There is no such function.
+      raise  # The function does not exist.
   model = load(path)
   note('weights are allocated, as they are used while the model is made')
   return model
@@ -113,19 +116,19 @@ def _loaded(load: Callable[[str], Any], path: str, note: Callable[[str],
 
 def collect(call: Callable[..., Any], path: str, marker: str,
             unplaced: bool = False) -> Any:
-  """Graph of the function that has a node called or typed like `marker`.
+  """Returns the graph of the function that has a node called `marker`.
 
   Args:
-    call: Runs the function, or fails in its first op.
-    path: Where it came from, for messages.
-    marker: Of a node's name or type.
-    unplaced: Whether a graph that TensorFlow cannot place is returned as well,
-      as it was before.
+    call: Function that runs the traced function, or fails in its first op.
+    path: Path or name of the model, for messages.
+    marker: Type of a node, or start of its name.
+    unplaced: Whether to return the graph before the placer if TensorFlow cannot
+      place it.
 
   Raises:
-    InvalidGraphError: no such graph came by.
+    InvalidGraphError: no such graph was collected.
   """
-  _succeed()  # Now has its own graph behind it: later calls bring none.
+  _succeed()  # Makes its own graph now, so later calls make none.
   context.enable_graph_collection()
   failure = None
   try:
@@ -133,7 +136,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
   except errors.InvalidGraphError:
     raise
   except Exception as error:
-    failure = error  # Of no interest if the graph came into being before it.
+    failure = error  # Does not matter if the graph was made before it.
   _succeed()
   graphs = [
       f.pre_optimization_graph if unplaced and
@@ -154,24 +157,25 @@ def collect(call: Callable[..., Any], path: str, marker: str,
 
 
 def _succeed() -> None:
-  """Runs an op: TensorFlow hands collected graphs over after a success.
+  """Runs an op, because TensorFlow exports collected graphs after a success.
 
-  The graph of the op itself, made when it runs for the first time, would be
-  merged into that of a step which failed, so its first time has to come before
-  the collection.
+  When this op runs for the first time, TensorFlow makes a graph for it, which
+  would be merged into the graph of a step that failed. So it has to run once
+  before the collection.
   """
   tf.identity(tf.constant(0))
 
 
 def load_keras(path: str) -> Any:
-  """A model from a file that Keras wrote.
+  """Returns a model from a file that Keras wrote.
 
   Raises:
-    InvalidGraphError: Keras cannot load it.
+    InvalidGraphError: Keras cannot load the file.
   """
   import keras
   with tempfile.TemporaryDirectory() as directory:
-    # Keras tells the format by the ending, which need not be the right one.
+    # Keras finds the format by the ending, but the user's file may have
+    # another.
     link = os.path.join(directory, f'model{_ending(path)}')
     os.symlink(os.path.abspath(path), link)
     try:
@@ -191,10 +195,11 @@ def _ending(path: str) -> str:
 
 
 def call_function(path: str) -> Any:
-  """The model that `module:function` returns.
+  """Returns the model that `module:function` returns.
 
   Raises:
-    InvalidGraphError: there is no such module or function, or it raised.
+    InvalidGraphError: there is no such module or function, or it raised an
+      error.
   """
   module_name, function_name = path.split(':')
   try:
@@ -221,7 +226,7 @@ def call_function(path: str) -> Any:
 
 
 def load_application(path: str) -> Any:
-  """The model of `keras_applications:NAME`, with random weights.
+  """Returns the model of `keras_applications:NAME`, with random weights.
 
   Raises:
     InvalidGraphError: `keras.applications` has no such model.
@@ -239,18 +244,19 @@ def load_application(path: str) -> Any:
 
 
 def _origin(module_name: str) -> str:
-  """Where a module was found; another one may hide the one that was meant."""
+  """Returns a module's file, which may hide the one that the user meant."""
   return getattr(sys.modules[module_name], '__file__', None) or 'built in'
 
 
 def one_line(error: BaseException | None) -> str:
-  """'ValueError: what it says' in one line."""
+  """Returns an error as one line: 'ValueError: the message'."""
   if error is None:
     return 'it ran, but none of its graphs came by'
-  # Python quotes what a KeyError says, and Keras writes parts of it bold.
+  # Python quotes the message of a KeyError, and Keras prints parts of it in
+  # bold.
   said = error.args[0] if isinstance(error, KeyError) and error.args else error
   text = ' '.join(_BOLD.sub('', str(said)).split()).rstrip('. ')
   if len(text) > _LONGEST:
-    # Keras says last what was wrong, after the whole config.
+    # Keras puts the reason at the end, after the whole config.
     text = f'{text[:_LONGEST // 3]} ... {text[-2 * _LONGEST // 3:]}'
   return f'{type(error).__name__}: {text}' if text else type(error).__name__

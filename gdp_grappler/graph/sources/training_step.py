@@ -1,7 +1,7 @@
 """One training step of a Keras model, ready to be traced.
 
-Speaks to the model only through what `fit` itself uses, so it serves Keras 3
-and tf_keras models alike and imports neither.
+Only attributes and methods that `fit` itself uses are accessed. So this module
+supports models of Keras 3 and of tf_keras, and imports neither.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import tensorflow as tf
 from gdp_grappler import environment
 from gdp_grappler import errors
 
-# For inputs whose other dimensions are unknown, such as the length of a
-# sequence.
+# Size of unknown dimensions after the first, such as the length of a sequence.
 UNKNOWN_DIMENSION = 64
-_LARGEST_DIMENSION = 2**31 - 1  # Shapes are made of 32 bits.
-# Loss for the activation of an output layer.
+_LARGEST_DIMENSION = 2**31 - 1  # Dimensions are 32-bit integers.
+# Loss for each activation of an output layer.
 _LOSSES = {
     'softmax': 'sparse_categorical_crossentropy',
     'sigmoid': 'binary_crossentropy'
@@ -26,11 +25,10 @@ _LOSSES = {
 
 
 def known_shape(shape: Any, batch_size: int) -> list[int]:
-  """`shape` without unknown dimensions.
+  """Returns a shape with sizes for its unknown dimensions.
 
   Raises:
-    InvalidGraphError: not even the number of dimensions is known, or one is too
-      large.
+    InvalidGraphError: the number of dimensions is unknown, or one is too large.
   """
   dims = list(
       tf.TensorShape(shape)) if tf.TensorShape(shape).rank is not None else None
@@ -53,21 +51,22 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
 def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
                                                                         None],
                batch: tuple[Any, ...] | None = None) -> functools.partial[Any]:
-  """What to call to have the model's train function optimized, not run.
+  """Returns a call that has the model's train function optimized, but not run.
 
-  Compiles a model that is not compiled. XLA is switched off: it would hide
-  the step in one op.
+  A model that is not compiled is compiled. XLA is switched off, because it
+  would hide the step in one op.
 
   Args:
-    model: Whatever the user's function returned.
-    origin: Where it came from, for messages.
-    batch_size: For unknown first dimensions.
-    note: Hears what was assumed.
-    batch: Specs of one batch of a compiled model, of `batch_specs`; None for
-      what the model knows of its inputs, and what fits its losses.
+    model: Object that the user's function returned.
+    origin: Name of the function, for messages.
+    batch_size: Size of unknown first dimensions.
+    note: Function that is called with a line for each assumption.
+    batch: Specs of one batch of a compiled model (`batch_specs`). None means
+      that inputs are taken from the model, and labels from its losses.
 
   Raises:
-    InvalidGraphError: no Keras model, or one whose inputs are not known.
+    InvalidGraphError: the object is not a Keras model, or its inputs are
+      unknown.
   """
   if not callable(getattr(model, 'make_train_function', None)):
     raise errors.InvalidGraphError(
@@ -90,10 +89,10 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
 
 
 def symbolic_inputs(model: Any, origin: str) -> Any:
-  """The model's symbolic inputs: one, a tuple or a dict of them.
+  """Returns the model's symbolic inputs: one, a tuple or a dict of them.
 
   Raises:
-    InvalidGraphError: it does not know them.
+    InvalidGraphError: the model does not know its inputs.
   """
   structure = _inputs(model)
   if structure is not None:
@@ -113,7 +112,7 @@ def _inputs(model: Any) -> Any:
   for attribute in ('_inputs_struct', '_nested_inputs', 'inputs'):
     try:
       structure = getattr(model, attribute, None)
-    except ValueError:  # A Sequential that is not built.
+    except ValueError:  # A Sequential model that is not built.
       continue
     if isinstance(structure, (list, tuple)) and structure:
       return structure[0] if len(structure) == 1 else tuple(structure)
@@ -142,14 +141,14 @@ def _compile(model: Any, note: Callable[[str], None]) -> None:
 
 
 def _activation(tensor: tf.Tensor) -> str:
-  """Name of the activation of the layer behind an output."""
+  """Returns the name of the activation of the layer that made an output."""
   history = getattr(tensor, '_keras_history', None)
   layer = history[0] if history else None
   return getattr(getattr(layer, 'activation', None), '__name__', '')
 
 
 def _targets(model: Any, batch_size: int) -> tuple[Any, ...]:
-  """(), or the specs of the labels that the losses ask for."""
+  """Returns specs of the labels that the losses need, or ()."""
   losses = model.loss
   if not losses:
     return ()
@@ -169,7 +168,7 @@ def _targets(model: Any, batch_size: int) -> tuple[Any, ...]:
 
 
 def _target(loss: Any, output: tf.Tensor, batch_size: int) -> tf.TensorSpec:
-  """Class numbers for a sparse loss, else the like of the output."""
+  """Returns the spec of labels: classes for sparse losses, or outputs."""
   shape = known_shape(output.shape, batch_size)
   label = loss if isinstance(loss, str) else getattr(loss, '__name__',
                                                      type(loss).__name__)
@@ -179,7 +178,7 @@ def _target(loss: Any, output: tf.Tensor, batch_size: int) -> tf.TensorSpec:
 
 
 def _no_batches(specs: tuple[Any, ...]) -> tf.data.Dataset:
-  """A data set with these elements, of which it has none."""
+  """Returns a data set with these specs, but without elements."""
 
   def element(_: tf.Tensor) -> Any:
     return tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), specs)

@@ -1,7 +1,7 @@
-"""Ops that Grappler's remapper and arithmetic optimizer made, as their parts.
+"""Splits fused ops of Grappler's remapper and arithmetic optimizer into parts.
 
-Each rule says in ops with kernels for GPUs what the kernel of the fused op
-computes on a CPU (tensorflow/core/kernels: matmul_op_fused.cc,
+Each rule expresses what a fused kernel computes on a CPU by ops that have
+kernels on GPUs (tensorflow/core/kernels: matmul_op_fused.cc,
 conv_ops_fused_impl.h, unary_ops_composition.cc, and mkl/).
 """
 
@@ -17,12 +17,12 @@ from tensorflow.python.framework import tensor_util
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph.legality import kernels
 
-# Attributes that TensorFlow ignores stay with the parts, but for this one, of
-# which each part would have another.
+# Attributes that TensorFlow ignores are copied to the parts. This one is not,
+# because the shapes of parts may differ.
 _SHAPES = '_output_shapes'
-# Before the number of a part, while it has no name; no name begins so.
+# Prefix of the number of a part without a name. No node's name begins so.
 _OWN = '#'
-# The op that a fused one begins with, and which of its attributes that takes.
+# The first op of a fused op, and the attributes that it takes over.
 _CONVOLUTION = ('strides', 'padding', 'data_format', 'dilations')
 _BEGINNINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     '_FusedMatMul': ('MatMul', ('transpose_a', 'transpose_b')),
@@ -32,34 +32,35 @@ _BEGINNINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     '_FusedDepthwiseConv2dNative': ('DepthwiseConv2dNative', _CONVOLUTION),
     '_MklFusedBatchMatMulV2': ('BatchMatMulV2', ('adj_x', 'adj_y')),
 }
-# Those that say more than their parts can.
+# Attributes of fused ops that their parts cannot express.
 _UNSAYABLE = ('padding_list', 'num_host_args')
-# A bias has a layout of images, whatever it is added to.
+# BiasAdd only has layouts of images, also for volumes.
 _LAYOUTS = {
     b'NHWC': b'NHWC', b'NCHW': b'NCHW', b'NDHWC': b'NHWC', b'NCDHW': b'NCHW'
 }
 
 
 class _CannotSay(Exception):
-  """A fused op has a part that is not known here."""
+  """A fused op has a part that no rule can express."""
 
 
 def fused_ops(node: node_def_pb2.NodeDef) -> tuple[str, ...]:
-  """What a fused op does after its first op: ('BiasAdd', 'Relu')."""
+  """Returns the ops after the first op of a fused op: ('BiasAdd', 'Relu')."""
   names = node.attr['fused_ops'].list.s if 'fused_ops' in node.attr else ()
   return tuple(name.decode(errors='replace') for name in names)
 
 
 def parts(node: node_def_pb2.NodeDef,
           taken: set[str]) -> list[node_def_pb2.NodeDef] | None:
-  """Ops that compute what a fused op does.
+  """Returns ops that compute what a fused op computes.
 
   Args:
     node: The fused op.
-    taken: Names that its graph has; those of the parts are added.
+    taken: Names of the graph's nodes. The names of the parts are added.
 
   Returns:
-    The last one has its name; None if it is not known what they are.
+    The parts, of which the last one has the name of the fused op; None if there
+    is no rule.
   """
   rule = _RULES.get(node.op)
   if rule is None:
@@ -73,10 +74,10 @@ def parts(node: node_def_pb2.NodeDef,
 
 
 class _Parts:
-  """The ops that replace one.
+  """The ops that replace a fused op.
 
   Attributes:
-    node: The one that is replaced.
+    node: The fused op.
     inputs: The tensors that it reads.
   """
 
@@ -87,14 +88,14 @@ class _Parts:
 
   def add(self, op: str, *inputs: str | int, copied: Sequence[str] = (),
           **attributes: Any) -> int:
-    """Adds an op; returns what others call its first output by.
+    """Adds an op; returns the number by which others read its first output.
 
     Args:
-      op: Its type.
-      *inputs: Tensors of the graph, or what this method returned.
-      copied: Names of attributes to take over from the fused op.
-      **attributes: Others: bool, float, bytes, or lists of int. All but those
-        of a 'Const' have the fused op's `T`.
+      op: Type of the op.
+      *inputs: Tensors of the graph, or numbers that this method returned.
+      copied: Names of attributes to copy from the fused op.
+      **attributes: Other attributes: bool, float, bytes, or a DataType. All ops
+        other than 'Const' also have the fused op's `T`.
     """
     node = node_def_pb2.NodeDef(op=op, device=self.node.device)
     node.input.extend(t if isinstance(t, str) else f'{_OWN}{t}' for t in inputs)
@@ -110,7 +111,7 @@ class _Parts:
     return len(self._made) - 1
 
   def constant(self, value: Any, dtype: int | None = None) -> int:
-    """Adds a constant of the fused op's type, or of another one."""
+    """Adds a constant of the fused op's type, or of another type."""
     kind = dtype or self.node.attr['T'].type
     made = self.add('Const', f'^{name_parts.node_of(self.inputs[0])}')
     attributes = self._made[made].attr
@@ -120,7 +121,7 @@ class _Parts:
     return made
 
   def named(self, taken: set[str]) -> list[node_def_pb2.NodeDef]:
-    """All of them, with names and with what the fused op waits for."""
+    """Returns all parts, with names and with the fused op's control inputs."""
     waits = [t for t in self.node.input if t.startswith('^')]
     names = [self._free(n.op, taken) for n in self._made[:-1]]
     names.append(self.node.name)
@@ -159,7 +160,7 @@ def _set(node: node_def_pb2.NodeDef, name: str, value: Any) -> None:
 
 
 def _unary_composition(made: _Parts) -> None:
-  """Ops of one tensor, one after the other."""
+  """Adds a chain of ops with one input each."""
   value: str | int = made.inputs[0]
   names = made.node.attr['op_names'].list.s
   if not names:
@@ -173,7 +174,7 @@ def _unary_composition(made: _Parts) -> None:
 
 
 def _fused(made: _Parts) -> None:
-  """A product or a convolution, and what is done to its result."""
+  """Adds a product or a convolution, and the ops after it."""
   node = made.node
   beginning, copied = _BEGINNINGS[node.op]
   if any(name in node.attr and (node.attr[name].i or node.attr[name].list.i)
@@ -225,14 +226,14 @@ def _hard_swish(made: _Parts, value: int) -> int:
 
 
 def _gelu_exact(made: _Parts, value: int) -> int:
-  """x / 2 (1 + erf(x / sqrt 2))."""
+  """Adds x / 2 (1 + erf(x / sqrt 2))."""
   shrunk = made.add('Mul', value, made.constant(math.sqrt(.5)))
   gate = made.add('AddV2', made.add('Erf', shrunk), made.constant(1.))
   return made.add('Mul', made.add('Mul', value, made.constant(.5)), gate)
 
 
 def _gelu_approximate(made: _Parts, value: int) -> int:
-  """x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
+  """Adds x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
   cube = made.add('Mul', made.add('Square', value), value)
   inner = made.add('AddV2', value, made.add('Mul', cube,
                                             made.constant(.044715)))
@@ -246,7 +247,8 @@ def _one(op: str) -> Callable[..., int]:
 
 
 _ACTIVATIONS = ('Relu', 'Relu6', 'Elu', 'Tanh', 'Sigmoid')
-# Of `fused_ops`: what it is, and how many tensors of the fused op it reads.
+# By name in `fused_ops`: the rule, and the number of the fused op's tensors it
+# reads.
 _STEPS: Mapping[str, tuple[Callable[..., int], int]] = {
     **{name: (_one(name), 0) for name in _ACTIVATIONS}, 'BiasAdd': (_bias, 1),
     'Add': (_one('AddV2'), 1), 'Mul': (_one('Mul'), 1),
@@ -259,7 +261,7 @@ _STEPS: Mapping[str, tuple[Callable[..., int], int]] = {
 
 def _normalized(made: _Parts, axes: Sequence[int], scale: str | int,
                 offset: str | int) -> int:
-  """Mean 0 and variance 1 along axes, then scaled and moved."""
+  """Normalizes to mean 0 and variance 1 along axes, then scales and shifts."""
   value = made.inputs[0]
   along = made.constant(list(axes), dtypes.int32.as_datatype_enum)
   mean = made.add('Mean', value, along, keep_dims=True)
@@ -276,7 +278,7 @@ def _layer_norm(made: _Parts) -> None:
 
 
 def _instance_norm(made: _Parts) -> None:
-  """Over the pixels of each channel of each image; one scale per channel."""
+  """Normalizes over pixels of each channel and image; scales per channel."""
   axes = list(made.node.attr['reduction_axes'].list.i)
   rank = len(axes) + 2
   shape = [-1 if i not in (0, *axes) else 1 for i in range(rank)]

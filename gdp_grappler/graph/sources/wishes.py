@@ -1,8 +1,9 @@
-"""What a program asks for by `tf.device`, from functions as it traced them.
+"""Requests by `tf.device` in a program, from its traced functions.
 
-Behind TensorFlow's placer a device that was asked for looks like one that was
-not. But functions as they were traced, and graphs of v1 sessions, still have
-it; and each node says which op of which function it comes from.
+After TensorFlow's placer, a requested device cannot be distinguished from a
+chosen one. But traced functions, and graphs of v1 sessions, still have only the
+requests. Each node of a placed graph names the op and the function that it
+comes from.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import asked
 
-# Attributes of ops that call functions: one each, or several.
+# Attributes that name called functions: one function each, or a list.
 _CALLED = ('f', 'then_branch', 'else_branch', 'cond', 'body')
 _BRANCHES = 'branches'
-# Grappler makes one op of several, which remembers the name of the last.
+# Grappler replaces several ops by this one, with the name of the last op.
 _COMPOSITION, _COMPOSED = '_UnaryOpsComposition', '/unary_ops_composition'
-# Functions are traced, and found here, as long as the program runs.
+# Limit of cached functions. TensorFlow keeps functions as long as the program
+# runs.
 _MOST_FUNCTIONS = 4096
 
 _ByOp = Mapping[tuple[str, str], str]
@@ -32,12 +34,14 @@ _ByOp = Mapping[tuple[str, str], str]
 
 @dataclasses.dataclass(frozen=True)
 class Wishes:
-  """What was asked for.
+  """Requests for devices.
 
   Attributes:
-    devices: By function, or graph, and name of an op.
-    calls: What ops call, likewise.
-    is_known: Whether anybody could have told.
+    devices: Requested device by name of the function or graph and name of the
+      op.
+    calls: Called function by name of the function or graph and name of the op.
+    is_known: Whether the requests are known; False if there is no source for
+      them.
   """
 
   devices: _ByOp = dataclasses.field(default_factory=dict)
@@ -45,7 +49,7 @@ class Wishes:
   is_known: bool = True
 
   def of(self, node: Any, graph: str) -> str:
-    """Of a node of a graph that the runtime calls so; '' for none."""
+    """Returns the device requested for a node of a graph; '' for none."""
     info = node.experimental_debug_info
     for function, name in zip(info.original_func_names,
                               info.original_node_names):
@@ -57,7 +61,7 @@ class Wishes:
     return self.devices.get((graph, node.name), '')
 
   def _of_path(self, name: str, function: str) -> str:
-    """Of an op that forgot its function, by the calls before its name."""
+    """Returns the request of an op whose name begins with its callers."""
     while (function, name) not in self.devices:
       call = next((op for caller, op in self.calls
                    if caller == function and name.startswith(f'{op}/')), None)
@@ -68,10 +72,11 @@ class Wishes:
 
   @functools.cached_property
   def digest(self) -> str:
-    """What tells these from others, in another run as well; '' for none."""
+    """A digest of the requests, equal in all runs; '' without requests."""
     if not self.devices:
       return ''
-    # Functions have numbers that depend on what was traced before.
+    # Names of functions are left out: they have numbers that depend on earlier
+    # traces.
     rows = sorted(
         f'{name}\0{device}' for (_, name), device in self.devices.items())
     return hashlib.sha256('\n'.join(rows).encode()).hexdigest()[:8]
@@ -88,7 +93,7 @@ def is_function(name: str) -> bool:
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
 def of_function(name: str) -> Wishes:
-  """Of a traced function, and of those that it calls."""
+  """Returns the requests of a traced function and of those that it calls."""
   known = context.context()
 
   def definition(function: str) -> Any:
@@ -100,7 +105,7 @@ def of_function(name: str) -> Wishes:
 
 
 def of_graph(graph: Any, name: str) -> Wishes:
-  """Of a `tf.Graph` that the runtime calls so, and of its functions."""
+  """Returns the requests of a `tf.Graph` and of its functions."""
   graph_def = graph.as_graph_def()
   bodies = {
       function.signature.name: function.node_def
@@ -111,11 +116,11 @@ def of_graph(graph: Any, name: str) -> Wishes:
 
 def mark_traced(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
                                                                   Any]) -> None:
-  """Writes wishes to the nodes of a step that was made of traced functions.
+  """Writes requests to the nodes of a step made from a traced function.
 
   Args:
-    graph_def: Of the step; changed.
-    concretes: Traced functions by their names, one of which it was made of.
+    graph_def: Graph of the step; changed in place.
+    concretes: Traced functions by name. The step was made from one of them.
   """
   for name in concretes:
     found = of_function(name)
@@ -125,11 +130,11 @@ def mark_traced(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
 
 def mark_variables(graph_def: graph_pb2.GraphDef,
                    variables: Mapping[int, Any]) -> None:
-  """Writes to arguments which devices their variables were made under.
+  """Writes to arguments the devices under which their variables were made.
 
   Args:
-    graph_def: Of a function; changed.
-    variables: By the number of the argument.
+    graph_def: Graph of a function; changed in place.
+    variables: Variables by number of their argument.
   """
   for node in graph_def.node:
     if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in variables:
@@ -139,11 +144,12 @@ def mark_variables(graph_def: graph_pb2.GraphDef,
 
 
 def _collected(names: Iterable[str], body: Callable[[str], Any]) -> Wishes:
-  """Devices of the ops of functions, and of those that they call.
+  """Returns the requests of functions and of the functions that they call.
 
   Args:
-    names: Of the functions.
-    body: Nodes by the name of a function; None for what is none.
+    names: Names of the functions.
+    body: Function that returns the nodes of a function by its name; None for
+      other names.
   """
   devices, calls = {}, {}
   waiting, seen = list(names), set(names)

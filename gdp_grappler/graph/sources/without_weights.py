@@ -1,8 +1,8 @@
-"""Models whose weights have shapes and types, and no values.
+"""Models whose weights have shapes and types, but no values.
 
-A variable of TensorFlow is a handle; its value is made when an initializer
-runs. Whoever only traces a model needs the handle alone, so a model that is far
-larger than this machine's memory can be planned on it.
+A variable of TensorFlow is a handle. Its value is made when an initializer
+runs. Tracing a model needs only the handle, so a model that is far larger than
+this machine's memory can be planned on it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def build(model: Any, inputs: Any) -> None:
   """Calls a model in a graph, so that it makes its weights, without values.
 
   Args:
-    model: Of Keras.
-    inputs: Specs of what it is called with.
+    model: A Keras model.
+    inputs: Specs of the model's inputs.
   """
   with func_graph.FuncGraph('build').as_default(), without_weights():
     model(
@@ -54,12 +54,13 @@ def build(model: Any, inputs: Any) -> None:
 
 
 def complete(model: Any) -> None:
-  """Gives the optimizer of a model without values its slots, likewise.
+  """Makes the optimizer's slots without values, if the model has no values.
 
-  In a graph, since tf_keras computes what it fills slots with.
+  This is done in a graph, because tf_keras computes the initial values of
+  slots.
 
   Args:
-    model: A compiled Keras model; one with values stays as it is.
+    model: A compiled Keras model. A model with values stays as it is.
   """
   if not has_none(model.trainable_variables):
     return
@@ -68,10 +69,10 @@ def complete(model: Any) -> None:
 
 
 def _without_value(next_creator: Any, **kwargs: Any) -> Any:
-  """A variable creator, as of `tf.variable_creator_scope`."""
+  """Creates a variable without a value; see `tf.variable_creator_scope`."""
   initial = kwargs.get('initial_value')
   if callable(initial):
-    # What an initializer computes is never needed, only what it looks like.
+    # Only the shape and type of an initializer's result are needed.
     with func_graph.FuncGraph('initial_value').as_default():
       value = tf.convert_to_tensor(initial(), kwargs.get('dtype'))
   elif tf.is_symbolic_tensor(initial):

@@ -1,6 +1,6 @@
-"""Where in a repeated structure each op is: layer, time step, variable, ...
+"""Position of each op in a structure that repeats: layer, time step, variable.
 
-Belongs here: numbers in name scopes, the order in which variables are used,
-coordinates made of both. Does not belong here: what placers or policies make of
+Belongs here: numbers in name scopes, the order in which variables are used, and
+coordinates made from both. Does not belong here: how placers or policies use
 coordinates.
 """

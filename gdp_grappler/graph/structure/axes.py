@@ -1,7 +1,7 @@
-"""Coordinates along which the groups of a graph can be shared out.
+"""Coordinates along which the groups of a graph can be divided among devices.
 
-An axis is a coordinate without gaps. One axis is made here: the place of a
-variable among the variables of its layer.
+An axis is a coordinate in which every group has a value. One axis is made here:
+the place of a variable among the variables of its layer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _LAYER_PART = 'layer_part'
 
 
 def of(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
-  """int64 [G] each by name, from 0; those that tell groups apart, none twice.
+  """Returns the axes by name, int64 [G] each, from 0.
 
-  None is missing a value.
+  An axis has at least two values, and no two axes are equal.
   """
   variable = coordinates['variable']
   columns = {name: coordinates[name] for name in coordinates.readable}
@@ -37,10 +37,10 @@ def of(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
 
 
 def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
-  """int [G], which of its layer's variables a group uses; -1 for none."""
+  """Returns the place of a group's variable in its layer, int [G]; or -1."""
   known = (layer >= 0) & (variable >= 0)
   pairs, where = unique_rows.distinct([variable[known], layer[known]])
-  # A variable is in the layer of most of its groups.
+  # A variable belongs to the layer of most of its groups.
   layer_of = np.full(int(variable.max()) + 1, -1)
   usual = np.argsort(np.bincount(where), kind='stable')
   layer_of[pairs[0, usual]] = pairs[1, usual]
@@ -51,6 +51,6 @@ def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
 
 
 def _filled(column: np.ndarray, variable: np.ndarray) -> np.ndarray:
-  """int [G], where variables that are for all values are dealt out."""
+  """Fills gaps of a coordinate by dealing out variables in turn, int [G]."""
   turns = np.maximum(variable, 0) % (int(column.max()) + 1)
   return np.where(column < 0, turns, column).astype(np.int64)

@@ -1,8 +1,9 @@
 """Coordinates of ops in a graph that repeats itself.
 
 Training graphs are made in loops: over layers, over time steps, over branches.
-What was one number in such a loop is many ops of the graph, and whoever moves
-them one by one never finds that they belong together. Coordinates say so.
+Each iteration of such a loop adds ops to the graph. A search that moves single
+ops does not find out that the ops of a layer or of a time step belong together.
+Coordinates give each op the counters of its loops.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from gdp_grappler.graph.structure import variable_uses
 
 NAMES = ('layer', 'segment', 'stack', 'cell', 'branch', 'variable',
          'repetition', 'layer_part')
-# Of numbers in names, those of most ops are looked at.
+# Limit of families of numbers in names. Those with the most ops are examined.
 _MOST_FAMILIES = 16
-# Share of a family's members that have to hang on one another to be a sequence.
+# Share of a family's members that must depend on one another in a sequence.
 _SEQUENCE = .5
-# Share of the ops that use variables for which numbers in names are enough.
+# Share of the ops with variables for which numbers in names are enough.
 _ENOUGH = .5
-# Share of them that have to be in the layer that a variable is in most often.
+# Share of these ops that must be in the layer where their variable is used
+# most.
 _ONE_LAYER = .8
 
 _known: weakref.WeakKeyDictionary[op_graph.OpGraph,
@@ -37,47 +39,48 @@ _known: weakref.WeakKeyDictionary[op_graph.OpGraph,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Coordinates:
-  """Where each of G groups is, by C coordinates.
+  """The positions of G groups in C coordinates.
 
   Attributes:
-    values: int32 [G, C], from 0; -1 where unknown. Read-only.
-      layer: which of those that follow one another, in the order of first use,
-        by numbers in names. Without numbers that agree with variables: which
-        repetition of a sequence of variables.
-      segment: time step, or part of a batch: what uses the same variables
-        again. Without numbers: as `repetition`, on a common scale.
-      stack, cell: outer and inner number where layers have two or more.
-      branch: which of those that do not follow one another.
-      variable: which variable the group uses or holds, by first use.
-      repetition: the how manyeth use of that variable it is.
-      layer_part: the part of a layer: what a chain of time steps uses, and what
-        feeds it (`recurrent_parts`).
-    names: [C], `NAMES`.
+    values: int32 [G, C], from 0; -1 if unknown. Read-only.
+      layer: Number of a member of a sequence, by numbers in names, in the order
+        of first use. If these numbers do not agree with variables: number of a
+        repetition in the sequence of variables.
+      segment: Time step, or part of a batch: ops that use the same variables
+        again. Without numbers in names: like `repetition`, on a common scale.
+      stack, cell: Outer and inner number of layers with two or more numbers.
+      branch: Number of a member of a family whose members do not feed one
+        another.
+      variable: Variable that the group uses or holds, by first use.
+      repetition: Number of the group's use among all uses of this variable.
+      layer_part: Part of a layer: ops of a chain over time steps, or ops that
+        feed a chain (`recurrent_parts`).
+    names: [C], names of the coordinates: `NAMES`.
   """
 
   values: np.ndarray
   names: tuple[str, ...] = NAMES
 
   def __getitem__(self, name: str) -> np.ndarray:
-    """int32 [G], one coordinate."""
+    """Returns one coordinate, int32 [G]."""
     return self.values[:, self.names.index(name)]
 
   @property
   def readable(self) -> tuple[str, ...]:
-    """Coordinates that tell groups apart."""
+    """Names of the coordinates with at least two values."""
     ends = self.values.max(axis=0, initial=-1)
     return tuple(name for name, end in zip(self.names, ends) if end > 0)
 
 
 def of(graph: op_graph.OpGraph) -> Coordinates:
-  """Coordinates of a graph's groups, its own or read; read once per graph.
+  """Returns the coordinates of a graph's groups, its own or computed ones.
 
-  From numbers in the scopes of names, where what has the same variables is
-  another time and what has others another layer; and, where there are none,
-  from the order in which variables are used. Gradients have the coordinates of
-  what they are of. What has neither gets those of its neighbours. Groups have
-  those of their largest variable that is used or, without one, of most of their
-  work.
+  They are computed once per graph from numbers in scopes of names. A number
+  counts time steps if its members use the same variables, and layers if they
+  use different ones. Without such numbers, the order in which variables are
+  used is taken. A gradient has the coordinates of its forward op. Other ops get
+  the coordinates of their neighbours. A group has the coordinates of its
+  largest variable that is used or, without one, of its op with the most work.
   """
   known = _known.get(graph)
   if known is None:
@@ -91,11 +94,11 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
 
 
 class _Reader:
-  """Reads the coordinates of N ops."""
+  """Computes the coordinates of N ops."""
 
   def __init__(self, graph: op_graph.OpGraph) -> None:
     self._graph = graph
-    # One of several equal constants serves all; its name means nothing.
+    # Grappler merges equal constants, so the name of a constant means nothing.
     constant = _constants(graph)
     found = scopes_lib.read(graph)
     self._scopes = found.take(~constant[found.ops])
@@ -103,7 +106,7 @@ class _Reader:
     reads = variable_uses.reads(graph)
     self._descent = label_propagation.Inheritance(graph,
                                                   (reads >= 0) | constant)
-    # Updates have names of their own; they come after gradients, or beside.
+    # Updates have names of their own. They follow or accompany gradients.
     late = self._descent.inherited(np.where(backward, 0, -1)) >= 0
     self._forward = ~late & ~constant & (_leading_to(graph, backward)
                                          | ~backward.any())
@@ -112,7 +115,7 @@ class _Reader:
     self._using = self._uses.variables >= 0
 
   def read(self) -> np.ndarray:
-    """int [N, C]."""
+    """Returns the coordinates of all ops, int [N, C]."""
     found = {name: np.full(self._graph.num_ops, -1) for name in NAMES}
     found.update(variable=self._uses.variables,
                  repetition=self._uses.repetitions)
@@ -129,7 +132,7 @@ class _Reader:
     return values
 
   def _layer_parts(self, values: np.ndarray) -> np.ndarray:
-    """int [N], those of variables."""
+    """Returns the layer parts of the variables of ops, int [N]."""
     layer, segment, variable = (values[:, NAMES.index(name)]
                                 for name in ('layer', 'segment', 'variable'))
     held = self._uses.reads | _constants(self._graph)
@@ -142,9 +145,10 @@ class _Reader:
     return bool((labels[using] >= 0).sum() > _ENOUGH * using.sum())
 
   def _is_of_variables(self, labels: np.ndarray) -> bool:
-    """Whether a variable is used in one layer, as far as names have it.
+    """Whether most ops with one variable have one label of a layer.
 
-    Keras numbers calls and layers alike: step 2 of `dense` is 'dense_1', too.
+    Keras numbers calls and layers alike: the second call of `dense` is
+    'dense_1', as is the second layer.
     """
     some = self._using & (labels >= 0)
     pairs, where = unique_rows.distinct(
@@ -154,7 +158,7 @@ class _Reader:
     return bool(most.sum() >= _ONE_LAYER * some.sum())
 
   def _complete(self, labels: np.ndarray) -> np.ndarray:
-    """Forward ops among themselves, then gradients, then what is left."""
+    """Fills in labels of forward ops, then of gradients and other ops."""
     if not (labels >= 0).any():
       return labels
     forward = np.where(self._uses.reads | ~self._forward, -1,
@@ -165,11 +169,12 @@ class _Reader:
     return self._descent.filled(forward)
 
   def _own_variables(self, values: np.ndarray) -> None:
-    """Variables are for all times, and in the layer of their users."""
+    """Gives variables the layer of their users, and no time."""
     owner, users = self._uses.owners, np.flatnonzero(self._using)
     mine = np.flatnonzero(self._uses.reads)
     first = np.full(int(self._uses.variables.max(initial=-1)) + 2, -1)
-    # The first user is the last one assigned; -1 is the last of the array.
+    # The first user is assigned last, so it stays. Index -1 is the array's
+    # last.
     first[self._uses.variables[users[::-1]]] = users[::-1]
     user = first[owner[mine]]
     values[mine] = np.where((user >= 0)[:, None], values[user], values[mine])
@@ -177,7 +182,7 @@ class _Reader:
       values[mine, NAMES.index(name)] = -1
 
   def _times(self) -> np.ndarray:
-    """int [N], repetitions on the scale of those that most ops have."""
+    """Returns repetitions, scaled to their most common number, int [N]."""
     variables = self._uses.variables[self._using]
     result = np.full(self._graph.num_ops, -1)
     if not variables.size:
@@ -195,7 +200,7 @@ class _Reader:
     return result
 
   def _by_names(self) -> dict[str, np.ndarray]:
-    """Columns int [N] that numbers in names tell."""
+    """Returns the coordinates from numbers in names, int [N] each."""
     n, found = self._graph.num_ops, self._scopes
     times, layers = self._kinds()
     in_time = found.take(np.isin(found.families, times))
@@ -214,7 +219,10 @@ class _Reader:
     }
 
   def _kinds(self) -> tuple[np.ndarray, np.ndarray]:
-    """Families of times, and of layers; others have nothing of variables."""
+    """Returns families of time steps, and of layers.
+
+    Families whose ops use no variables are in neither.
+    """
     found = self._scopes
     rows = self._using[found.ops]
     families, members = found.families[rows], found.members[rows]
@@ -236,7 +244,7 @@ class _Reader:
     return usual[in_time[usual]], usual[~in_time[usual] & ~again]
 
   def _is_sequence(self, family: int) -> bool:
-    """Whether its members feed one another."""
+    """Whether the members of a family feed one another."""
     own = self._scopes.take(self._scopes.families == family)
     at = own.first(self._graph.num_ops)
     where = np.flatnonzero(self._forward & (at >= 0))
@@ -244,7 +252,7 @@ class _Reader:
         [own.siblings[at[where]], own.members[at[where]]])
     label = np.full(self._graph.num_ops, -1)
     label[where] = place
-    # By way of ops in between.
+    # Members may also feed one another through ops between them.
     given = self._descent.inherited(label)
     source, target = self._graph.edges.T
     source, target = given[source], label[target]
@@ -255,7 +263,7 @@ class _Reader:
     return bool(fed and fed >= _SEQUENCE * could)
 
   def _in_order_of_use(self, labels: np.ndarray) -> np.ndarray:
-    """int [N], numbered anew by the first forward op that has them."""
+    """Renumbers labels by the first forward op that has them, int [N]."""
     order = self._order
     seen = order[labels[order] >= 0]
     found, first = np.unique(labels[seen], return_index=True)
@@ -265,17 +273,17 @@ class _Reader:
 
 
 def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
-  """bool [N], what any of the ops bool [N] hangs on, and these."""
-  # As many as there are on one path.
+  """Marks the given ops bool [N] and all ops that they depend on, bool [N]."""
+  # The longest path counts the given ops on it.
   return native_graph.longest_to_sinks(*graph.successor_arrays,
                                        graph.topological_order, ends) > 0
 
 
 def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
-  """int [F], the forward ops, those with most of the forward part ahead first.
+  """Returns the forward ops, those with the longest path ahead first, int [F].
 
-  What could run at once but is needed late, such as what a layer makes of its
-  initial state, is where it is needed.
+  So an op that could run at once but is needed late, such as one on the initial
+  state of a layer, comes where it is needed.
   """
   edges = graph.edges[forward[graph.edges].all(axis=1)]
   ahead = native_graph.ranks(edges, graph.topological_order,
@@ -285,17 +293,17 @@ def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
 
 
 def _constants(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N]."""
+  """Marks constants, bool [N]."""
   return graph.where_type('Const'.__eq__)
 
 
 def _members(scopes: scopes_lib.Scopes, entries: np.ndarray) -> np.ndarray:
-  """int [N], the members of entries [N]; -1 where there are none."""
+  """Returns the members of entries [N], int [N]; -1 without an entry."""
   return np.append(scopes.members, -1)[entries]
 
 
 def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
-  """int [N], equal for ops with the same entries; -1 without any."""
+  """Labels ops with the same entries alike, int [N]; -1 without any."""
   result = np.full(num_ops, -1)
   left = scopes
   while len(left.ops):
@@ -303,7 +311,8 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
     some = np.flatnonzero(first >= 0)
     _, where = unique_rows.distinct(
         [result[some], left.families[first[some]], left.members[first[some]]])
-    # Ops without an entry at this depth keep their label; it must not be used.
+    # Ops without an entry at this depth keep their label, so new labels are
+    # larger.
     result[some] = len(result) + where
     result = np.unique(np.append(result, -1), return_inverse=True)[1][:-1] - 1
     rest = np.ones(len(left.ops), bool)
@@ -313,9 +322,10 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
 
 
 def _of_groups(graph: op_graph.OpGraph, values: np.ndarray) -> np.ndarray:
-  """int [G, C], of the op of each group that weighs most.
+  """Returns the coordinates of each group's heaviest op, int [G, C].
 
-  Of those that have some: a slot weighs as much as its variable.
+  Ops with some coordinate come first, because a slot weighs as much as its
+  variable.
   """
   if not graph.num_ops:
     return np.zeros((0, len(NAMES)), int)

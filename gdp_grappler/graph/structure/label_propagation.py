@@ -1,4 +1,4 @@
-"""What ops without a label take over from their neighbours."""
+"""Passes labels of ops on to neighbours without a label."""
 
 from __future__ import annotations
 
@@ -6,46 +6,45 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# Two are enough for all that hangs on anything with a label.
+# Two rounds reach all ops that depend on, or feed, ops with a label.
 _ROUNDS = 2
 
 
 class Inheritance:
-  """Lines of descent of the N ops of a graph.
+  """Ancestors of the N ops of a graph.
 
-  An op descends from the producer that comes last in topological order: what it
-  waited for, such as this time step's input and not the encoder's outputs of
-  all time steps. Control edges count where there are no others.
+  The parent of an op is the producer that comes last in topological order. The
+  op waited for this producer, such as the input of its time step, not for the
+  outputs of the encoder in all time steps. Control edges count only if the op
+  has no data edges.
   """
 
   def __init__(self, graph: op_graph.OpGraph, sources: np.ndarray) -> None:
-    """Prepares.
+    """Finds parents, and in the same way children.
 
     Args:
       graph: N ops.
-      sources: bool [N], ops from which nobody descends, such as variables:
-        they are there all the time.
+      sources: bool [N], ops that are no parents, such as variables, because all
+        time steps use them.
     """
     position = np.empty(graph.num_ops, np.int64)
     position[graph.topological_order] = np.arange(graph.num_ops)
     edges = graph.edges[~sources[graph.edges[:, 0]]]
     data = graph.edge_tensors[~sources[graph.edges[:, 0]]] >= 0
-    # Last in the order of producers; first in that of consumers.
+    # The last producer is the parent, the first consumer is the child.
     self._parents = _last(edges[:, 1], edges[:, 0], data, position[edges[:, 0]],
                           graph.num_ops)
     self._children = _last(edges[:, 0], edges[:, 1], data,
                            -position[edges[:, 1]], graph.num_ops)
 
   def filled(self, labels: np.ndarray) -> np.ndarray:
-    """Labels of ops and, where they have none, of the next that has one.
-
-    Of ancestors first, then of descendants.
+    """Gives ops without a label that of the next ancestor, or descendant.
 
     Args:
       labels: int [N], -1 for none.
 
     Returns:
-      int [N], -1 where neither ancestors nor descendants have any.
+      int [N], -1 for ops whose ancestors and descendants have no label.
     """
     for _ in range(_ROUNDS):
       labels = self.inherited(labels)
@@ -53,13 +52,16 @@ class Inheritance:
     return labels
 
   def inherited(self, labels: np.ndarray) -> np.ndarray:
-    """The same, of ancestors alone."""
+    """Gives ops without a label that of the next ancestor."""
     return _along(self._parents, labels)
 
 
 def _last(ops: np.ndarray, others: np.ndarray, data: np.ndarray,
           rank: np.ndarray, num_ops: int) -> np.ndarray:
-  """int [N], of the others that an op has an edge with the highest in rank."""
+  """Returns the neighbour with the highest rank of each op, int [N].
+
+  Neighbours by data edges come before those by control edges.
+  """
   result = np.arange(num_ops)
   order = np.lexsort((rank, data))
   result[ops[order]] = others[order]  # The last assignment stays.
@@ -67,7 +69,7 @@ def _last(ops: np.ndarray, others: np.ndarray, data: np.ndarray,
 
 
 def _along(pointers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-  """int [N], the first label on the way along pointers [N]."""
+  """Returns the first label on the way along pointers [N], int [N]."""
   at = np.where(labels < 0, pointers, np.arange(len(labels)))
   while True:
     further = at[at]

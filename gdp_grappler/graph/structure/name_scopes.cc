@@ -1,6 +1,5 @@
-// Scopes in the names of a large graph's ops, in C++. The rules are those of
-// scopes.py and native_scopes.py; tests/helpers/naive_scopes.py has them
-// written for the reader.
+// Scopes in the names of a large graph's ops. scopes.py and native_scopes.py
+// state the rules. tests/helpers/naive_scopes.py has a simple version.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,9 +19,9 @@ namespace {
 using Text = std::string_view;
 using Parts = std::vector<Text>;
 
-// Deeper scopes do not count, nor do numbers in longer parts of names.
+// Deeper scopes are ignored, and so are numbers in longer parts of names.
 constexpr size_t kDeepest = 8, kLongest = 200;
-// Digits of a number that count.
+// Further digits of a number are ignored.
 constexpr size_t kDigits = 9;
 constexpr Text kAnyWrapper = "gradient", kTape = "gradient_tape",
                kGradient = "_grad";
@@ -38,13 +37,13 @@ bool EndsWith(Text text, Text suffix) {
          text.substr(text.size() - suffix.size()) == suffix;
 }
 
-// Where the digits at the end of the first `end` characters begin.
+// Start of the digits at the end of the first `end` characters.
 size_t DigitsBegin(Text text, size_t end) {
   while (end > 0 && IsDigit(text[end - 1])) --end;
   return end;
 }
 
-// Text [n], one after the other in `bytes`; each ends where `ends` [n] says.
+// Splits `bytes` into n texts. `ends` [n] has the end of each text.
 std::vector<Text> Split(int64_t n, const char* bytes, const int64_t* ends) {
   std::vector<Text> result;
   result.reserve(n);
@@ -64,7 +63,7 @@ Text UpTo(Text text, size_t end) {
 class Numbers {
  public:
   int32_t Of(Text text) {
-    // Neighbours in a graph mostly have the same scope.
+    // Neighbours in a graph usually have the same scope.
     if (last_ >= 0 && text == texts_[last_]) return last_;
     const auto [at, fresh] =
         numbers_.emplace(text, static_cast<int32_t>(texts_.size()));
@@ -89,7 +88,7 @@ bool IsWrapper(Text part) {
   return part == "gradient" || part == "gradients" || part == kTape;
 }
 
-// A part of a name without its numbers, and both of these; -1 for none.
+// A part of a name without its numbers, and both numbers; -1 for none.
 struct Numbered {
   Text base;
   int64_t number = -1, again = -1;
@@ -121,7 +120,7 @@ Numbered NumberedOf(Text part) {
           end < part.size() ? Value(part.substr(last)) : -1};
 }
 
-// A scope: whether it holds gradients, of which op, and the scopes around it.
+// A scope: whether it has gradients, of which op, and its parts.
 struct Parsed {
   bool backward = false;
   std::string forward;
@@ -174,8 +173,8 @@ struct HashOfPlace {
   }
 };
 
-// Scopes in scopes; what each is called is the number of what is around it and
-// the last part.
+// A tree of scopes. A place is identified by its parent's number and its last
+// part.
 class Tree {
  public:
   std::vector<int64_t> parents{0}, families{-1, -1}, numbers{-1, -1},
@@ -227,7 +226,7 @@ class Tree {
   }
 };
 
-// The text without the parts that begin as one of some wrappers does.
+// Removes parts that begin with one of the wrappers.
 std::string Unwrapped(Text scope, const std::vector<Text>& wrappers) {
   std::string result;
   bool first = true;
@@ -243,7 +242,7 @@ std::string Unwrapped(Text scope, const std::vector<Text>& wrappers) {
   return result;
 }
 
-// The first so many parts of a text.
+// The first `depth` parts of a text.
 Text First(Text text, int32_t depth) {
   size_t at = Text::npos;
   for (int32_t k = 0; k < depth; ++k) {
@@ -253,7 +252,7 @@ Text First(Text text, int32_t depth) {
   return text.substr(0, at);
 }
 
-// The alphabetical rank of each of some distinct texts.
+// The alphabetical ranks of distinct texts.
 std::vector<int32_t> Ranks(const std::vector<Text>& texts) {
   std::vector<int32_t> order(texts.size()), result(texts.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int32_t>(k);
@@ -297,8 +296,8 @@ struct GdpScopes {
 
 extern "C" {
 
-// Reads `n` names, one after the other in `bytes`; each ends where `ends` says.
-// Null if memory runs out.
+// Reads `n` names from `bytes`. `ends` has the end of each name. Null if memory
+// runs out.
 GdpScopes* gdp_scopes_read(int64_t n, const char* bytes,
                            const int64_t* ends) try {
   return new GdpScopes(n, bytes, ends);
@@ -314,10 +313,10 @@ void gdp_scopes_sizes(const GdpScopes* scopes, int64_t* sizes) {
   sizes[1] = static_cast<int64_t>(scopes->tree.parents.size());
 }
 
-// Writes the scope of each name to `of_names` [n]; of scopes whether they are
-// of gradients, of which op, and their place, to `of_scopes` [3, S]; and the
-// tree: the place around each place to `parents` [P], and the family, number
-// and sibling of two entries each to `entries` [3, 2 P].
+// Writes the scope of each name to `of_names` [n]. Writes to `of_scopes` [3, S]
+// whether each scope has gradients, of which op, and its place. Writes the
+// parent of each place to `parents` [P], and the family, number and sibling of
+// both entries of each place to `entries` [3, 2 P].
 void gdp_scopes_copy(const GdpScopes* scopes, int32_t* of_names,
                      int64_t* of_scopes, int64_t* parents, int64_t* entries) {
   std::copy(scopes->scopes.begin(), scopes->scopes.end(), of_names);
@@ -332,10 +331,10 @@ void gdp_scopes_copy(const GdpScopes* scopes, int32_t* of_names,
   }
 }
 
-// Writes to `labels` [D, n] the alphabetical rank of the first parts of each
-// name's scope, as many as each of `depths` [D] says, the largest first. Parts
-// that begin as one of `num_wrappers` wrappers are left out first. Returns -1
-// if memory runs out.
+// Writes to `labels` [D, n] the alphabetical ranks of the first parts of each
+// name's scope. `depths` [D] has the numbers of parts, the largest first. Parts
+// that begin with one of `num_wrappers` wrappers are left out before. Returns
+// -1 if memory runs out.
 int32_t gdp_scope_levels(int64_t n, const char* bytes, const int64_t* ends,
                          int64_t num_wrappers, const char* wrapper_bytes,
                          const int64_t* wrapper_ends, int64_t num_depths,
@@ -348,7 +347,7 @@ int32_t gdp_scope_levels(int64_t n, const char* bytes, const int64_t* ends,
     scope_of.push_back(scopes.Of(UpTo(name, name.rfind('/'))));
   }
   std::deque<std::string> kept;
-  std::vector<Text> texts;  // Of each scope.
+  std::vector<Text> texts;  // Of all scopes.
   for (const Text scope : scopes.texts()) {
     kept.push_back(Unwrapped(scope, wrappers));
     texts.push_back(kept.back());

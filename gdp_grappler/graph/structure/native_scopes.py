@@ -14,19 +14,20 @@ from gdp_grappler import native
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NativeScopes:
-  """S scopes of N names, and the P places of a tree of scopes.
+  """S scopes of N names, and a tree of scopes with P places.
 
   Attributes:
-    scopes: int32 [N], the scope of each name.
-    backward: bool [S], scopes of gradients, as far as names tell.
-    forward_ops: int64 [S], the name that a gradient's scope is of; -1 for
-      others.
-    places: int64 [S], the place of each scope in the tree.
-    parents: int64 [P], the place around each; 0 is around all, and itself.
-    families: int64 [2 P], of the number of a place and of its being opened
-      again; numbered by first use, -1 of place 0.
+    scopes: int32 [N], scope of each name.
+    backward: bool [S], whether a scope is of gradients, by its name.
+    forward_ops: int64 [S], index of the name whose gradient a scope has; -1 for
+      other scopes.
+    places: int64 [S], place of each scope in the tree.
+    parents: int64 [P], parent of each place. Place 0 is the root, and its own
+      parent.
+    families: int64 [2 P], two families of each place: of its number, and of the
+      number of times that it was opened. Numbered by first use; -1 for place 0.
     numbers: int64 [2 P], both numbers of each place; -1 for none.
-    siblings: int64 [2 P], equal where families are in the same scope.
+    siblings: int64 [2 P], equal for families in the same scope.
   """
 
   scopes: np.ndarray
@@ -43,7 +44,7 @@ def read(names: Sequence[str]) -> NativeScopes:
   """Reads the scopes of N names.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   lib = _library()
   texts, ends = _laid_out(names)
@@ -72,15 +73,16 @@ def read(names: Sequence[str]) -> NativeScopes:
 
 def levels(names: Sequence[str], depths: Sequence[int],
            wrappers: Sequence[str]) -> np.ndarray:
-  """int32 [D, N], the rank of the first parts of each name's scope.
+  """Ranks the first parts of each name's scope, int32 [D, N].
 
   Args:
-    names: [N].
-    depths: [D], how many parts; the largest number comes first.
-    wrappers: Parts that begin as one of these does are left out first.
+    names: [N], names of ops.
+    depths: [D], numbers of parts, the largest first.
+    wrappers: Prefixes of parts. Parts with such a prefix are left out before
+      parts are counted.
 
   Raises:
-    MemoryError: there is not enough.
+    MemoryError: there is not enough memory.
   """
   result = np.empty((len(depths), len(names)), np.int32)
   parts = np.array(depths, np.int32)
@@ -96,8 +98,8 @@ def levels(names: Sequence[str], depths: Sequence[int],
 
 
 def _laid_out(texts: Sequence[str]) -> tuple[bytes, np.ndarray]:
-  """All texts in one, and int64 [n] where each ends."""
-  # A name that a user made may be no valid Unicode.
+  """Returns all texts in one, and the end of each, int64 [n]."""
+  # Names that users make may not be valid Unicode.
   each = [text.encode('utf-8', 'surrogatepass') for text in texts]
   lengths = np.fromiter(map(len, each), np.int64, len(each))
   return b''.join(each), np.cumsum(lengths)

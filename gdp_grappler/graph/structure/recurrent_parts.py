@@ -1,10 +1,9 @@
-"""What a layer computes from what it computed before, step by step.
+"""Divides a recurrent layer into chains of time steps and ops that feed them.
 
-In an LSTM the products with the state wait for one another, from the first time
-step to the last; those with the input of a step could all run at once. The
-latter are as much work, and feed the former from any device without being
-waited for. A layer may have several such chains, as one that reads a text from
-both ends.
+In an LSTM, products with the state wait for one another, from the first time
+step to the last. Products with the input of a step could all run at once. They
+are as much work, and could run on other devices without delaying the chain. A
+layer may have several chains, for example if it reads a text from both ends.
 """
 
 from __future__ import annotations
@@ -15,33 +14,33 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
-# A chain uses a variable again and again: some use of it has more than this
-# share of its other times before it, and some has them after it. Of fewer times
-# than that nothing can be told.
+# A chain uses a variable in many time steps: some use has more than this share
+# of the variable's other times before it, and some use has them after it. With
+# fewer times, nothing can be decided.
 _MOST, _FEWEST = .5, 3
-# Ops between a kernel and what uses it.
+# Limit of ops between a kernel and the op that uses it.
 _PASSED = 3
-# At so many times a state is needed: at the next one, and where several chains
-# meet. What is handed to more, or collected from more, joins no chains.
+# A state is needed at few times: at the next one, and where several chains
+# meet. Tensors that go to, or come from, more times do not connect chains.
 _FEW = 2
 
 
 def layer_parts(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
                 layer: np.ndarray, segment: np.ndarray,
                 variable: np.ndarray) -> np.ndarray:
-  """int [V], what part of its layer a variable is used in.
+  """Returns the part of its layer in which each variable is used, int [V].
 
-  An odd number for what a chain uses, an even one for the rest, which it does
-  not wait for. Where a layer has several chains, numbered from 0 in the order
-  of the graph, twice the number of the chain that uses the variable, or that
-  its use feeds or follows, is added.
+  The number is odd for variables that a chain uses, and even for others, which
+  the chain does not wait for. If a layer has several chains, they are numbered
+  from 0 in the order of the graph. Twice the number of the chain that uses the
+  variable, or that its use feeds or follows, is added.
 
   Args:
     graph: N ops.
-    forward: bool [N], what is no part of gradients and updates.
-    held: bool [N], what holds or hands on a variable, or is a constant.
-    layer: int [N]; -1 where unknown.
-    segment: int [N], the time step; -1 where unknown.
+    forward: bool [N], ops that are no part of gradients and updates.
+    held: bool [N], ops that hold or pass on a variable, and constants.
+    layer: int [N]; -1 if unknown.
+    segment: int [N], time step; -1 if unknown.
     variable: int [N], the variable that an op uses; -1 for none.
   """
   forward = forward & ~held
@@ -61,12 +60,13 @@ def layer_parts(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
 
 def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
           variable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """int [U] each, ops and the variables that they use.
+  """Returns ops and the variables that they use, int [U] each.
 
-  An op that hangs on variables and constants alone and has little to do, such
-  as a slice or a mask of a kernel, may run long before: what needs it is the
-  user. With inputs that are constant nothing hangs on anything else, so that
-  products are users in any case, and few ops are passed.
+  An op that depends only on variables and constants and has little work, such
+  as a slice or a mask of a kernel, may run long before. So the op that reads it
+  is the user instead. If the inputs are constant, all ops depend only on
+  constants. Therefore products are always users, and the number of skipped ops
+  is limited.
   """
   edges = graph.edges[graph.edge_tensors >= 0]
   begins = ~held
@@ -83,7 +83,7 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
     now = passed[users]
     first, last = (np.searchsorted(leaving[:, 0], users[now], side)
                    for side in ('left', 'right'))
-    # The edges of each, one after the other.
+    # The edges of each op, one op after the other.
     each = last - first
     where = np.arange(each.sum()) + np.repeat(last - np.cumsum(each), each)
     users, of = unique_rows.distinct([
@@ -94,17 +94,17 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
 
 
 def _times(of: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-  """int [count], at how many times each of the variables [U] is used."""
+  """Returns in how many time steps each variable is used, int [count]."""
   (variables, _), _ = unique_rows.distinct([of, segments])
   return np.bincount(variables, minlength=count)
 
 
 class _Layers:
-  """Ops of one layer, and what they hang on in it.
+  """Ops of one layer, and the time steps on paths between them.
 
   Attributes:
-    before: float64 [N], most changes of time on a path to each op.
-    after: float64 [N], the same on a path from it on.
+    before: float64 [N], most changes of time step on a path to each op.
+    after: float64 [N], most changes of time step on a path from each op.
   """
 
   def __init__(self, graph: op_graph.OpGraph, forward: np.ndarray,
@@ -121,11 +121,11 @@ class _Layers:
     self._across = across[few]
 
   def chains(self) -> np.ndarray:
-    """int [N], the chain that an op is on, or feeds, or that feeds it.
+    """Returns the chain that an op is on, feeds, or is fed by, int [N].
 
-    From 0 in each layer; -1 where there is none. On a chain is what hangs on
-    another time of its layer and is needed at another; an op feeds one by way
-    of ops of its own layer and time.
+    Chains are numbered from 0 in each layer; -1 for none. An op is on a chain
+    if it depends on another time step of its layer and another time step needs
+    it. An op feeds a chain through ops of its own layer and time step.
     """
     before, after = self._changes(self._across)
     on = (before > 0) & (after > 0)
@@ -137,7 +137,7 @@ class _Layers:
     return labels.astype(int) - 1
 
   def _changes(self, across: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Most changes of time before and after each op, by int [E, 2] edges."""
+    """Most changes of time before and after each op, by edges int [E, 2]."""
     edges = np.concatenate([self._within, across])
     changes = np.repeat([0., 1.], [len(self._within), len(across)])
     none = np.zeros(len(self._order))
@@ -145,25 +145,25 @@ class _Layers:
 
   def _on(self, edges: np.ndarray, values: np.ndarray,
           each: np.ndarray | None = None) -> np.ndarray:
-    """float64 [N], the highest value that an op leads to, or its own.
+    """Returns the highest value on paths from an op, float64 [N].
 
     Args:
-      edges: int [E, 2].
-      values: float64 [N].
-      each: float64 [E], by how much values rise from an edge to the next.
+      edges: int [E, 2], producer and consumer.
+      values: float64 [N], value of each op, which is a lower limit.
+      each: float64 [E], increase of values along each edge.
     """
     each = np.zeros(len(edges)) if each is None else each
     return native_graph.ranks(edges, self._order, each, values)
 
   def _back(self, edges: np.ndarray, values: np.ndarray,
             each: np.ndarray | None = None) -> np.ndarray:
-    """The same of what it hangs on."""
+    """Returns the highest value on paths to an op; see `_on`."""
     each = np.zeros(len(edges)) if each is None else each
     return native_graph.ranks(edges[:, ::-1], self._order[::-1].copy(), each,
                               values)
 
   def _numbered(self, sets: np.ndarray) -> np.ndarray:
-    """int [N], sets [N] of each layer, numbered from 0 by their first op."""
+    """Numbers the sets of each layer from 0 by their first ops, int [N]."""
     own = self._order[sets[self._order] >= 0]
     (layers, found), where = unique_rows.distinct([self._layer[own], sets[own]])
     first = np.full(len(found), len(own))
@@ -178,14 +178,14 @@ class _Layers:
 
 
 def _needed(edges: np.ndarray, segment: np.ndarray) -> np.ndarray:
-  """bool [E], edges [E, 2] of sources that few segments have an edge with."""
+  """Marks edges [E, 2] of sources that only few segments read, bool [E]."""
   pairs, _ = unique_rows.distinct([edges[:, 0], segment[edges[:, 1]]])
   segments = np.bincount(pairs[0], minlength=len(segment))
   return segments[edges[:, 0]] <= _FEW
 
 
 def _usual(keys: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
-  """int [count], the label [K] that each key [K] has most often; else -1."""
+  """Returns the most frequent label [K] of each key [K], int [count]."""
   (of, label), where = unique_rows.distinct([keys, labels])
   result = np.full(count, -1)
   by_count = np.argsort(np.bincount(where, minlength=len(of)), kind='stable')

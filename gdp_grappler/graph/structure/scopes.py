@@ -1,13 +1,13 @@
-"""What name scopes tell: gradients of what, and which of several alike.
+"""Families and members of ops, and ops of gradients, from name scopes.
 
-The names of a training step are those of its layers: 'layer_3/attention/mul',
-'decoder/step12/MatMul', 'block_1' for the second of several, and 'layer3_2'
-where the scope of layer 3 was opened for the third time. Gradients have the
-name of what they are of inside their own, 'gradients/layer_3/mul_grad/mul_1' or
-'gradient_tape/layer_3/mul/mul_1'.
+The names of a training step contain those of its layers:
+'layer_3/attention/mul', 'decoder/step12/MatMul', 'block_1' for the second
+block, and 'layer3_2' if the scope of layer 3 was opened for the third time. The
+name of a gradient contains that of its forward op:
+'gradients/layer_3/mul_grad/mul_1' or 'gradient_tape/layer_3/mul/mul_1'.
 
-No name means anything here. A *family* is what differs in one number alone, and
-a number says which *member* of it an op is in.
+The words in names do not matter. Scopes that differ only in one number are a
+*family*, and the number says which *member* of the family an op is in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import native_scopes
 
-# What goes on deeper inside is a detail; also of `name_scopes.cc`.
+# Limit of nested scopes that are read, also in `name_scopes.cc`.
 _DEEPEST = 8
 
 
@@ -32,15 +32,15 @@ class Scopes:
   of families with a single member are left out.
 
   Attributes:
-    backward: bool [N], ops of gradients, as far as names tell.
-    forward_ops: int [N], what a gradient is of; -1 for others.
-    ops: int [M], increasing.
-    families: int [M].
-    members: int [M], in the order of their numbers; the one without a number
+    backward: bool [N], whether an op is one of gradients, by its name.
+    forward_ops: int [N], the forward op of a gradient; -1 for other ops.
+    ops: int [M], op of each entry, increasing.
+    families: int [M], family of each entry.
+    members: int [M], in the order of their numbers. The member without a number
       comes first.
-    siblings: int [M], equal where families are in the same scope, numbers
-      included.
-    again: bool [M], the number is of a scope that was opened again.
+    siblings: int [M], equal for families in the same scope, with equal numbers.
+    again: bool [M], whether the number is that of a scope that was opened
+      again.
   """
 
   backward: np.ndarray
@@ -52,7 +52,7 @@ class Scopes:
   again: np.ndarray
 
   def take(self, entries: np.ndarray) -> Scopes:
-    """With some of the entries, bool [M]."""
+    """Returns Scopes with some of the entries, bool [M]."""
     return dataclasses.replace(
         self, **{
             field: getattr(self, field)[entries]
@@ -60,13 +60,13 @@ class Scopes:
         })
 
   def first(self, num_ops: int) -> np.ndarray:
-    """int [N], an op's outermost entry; -1 for none."""
+    """Returns an op's outermost entry, int [N]; -1 for none."""
     result = np.full(num_ops, -1)
     result[self.ops[::-1]] = np.arange(len(self.ops))[::-1]
     return result
 
   def last(self, num_ops: int) -> np.ndarray:
-    """int [N], an op's innermost entry; -1 for none."""
+    """Returns an op's innermost entry, int [N]; -1 for none."""
     result = np.full(num_ops, -1)
     result[self.ops] = np.arange(len(self.ops))
     return result
@@ -90,11 +90,12 @@ class _Entries:
   """The entries of P places in a tree of scopes, two each.
 
   Attributes:
-    parents: int [P], the place around each; 0 is around all, and itself.
-    families: int [2 P], of the number of a place and of its being opened again.
-    members: int [2 P].
-    siblings: int [2 P].
-    several: bool [2 P], those of families with more than one member.
+    parents: int [P], parent of each place. Place 0 is the root, and its own
+      parent.
+    families: int [2 P], see `NativeScopes`.
+    members: int [2 P], see `Scopes`.
+    siblings: int [2 P], see `NativeScopes`.
+    several: bool [2 P], whether a family has more than one member.
   """
 
   parents: np.ndarray
@@ -105,7 +106,7 @@ class _Entries:
 
 
 def _entries(found: native_scopes.NativeScopes) -> _Entries:
-  """Those of all places."""
+  """Returns the entries of all places."""
   families = found.families
   pairs, where = unique_rows.distinct([families, found.numbers])
   ends = np.searchsorted(pairs[0], [families, families + 1])
@@ -115,15 +116,15 @@ def _entries(found: native_scopes.NativeScopes) -> _Entries:
 
 def _on_the_way(entries: _Entries,
                 places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Entries of families with several members, the outermost first.
+  """Returns entries of families with several members, the outermost first.
 
   Args:
-    entries: Of P places.
-    places: int [S].
+    entries: Entries of P places.
+    places: int [S], places in the tree.
 
   Returns:
-    Those around and of each of the S places, one place after another, and how
-    many each has [S].
+    The entries of each place and of the places around it, one place after
+    another, and how many entries each place has [S].
   """
   way = np.empty((len(places), _DEEPEST), int)
   for depth in reversed(range(_DEEPEST)):
@@ -135,7 +136,7 @@ def _on_the_way(entries: _Entries,
 
 
 def _within(counts: np.ndarray) -> np.ndarray:
-  """0 .. n - 1 for each of some counts n."""
+  """Returns 0 .. n - 1 for each of the given counts n, one after another."""
   ends = np.cumsum(counts)
   return np.arange(ends[-1] if len(ends) else 0) - np.repeat(
       ends - counts, counts)

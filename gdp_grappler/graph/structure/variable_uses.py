@@ -1,4 +1,4 @@
-"""Which variable an op uses, and for which time."""
+"""The variable that each op uses, and which use of the variable it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import unique_rows
 
-# Hand on a variable's value or handle, under another type or name.
+# Ops that pass on a variable's value or handle, with another type or name.
 _READS = op_kinds.HANDED_ON | op_kinds.VIEWS | {'ReadVariableOp', 'Cast'}
-# A value passes through at most so many of them, one after the other.
+# Limit of such ops in a chain.
 _MOST_READS = 6
-# Of a resource, whose other ops all change it.
+# Ops on resources: those with the first prefix read, all others change it.
 _READING_PREFIX, _CHANGING_PREFIX = 'ResourceGather', 'Resource'
-# Sequences of variables shorter than this are no sign of a period.
+# Fewest repetitions of a sequence of variables that count as a period.
 _FEWEST_PERIODS = 2
 
 
@@ -25,12 +25,12 @@ class VariableUses:
   """The V variables that the forward ops of N ops use.
 
   Attributes:
-    reads: bool [N], variables, and ops that only hand on what they hold.
-    variables: int [N], the variable an op uses, numbered by first use; of
-      several the largest; -1 for none.
-    repetitions: int [N], the how manyeth use of that variable it is.
-    owners: int [N], the number of the variable that an op is or hands on; -1
-      for others, and for variables that no forward op uses.
+    reads: bool [N], whether an op is a variable or only passes on its value.
+    variables: int [N], the variable an op uses, numbered by first use. If an op
+      uses several, the largest one. -1 for none.
+    repetitions: int [N], number of the use among all uses of the variable.
+    owners: int [N], number of the variable that an op is or passes on. -1 for
+      other ops, and for variables that no forward op uses.
     kinds: int [V], equal for variables of equal size in equal use.
   """
 
@@ -41,11 +41,12 @@ class VariableUses:
   kinds: np.ndarray
 
   def periods(self) -> np.ndarray:
-    """int [V], which repetition of a sequence of kinds a variable is in.
+    """Returns the repetition of a sequence of kinds for each variable, int [V].
 
-    The sequence that covers most variables if it is repeated without a gap.
-    What follows it, such as the layer of the logits, is one more if it has no
-    more variables; -1 for others, and for all if there is no sequence.
+    The sequence is the one that covers most variables if it is repeated without
+    a gap. The variables after it, such as those of the logits' layer, count as
+    one more repetition if they are not more than a sequence has. Other
+    variables have -1. Without a sequence, all variables have -1.
     """
     kinds = self.kinds
     result = np.full(len(kinds), -1)
@@ -63,7 +64,7 @@ class VariableUses:
 
 
 def reads(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [N], the op whose variable each op holds or hands on; -1 for others."""
+  """Returns the op whose variable an op holds or passes on, int [N]; or -1."""
   holds = (graph.where_type(op_kinds.VARIABLES.__contains__) |
            (graph.param_bytes > 0) & ~_works(graph))
   read = np.where(holds, np.arange(graph.num_ops), -1)
@@ -79,13 +80,13 @@ def reads(graph: op_graph.OpGraph) -> np.ndarray:
 
 def find(graph: op_graph.OpGraph, read: np.ndarray,
          order: np.ndarray) -> VariableUses:
-  """Looks which variables are used in what order.
+  """Finds which variables are used, and in what order.
 
   Args:
     graph: N ops.
-    read: int [N] of `reads`.
-    order: int [F], ops that are no part of gradients and updates, as far as
-      that is known, by when they are needed.
+    read: int [N], result of `reads`.
+    order: int [F], ops that are, as far as known, no part of gradients and
+      updates, in the order in which they are needed.
   """
   forward = np.zeros(graph.num_ops, bool)
   forward[order] = True
@@ -104,10 +105,10 @@ def find(graph: op_graph.OpGraph, read: np.ndarray,
 
 def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
               order: np.ndarray) -> VariableUses:
-  """From ops that hold variables, as int [N], to numbers by first use."""
+  """Numbers variables by first use, from the ops that hold them, int [N]."""
   users = order[variable[order] >= 0]
   holders, first = np.unique(variable[users], return_index=True)
-  rank = np.full(graph.num_ops + 1, -1)  # That of none is the last.
+  rank = np.full(graph.num_ops + 1, -1)  # The last one is that of none.
   rank[holders[np.argsort(first)]] = np.arange(len(holders))
   number = rank[variable]
   repetition = np.full(graph.num_ops, -1)
@@ -124,7 +125,7 @@ def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
 
 
 def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:
-  """int [N], of each op that holds a variable, or of the largest value read."""
+  """Returns bytes of an op's variable, or of the largest value read, [N]."""
   result = graph.param_bytes.copy()
   some = np.flatnonzero(read >= 0)
   np.maximum.at(result, read[some], graph.output_bytes[some])
@@ -132,24 +133,24 @@ def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:
 
 
 def _works(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that do more than to hold or to hand on.
+  """Marks ops that do more than hold or pass on a value, bool [N].
 
-  In graphs that others measured, such an op may hold what it works with. In
-  functions, variables are arguments.
+  In measured graphs of other programs, such an op may hold a variable itself.
+  In functions, variables are arguments.
   """
   idle = op_kinds.VARIABLES | op_kinds.ARGUMENTS | _READS | {'Const'}
   return ~graph.where_type(idle.__contains__)
 
 
 def _changes(op_type: str) -> bool:
-  """Whether ops of a type change variables."""
+  """Whether ops of a type change a variable."""
   return (op_type in op_kinds.ASSIGNMENTS or op_type in op_kinds.IN_PLACE or
           op_type.startswith(_CHANGING_PREFIX) and
           not op_type.startswith(_READING_PREFIX))
 
 
 def _longest_run(same: np.ndarray) -> tuple[int, int]:
-  """Where the longest run of True begins, and how long it is."""
+  """Returns the start and the length of the longest run of True."""
   ends = np.flatnonzero(np.diff(np.concatenate([[0], same, [0]]).astype(int)))
   if not ends.size:
     return 0, 0

@@ -1,6 +1,7 @@
-"""Graphs whose tables are split: one variable becomes several.
+"""Splits tables in a graph: one variable becomes several.
 
-Belongs here: rewriting a GraphDef so that a variable, what is kept for it and
-what is computed of it are in parts. Does not belong here: which variables those
-are (`problems.tables`), and models that are made with parts (`sharding`).
+Belongs here: finding tables, and rewriting a GraphDef so that a variable, its
+slots and tensors computed from it are in parts. Does not belong here: which
+tables are split, and how often (`problems.tables`), and models that are made
+with parts (`sharding`).
 """

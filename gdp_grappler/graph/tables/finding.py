@@ -1,4 +1,4 @@
-"""Which variables of a graph are tables, and what is kept for them."""
+"""Finds the variables of a graph that are tables, and their slots."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from gdp_grappler.sharding import choice
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-  """A variable with rows, and what an optimizer keeps for it.
+  """A variable with two dimensions, and its slots.
 
   Attributes:
-    label: What users call it.
-    nodes: Its own, then those of slots of its shape.
+    label: Name of the variable for users.
+    nodes: The node of the variable, then those of slots of its shape.
     shape: [rows, columns].
-    bytes: Of the variable.
-    needs_bytes: With its slots, and a gradient that has all rows.
+    bytes: Bytes of the variable.
+    needs_bytes: Bytes of the variable with its slots and a gradient of all
+      rows, if the step has tensors of this size.
   """
 
   label: str
@@ -37,26 +38,29 @@ class Table:
 
   @property
   def axis(self) -> int:
-    """Along which it is cut, the longer one: of a last layer the columns."""
+    """Axis along which the table is cut: the longer one.
+
+    For example, the matrix of a last layer is cut along its columns.
+    """
     return int(np.argmax(self.shape))
 
   @property
   def layer(self) -> str:
-    """The layer that it is of, as Keras names variables; else its name."""
+    """Layer of the table, from a variable's name in Keras; else the name."""
     return layer_of(self.label)
 
 
 def layer_of(label: str) -> str:
-  """'words' for 'net/words/embeddings', as Keras names variables."""
+  """Returns 'words' for 'net/words/embeddings', as Keras names variables."""
   return label.split('/')[-2] if '/' in label else label
 
 
 def tables(source: source_graph.SourceGraph,
            graph: op_graph.OpGraph) -> tuple[Table, ...]:
-  """All variables with two dimensions, but for those kept for others.
+  """Returns all variables with two dimensions, except slots.
 
   Args:
-    source: What the graph was read from.
+    source: The graph from which `graph` was read.
     graph: N ops.
   """
   nodes = {node.name: node for node in source.graph_def.node}
@@ -66,7 +70,8 @@ def tables(source: source_graph.SourceGraph,
   }
   result: list[Table] = []
   slots: set[int] = set()
-  # Slots are named after their variable, with something added.
+  # A slot's name is its variable's name with a prefix or suffix, so it is
+  # longer.
   for op in sorted(variables, key=lambda op: (len(_label(graph, op)), op)):
     if op in slots or len(variables[op]) != 2:
       continue
@@ -89,9 +94,9 @@ def _label(graph: op_graph.OpGraph, op: int) -> str:
 
 
 def _is_kept_for(slot: str, variable: str) -> bool:
-  """Whether a variable's name says that an optimizer keeps it for another."""
+  """Whether a variable is a slot of another one, by its name."""
   names = '|'.join(map(re.escape, (variable, variable.replace('/', '_'))))
-  # "keywords/table" is no slot of "words/table".
+  # "keywords/table" is not a slot of "words/table".
   return bool(re.search(rf'(?:^|/)(?:{names})(?![^\W_])', slot))
 
 
@@ -104,15 +109,15 @@ def _is_computed(graph: op_graph.OpGraph, size_bytes: int) -> bool:
 
 def in_parts(source: source_graph.SourceGraph, found: Sequence[Table],
              count: Callable[[Table], int]) -> source_graph.SourceGraph:
-  """A graph with tables in parts.
+  """Returns a graph with split tables.
 
   Args:
     source: The graph.
-    found: Tables of it.
-    count: How many parts each gets.
+    found: Tables of the graph.
+    count: Function that returns the number of a table's parts.
 
   Raises:
-    InvalidGraphError: a table is used in a way that wants the whole.
+    InvalidGraphError: a table is used by an op that needs the whole table.
   """
   for table in found:
     sizes = choice.sizes(table.shape[table.axis], count(table))
@@ -123,6 +128,6 @@ def in_parts(source: source_graph.SourceGraph, found: Sequence[Table],
 
 
 def matches(pattern: str, table: Table) -> bool:
-  """Whether a user's name, or pattern, means a table: by layer or in full."""
+  """Whether a user's name or pattern fits a table's layer or full name."""
   return any(
       fnmatch.fnmatchcase(name, pattern) for name in (table.layer, table.label))

@@ -1,4 +1,4 @@
-"""Variables in parts, and what is asked of them."""
+"""Splits variables, and ops that use their handles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
 from gdp_grappler.sharding import table
 
-# Read a variable's value.
+# Ops that read a variable's value.
 READS = frozenset(('ReadVariableOp',))
 _INITIALIZED = frozenset(('VarIsInitializedOp', 'IsVariableInitialized'))
 _SHAPES = frozenset(('VariableShape',))
@@ -19,7 +19,7 @@ _HANDLE_SHAPES, _HANDLE_TYPES = '_handle_shapes', '_handle_dtypes'
 
 
 def shape_of(node: node_def_pb2.NodeDef) -> tuple[int, ...]:
-  """Of the variable that a node stands for; () if that is not known."""
+  """Returns the shape of a node's variable; () if unknown."""
   if _HANDLE_SHAPES in node.attr:
     shapes = node.attr[_HANDLE_SHAPES].list.shape
     shape = shapes[0] if len(shapes) else None
@@ -30,7 +30,7 @@ def shape_of(node: node_def_pb2.NodeDef) -> tuple[int, ...]:
 
 def split(node: node_def_pb2.NodeDef, sizes: tuple[int, ...],
           axis: int) -> parts.Split:
-  """What a variable's parts are to be like."""
+  """Returns the names, sizes and types that a variable's parts will have."""
   if _HANDLE_TYPES in node.attr:
     dtype = node.attr[_HANDLE_TYPES].list.type[0]
   else:
@@ -41,7 +41,7 @@ def split(node: node_def_pb2.NodeDef, sizes: tuple[int, ...],
 
 def write(node: node_def_pb2.NodeDef, wanted: parts.Split, writer: parts.Writer,
           view: view_lib.View) -> parts.Split:
-  """Writes the parts of a variable; returns them under their names."""
+  """Writes the parts of a variable, and returns them with their final names."""
   names = []
   for index, name in enumerate(wanted.names):
     made = writer.add_like(node, name, (), view_lib.controls(node))
@@ -49,7 +49,8 @@ def write(node: node_def_pb2.NodeDef, wanted: parts.Split, writer: parts.Writer,
     _set_shape(part, wanted.shape_of(index))
     suffix = f'part_{index}'
     if node.op in op_kinds.ARGUMENTS and index:
-      # The first takes the place of the whole, others come behind all.
+      # The first part takes the number of the whole argument. Others are added
+      # at the end.
       part.attr['index'].i = _next_argument(view, writer)
     elif node.op in op_kinds.VARIABLES:
       shared = node.attr['shared_name'].s.decode() or node.name
@@ -64,7 +65,10 @@ def write(node: node_def_pb2.NodeDef, wanted: parts.Split, writer: parts.Writer,
 
 def ask(node: node_def_pb2.NodeDef, split_in: parts.Split,
         writer: parts.Writer) -> tuple[str, ...]:
-  """Writes what is asked of a variable but its value; () for other ops."""
+  """Writes an op that reads a variable's shape or state, not its value.
+
+  Returns the names of the ops; () for other ops.
+  """
   if node.op in _SHAPES:
     number = node.attr['out_type'].type or parts.INT32.number
     value = writer.constant(np.array(split_in.shape, np.int64),

@@ -1,4 +1,4 @@
-"""Rows of a variable in parts: which part has them, and what it hands out."""
+"""Lookups of rows in a split table."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _OF_VALUES = frozenset(('Gather', 'GatherV2'))
 
 
 class Owners:
-  """Numbers of rows, each where its part is."""
+  """Row numbers, divided among the parts that have the rows."""
 
   def __init__(self, ids: str, ids_type: parts.Type, split: parts.Split,
                name: str, writer: parts.Writer) -> None:
-    """Writes the ops that share numbers of rows out.
+    """Writes the ops that divide row numbers among the parts.
 
     Args:
-      ids: Tensor of integers [...].
-      ids_type: Of the numbers.
+      ids: Tensor of integers [...], row numbers.
+      ids_type: Type of the numbers.
       split: The table, cut along its rows.
       name: Scope of the ops.
-      writer: Gets them.
+      writer: Writer of the ops.
     """
     self._writer, self._name, self._count = writer, name, len(split.names)
 
@@ -37,7 +37,7 @@ class Owners:
                       Tshape=parts.INT32)
     each = number(split.sizes[0], 'each')
     owner = writer.add('FloorDiv', f'{name}/quotient', (flat, each), T=ids_type)
-    # What is out of range is so in the first or the last part, too.
+    # A number out of range is also out of range in the first or the last part.
     owner = writer.add('Maximum', f'{name}/not_below',
                        (owner, number(0, 'first')), T=ids_type)
     owner = writer.add('Minimum', f'{name}/owner',
@@ -51,14 +51,14 @@ class Owners:
 
   def shared_out(self, tensor: str, dtype: parts.Type,
                  what: str) -> tuple[str, ...]:
-    """[K] of tensors: what of each row goes to the part that has the row."""
+    """Divides a tensor with a row per row number among parts, [K] tensors."""
     node = self._writer.add('DynamicPartition', f'{self._name}/{what}',
                             (tensor, self._owner), T=dtype,
                             num_partitions=self._count)
     return tuple(f'{node}:{i}' if i else node for i in range(self._count))
 
   def places(self) -> tuple[str, ...]:
-    """[K] of tensors: where in the numbers those of each part were."""
+    """Returns the positions of each part's numbers among all, [K] tensors."""
     add, name = self._writer.add, self._name
     length = add('Size', f'{name}/length', (self._flat,), T=self._ids_type,
                  out_type=parts.INT32)
@@ -71,7 +71,7 @@ class Owners:
 
 def write(node: node_def_pb2.NodeDef, split: parts.Split, view: view_lib.View,
           writer: parts.Writer) -> bool:
-  """Writes a lookup of rows; False if the node is none that can be in parts."""
+  """Writes a lookup of rows in parts; False if the node is no such lookup."""
   if node.op not in _OF_HANDLES | _OF_VALUES or split.axis:
     return False
   taken = view_lib.inputs(node)

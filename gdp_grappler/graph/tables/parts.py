@@ -1,4 +1,4 @@
-"""Tensors in parts, and the graph that is being written."""
+"""Tensors in parts, and the writer of a rewritten graph."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import tensor_util
 
-# What says how another graph would run, or where the whole was.
+# Attributes that are only valid for the whole tensor or for its old place.
 _DROPPED = ('_output_shapes', '_class', '_gdp_variable')
 
 
 @dataclasses.dataclass(frozen=True)
 class Type:
-  """A type of elements, which in Python is a number like others.
+  """A type of elements, in a class that distinguishes it from integers.
 
   Attributes:
-    number: As in `types_pb2`.
+    number: The type as in `types_pb2`.
   """
 
   number: int
@@ -37,11 +37,11 @@ class Split:
   """A tensor, or a variable, in K parts.
 
   Attributes:
-    names: [K] of tensors that together are the whole.
-    axis: Along which they are joined.
-    sizes: [K], of the parts along the axis.
-    shape: Of the whole.
-    dtype: Of the elements.
+    names: [K], tensors that together are the whole.
+    axis: Axis along which they are joined.
+    sizes: [K], sizes of the parts along the axis.
+    shape: Shape of the whole.
+    dtype: Type of the elements.
   """
 
   names: tuple[str, ...]
@@ -51,22 +51,22 @@ class Split:
   dtype: Type
 
   def shape_of(self, index: int) -> tuple[int, ...]:
-    """Of a part."""
+    """Returns the shape of a part."""
     result = list(self.shape)
     result[self.axis] = self.sizes[index]
     return tuple(result)
 
   @property
   def elements(self) -> int:
-    """Of the whole."""
+    """Number of elements of the whole."""
     return math.prod(self.shape)
 
 
 class Writer:
-  """The nodes of a graph as it is to be."""
+  """Collects the nodes of a rewritten graph."""
 
   def __init__(self, taken: Iterable[str]) -> None:
-    """Starts with no nodes.
+    """Starts without nodes.
 
     Args:
       taken: Names that no new node may get.
@@ -77,18 +77,18 @@ class Writer:
   def add(self, op: str, name: str, inputs: Sequence[str],
           controls: Sequence[str] = (), exactly: bool = False,
           **attributes: Any) -> str:
-    """Adds a node, under another name where that is taken.
+    """Adds a node. If its name is taken, the node gets another one.
 
     Args:
-      op: Its type.
-      name: What to call it.
-      inputs: Tensors that it takes.
-      controls: Nodes that come before, as '^name'.
-      exactly: It takes the place of the node of that name.
+      op: Type of the node.
+      name: Wanted name of the node.
+      inputs: Tensors that the node reads.
+      controls: Control inputs, as '^name'.
+      exactly: Whether the node replaces the node of this name.
       **attributes: Values that `attribute` takes.
 
     Returns:
-      Its name, which is its first output.
+      The name of the node, which is also that of its first output.
     """
     node = node_def_pb2.NodeDef(op=op,
                                 name=name if exactly else self._free(name))
@@ -99,13 +99,13 @@ class Writer:
     return node.name
 
   def keep(self, node: node_def_pb2.NodeDef) -> None:
-    """Adds a node as it was."""
+    """Adds an unchanged node."""
     self.nodes.append(node)
 
   def add_like(self, node: node_def_pb2.NodeDef, name: str,
                inputs: Sequence[str], controls: Sequence[str],
                **attributes: Any) -> str:
-    """Adds a node with the type and the attributes of another one."""
+    """Adds a node with the type and the attributes of another node."""
     copied = {
         key: value for key, value in node.attr.items() if key not in _DROPPED
     }
@@ -117,18 +117,18 @@ class Writer:
     return self.add('Const', name, (), value=tensor, dtype=dtype)
 
   def joined(self, split: Split, name: str, exactly: bool = False) -> str:
-    """Adds the whole of a tensor in parts; `exactly` under this name."""
+    """Adds the concatenation of a tensor's parts; `exactly` under this name."""
     axis = self.constant(split.axis, f'{name}/axis', INT32)
     return self.add('ConcatV2', name, (*split.names, axis), exactly=exactly,
                     T=split.dtype, N=len(split.names), Tidx=INT32)
 
   def cut(self, tensor: str, split: Split, name: str) -> tuple[str, ...]:
-    """Adds the parts of a tensor that is whole.
+    """Adds ops that cut a whole tensor into parts.
 
     Args:
-      tensor: The whole.
-      split: What its parts are like.
-      name: What to call them.
+      tensor: The whole tensor.
+      split: Axis and sizes of its parts.
+      name: Name of the op.
     """
     sizes = self.constant(np.array(split.sizes, np.int64), f'{name}/sizes',
                           INT64)
@@ -138,7 +138,7 @@ class Writer:
     return tuple(f'{node}:{i}' if i else node for i in range(len(split.sizes)))
 
   def graph_def(self, like: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-    """The graph, with versions and functions of another one."""
+    """Returns the graph, with versions and functions of another graph."""
     result = graph_pb2.GraphDef()
     result.versions.CopyFrom(like.versions)
     result.library.CopyFrom(like.library)
@@ -155,7 +155,7 @@ class Writer:
 
 
 def attribute(value: Any) -> attr_value_pb2.AttrValue:
-  """An attribute's value: of its own type, a type, a number, a shape, ..."""
+  """Returns an AttrValue of a Python value: a type, a number, a shape, ..."""
   result = attr_value_pb2.AttrValue()
   if isinstance(value, attr_value_pb2.AttrValue):
     result.CopyFrom(value)

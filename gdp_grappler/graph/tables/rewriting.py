@@ -1,15 +1,16 @@
-"""Splits variables of a GraphDef, and all that is computed row by row of them.
+"""Splits variables of a GraphDef, and ops that compute on them row by row.
 
-A variable becomes K variables, each with a part of its rows (or columns). What
-is computed element by element becomes K ops; a product with a part is a part of
-the product, or a summand; a lookup reads from each part what that part has; an
-update changes each part by its part of the gradient, or by those rows of it
-that the part has. Whatever else wants the whole gets it joined, under the name
-that it had. So the graph computes what it did before, whatever
-the variable is used for; what no rule knows only saves no memory.
+A variable becomes K variables, each with a part of its rows (or columns). An op
+that computes element by element becomes K ops. A product with a part is a part
+of the product, or a summand. A lookup reads from each part the rows that the
+part has. An update changes each part by its part of the gradient, or by the
+gradient's rows that the part has. All other ops get the parts joined, under the
+tensor's old name. So the graph computes the same as before for any use of the
+variable. If an op has no rule, its use only saves no memory.
 
-As in GSPMD (Xu et al., 2021), one tensor is given parts and the rules for each
-op hand them on; here each part is an op of its own, which may be placed.
+As in GSPMD (Xu et al., 2021), the user splits one tensor, and a rule per op
+propagates the split. Unlike there, each part is an op of its own, which can be
+placed.
 """
 
 from __future__ import annotations
@@ -34,23 +35,24 @@ from gdp_grappler.graph.tables import view as view_lib
 def in_parts(source: source_graph.SourceGraph, tables: Mapping[str,
                                                                Sequence[int]],
              axis: int = 0) -> source_graph.SourceGraph:
-  """A graph with variables in parts.
+  """Returns a graph with variables in parts.
 
   Args:
     source: The graph.
-    tables: Nodes of variables, slots included, with the sizes of their parts.
-    axis: Along which they are cut.
+    tables: Sizes of the parts of each variable, by node, with slots.
+    axis: Axis along which the variables are cut.
 
   Raises:
-    InvalidGraphError: a variable is used in a way that wants its whole handle.
+    InvalidGraphError: an op needs the whole handle of a variable.
   """
   view = view_lib.View(source)
   wanted = {
       name: handles_lib.split(view.nodes[name], tuple(sizes), axis)
       for name, sizes in tables.items()
   }
-  # Once to see what updates want in parts, such as gradients, so that others,
-  # who come before, take these parts as well.
+  # The first run finds the tensors that updates need in parts, such as
+  # gradients. In the second run, earlier readers of these tensors use the parts
+  # as well.
   first = _written(view, wanted, {})
   rewriter = _written(view, wanted, first.computed)
   graph_def = rewriter.finish(source)
@@ -91,18 +93,18 @@ class _Rewriter:
         for name, split in wanted.items()
     }
     self._values = values.Values(view, self.writer, self.handles)
-    # Nodes that are gone, with those that took their place.
+    # Removed nodes, with the nodes that replace them.
     self._replaced: dict[str, tuple[str, ...]] = {
         name: split.names for name, split in self.handles.items()
     }
 
   @property
   def computed(self) -> Mapping[str, parts.Split]:
-    """Tensors that were computed in parts because updates want these."""
+    """Tensors that were computed in parts because updates need their parts."""
     return self._values.computed
 
   def take(self, node: node_def_pb2.NodeDef) -> None:
-    """Writes a node, or what takes its place."""
+    """Writes a node, or nodes that replace it."""
     if node.name in self.handles:
       return
     taken = view_lib.inputs(node)
@@ -150,7 +152,7 @@ class _Rewriter:
       self._values.want_whole(tensor)
 
   def finish(self, source: source_graph.SourceGraph) -> graph_pb2.GraphDef:
-    """The graph, with all names that somebody still asks for."""
+    """Returns the graph, with all names that are still read or fetched."""
     fetches = set(source.fetches)
     for name in fetches:
       self._values.want_whole(name)
@@ -173,7 +175,7 @@ class _Rewriter:
 
   def _drop_what_nobody_reads(self, graph_def: graph_pb2.GraphDef,
                               fetches: set[str]) -> None:
-    """Removes nodes that somebody read before and nobody does now."""
+    """Removes nodes that were read before and are no longer read."""
     before = {
         name_parts.node_of(item) for node in self.view.nodes.values()
         for item in node.input
@@ -198,12 +200,12 @@ class _Rewriter:
       graph_def.node.extend(nodes)
 
   def _made(self) -> set[str]:
-    """Parts of variables and of updates, which nobody needs to read."""
+    """Returns parts of variables and of updates, which need no reader."""
     return {name for names in self._replaced.values() for name in names}
 
 
 def _forget_places(graph_def: graph_pb2.GraphDef) -> None:
-  """Removes wishes to be where a node is that is gone."""
+  """Removes co-location constraints with nodes that were removed."""
   names = {node.name for node in graph_def.node}
   for node in graph_def.node:
     if '_class' not in node.attr:

@@ -1,4 +1,4 @@
-"""Changes of variables in parts: assignments, and steps of optimizers."""
+"""Updates of variables in parts: assignments, and steps of optimizers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from gdp_grappler.graph.tables import view as view_lib
 
 _BEGIN = ('Assign', 'Apply', 'SparseApply', 'Scatter', 'ResourceApply',
           'ResourceSparseApply', 'ResourceScatter')
-# They look at variables in other ways than row by row.
+# Words in types of ops that do not work row by row.
 _NOT_BY_ROW = ('Nd', 'ApplyAdagradDA')
 _INDICES = 'indices'
-# Arguments that have a row for each of the indices.
+# Arguments with one row per index.
 _BY_INDEX = ('grad', 'updates')
 
 
 def write(node: node_def_pb2.NodeDef, handles: Mapping[str, parts.Split],
           values: values_lib.Values) -> tuple[str, ...]:
-  """Writes a change of variables part by part.
+  """Writes an update of variables part by part.
 
   Args:
-    node: What changes variables.
-    handles: Those in parts, by their nodes.
+    node: Op that changes a variable.
+    handles: Variables in parts, by their nodes.
     values: Tensors in parts.
 
   Returns:
-    [K], the changes; () if the node is none that can be in parts.
+    [K], the updates of the parts; () if the node cannot be split.
   """
   definition = op_def_registry.get(node.op)
   if (not node.op.startswith(_BEGIN) or definition is None or
@@ -68,14 +68,14 @@ def write(node: node_def_pb2.NodeDef, handles: Mapping[str, parts.Split],
 def _argument(name: str, tensor: str, split: parts.Split,
               owners: lookups.Owners | None, handles: Mapping[str, parts.Split],
               values: values_lib.Values) -> tuple[str, ...]:
-  """[K], an argument of each part's change; () if it has none."""
+  """Returns an argument of each part's update [K]; () if it cannot be split."""
   same = (tensor,) * len(split.sizes)
   if tensor in handles:
     other = handles[tensor]
     return other.names if other.sizes == split.sizes else ()
   if (values.view.producer(tensor)[0].op in op_kinds.VARIABLES or
       values.view.dtype(tensor) == parts.RESOURCE):
-    return ()  # A slot that is whole.
+    return ()  # A slot that is not split.
   if owners is not None and name == _INDICES:
     return owners.wanted
   shape = values.view.shape(tensor)

@@ -1,4 +1,4 @@
-"""Tensors in parts, and the ops that make parts of parts."""
+"""Tensors in parts, and rules of ops that compute parts from parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gdp_grappler.graph.tables import lookups
 from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
 
-# Compute each element of what they hand out from those at the same place.
+# Ops that compute each element from the elements at the same position.
 _BY_ELEMENT = frozenset(
     ('Abs', 'Add', 'AddN', 'AddV2', 'Cast', 'ClipByValue', 'Div', 'DivNoNan',
      'Equal', 'Exp', 'Greater', 'GreaterEqual', 'Identity', 'IsFinite', 'IsNan',
@@ -26,78 +26,78 @@ _PRODUCTS = {
     'BatchMatMulV2': ('adj_x', 'adj_y')
 }
 _SEGMENTS = frozenset(('UnsortedSegmentSum',))
-# Of all elements a number.
+# Ops that sum over all elements.
 _SUMS = frozenset(('L2Loss',))
 
 
 class Values:
-  """Which tensors are in parts, and where their parts are."""
+  """The tensors that are in parts, and the names of the parts."""
 
   def __init__(self, view: view_lib.View, writer: parts.Writer,
                handles: Mapping[str, parts.Split]) -> None:
-    """Starts with the variables that hand out their value themselves.
+    """Begins with the variables whose nodes output their values.
 
     Args:
-      view: The graph as it was.
-      writer: Gets what is computed in parts.
+      view: The original graph.
+      writer: Writer of ops that compute parts.
       handles: Variables in parts.
     """
     self.view, self.writer = view, writer
-    # Tensors that only exist in parts.
+    # Tensors that exist only in parts.
     self.split = {
         name: split for name, split in handles.items()
         if view.dtype(name) != parts.RESOURCE
     }
-    # Nodes that change something.
+    # Nodes that change a variable.
     self.sinks: set[str] = set()
     self._whole: set[str] = set()
-    # Tensors that were computed in parts because somebody wanted these.
+    # Tensors that were computed in parts because an op needs their parts.
     self.computed: dict[str, parts.Split] = {}
     self._cut: dict[tuple[str, int, tuple[int, ...]], tuple[str, ...]] = {}
 
   def read(self, node: node_def_pb2.NodeDef, handle: parts.Split) -> None:
-    """Writes the reading of a variable in parts."""
+    """Writes the reads of a variable in parts."""
     names = self._each(node, [(name,) for name in handle.names])
     self.split[node.name] = dataclasses.replace(handle, names=names)
 
   def changed(self, node: node_def_pb2.NodeDef, split: parts.Split,
               made: tuple[str, ...]) -> None:
-    """Notes a change of a variable, which may hand out the variable."""
+    """Records a change of a variable, which may output the variable."""
     self.sinks.update(made)
     if self.view.shape(node.name) is not None:
       self.split[node.name] = dataclasses.replace(split, names=made)
 
   def want_whole(self, tensor: str) -> None:
-    """Notes that somebody takes the whole of a tensor, by its name."""
+    """Records that an op reads a whole tensor, by its name."""
     if tensor in self.split:
       self._whole.add(tensor)
 
   def whole(self, tensor: str) -> str:
-    """A tensor's name, under which it will be whole."""
+    """Returns a tensor's name, under which the whole tensor will be written."""
     self.want_whole(tensor)
     return tensor
 
   def join_wanted(self) -> None:
-    """Writes what was asked for as a whole."""
+    """Writes the whole tensors that ops read."""
     for tensor in sorted(self._whole):
       self.writer.joined(self.split[tensor], tensor, exactly=True)
 
   def replaced(self) -> dict[str, tuple[str, ...]]:
-    """Nodes whose value is in parts, with the parts."""
+    """Returns nodes whose value is only in parts, with the parts."""
     return {
         name: split.names for name, split in self.split.items()
         if name not in self._whole
     }
 
   def make(self, node: node_def_pb2.NodeDef, wanted: parts.Split) -> bool:
-    """Writes what an op hands out in parts; False if there is no rule."""
+    """Writes an op's output in parts; False if there is no rule."""
     names = self._computed(node, wanted)
     if names:
       self.split[node.name] = dataclasses.replace(wanted, names=names)
     return bool(names)
 
   def hand_on(self, node: node_def_pb2.NodeDef) -> bool:
-    """Writes an op that makes parts of parts; False if it is no such op."""
+    """Writes an op that computes parts from parts; False for other ops."""
     shape, dtype = self.view.shape(node.name), self.view.dtype(node.name)
     if shape is None or dtype is None:
       return False
@@ -113,7 +113,7 @@ class Values:
     return False
 
   def sum_up(self, node: node_def_pb2.NodeDef) -> bool:
-    """Writes an op that sums over the parts; False if it is no such op."""
+    """Writes an op that sums over the parts; False for other ops."""
     taken = view_lib.inputs(node)
     each: list[tuple[str, ...]] = []
     if node.op in _SUMS and taken[0] in self.split:
@@ -141,11 +141,11 @@ class Values:
     return True
 
   def parts_of(self, tensor: str, wanted: parts.Split) -> tuple[str, ...]:
-    """The parts of a tensor, which is computed in parts if that can be.
+    """Returns the parts of a tensor, which is computed in parts if possible.
 
     Args:
-      tensor: Of the graph as it was.
-      wanted: What its parts are like; its names do not count.
+      tensor: A tensor of the original graph.
+      wanted: Axis and sizes of its parts; names are not used.
     """
     key = tensor, wanted.axis, wanted.sizes
     if key not in self._cut and tensor not in self.split:
@@ -157,7 +157,7 @@ class Values:
     return self._cut_up(tensor, wanted)
 
   def _cut_up(self, tensor: str, wanted: parts.Split) -> tuple[str, ...]:
-    """The parts of a tensor, which has them or is cut."""
+    """Returns the parts of a tensor, and cuts it if it has none."""
     given = self.split.get(tensor)
     if given is not None and (given.axis, given.sizes) == (wanted.axis,
                                                            wanted.sizes):
@@ -171,7 +171,7 @@ class Values:
 
   def _computed(self, node: node_def_pb2.NodeDef,
                 wanted: parts.Split) -> tuple[str, ...]:
-    """Writes the parts of what an op hands out; () if there is no rule."""
+    """Writes the parts of an op's output; () if there is no rule."""
     if node.op in _BY_ELEMENT:
       return self._by_element(node, wanted)
     if node.op in _PRODUCTS:
@@ -229,7 +229,7 @@ class Values:
 
   def _segments(self, node: node_def_pb2.NodeDef,
                 wanted: parts.Split) -> tuple[str, ...]:
-    """Sums of rows by their numbers, as of a gradient that is made dense."""
+    """Writes sums of rows by their numbers, as in a gradient made dense."""
     data, ids, _ = view_lib.inputs(node)
     if len(self.view.shape(ids) or ()) != 1:
       return ()
@@ -247,7 +247,7 @@ class Values:
 
   def _axis_out(self, node: node_def_pb2.NodeDef, position: int,
                 given: parts.Split, rank: int) -> int | None:
-    """Along which axis an op hands on parts of an input; None if it cannot."""
+    """Returns the axis of the output's parts, or None if there is none."""
     if node.op in _BY_ELEMENT:
       return given.axis + rank - len(given.shape)
     if node.op in _PRODUCTS and len(given.shape) == 2:
@@ -260,7 +260,7 @@ class Values:
     return None
 
   def _inner_axis(self, node: node_def_pb2.NodeDef, position: int) -> int:
-    """The axis of a matrix along which a product sums."""
+    """Returns the axis of a matrix along which a product sums."""
     turned = node.attr[_PRODUCTS[node.op][position]].b
     return int(position == int(turned))
 

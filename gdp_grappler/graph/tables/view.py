@@ -1,4 +1,4 @@
-"""A graph as it was, with shapes and types of its tensors."""
+"""The original graph, with shapes and types of its tensors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.tables import parts
 
-# Stands for sizes that the graph leaves open: no table has just so many rows.
+# Size of unknown dimensions. It is assumed that no table has exactly this
+# number of rows.
 _UNKNOWN = 7_919
 
 
 class View:
-  """Questions about the nodes of a graph and what they hand out."""
+  """Nodes of a graph, and shapes, types and values of their outputs."""
 
   def __init__(self, source: source_graph.SourceGraph) -> None:
     """Infers the shapes of all tensors.
@@ -36,17 +37,17 @@ class View:
     self._rows = {name: row for row, name in enumerate(self.nodes)}
 
   def producer(self, tensor: str) -> tuple[node_def_pb2.NodeDef, int]:
-    """The node that hands out a tensor, and as which of its outputs."""
+    """Returns the node that outputs a tensor, and the number of the output."""
     name, _, output = tensor.partition(':')
     return self.nodes[name], int(output or 0)
 
   def shape(self, tensor: str) -> tuple[int, ...] | None:
-    """Dimensions of a tensor; None if their number is unknown."""
+    """Returns the dimensions of a tensor; None if their number is unknown."""
     node, output = self.producer(tensor)
     return self._properties.shape(self._rows[node.name], output)
 
   def dtype(self, tensor: str) -> parts.Type | None:
-    """The type of a tensor's elements; None where the op does not tell."""
+    """Returns the type of a tensor's elements; None if its op does not tell."""
     node, output = self.producer(tensor)
     definition = op_def_registry.get(node.op)
     if definition is None or output >= len(definition.output_arg):
@@ -58,7 +59,7 @@ class View:
     return parts.Type(number)
 
   def constant(self, tensor: str) -> np.ndarray | None:
-    """The value of a constant; None if it is none."""
+    """Returns the value of a constant; None for other tensors."""
     node, _ = self.producer(tensor)
     while node.op == 'Identity':
       node, _ = self.producer(inputs(node)[0])
@@ -67,7 +68,7 @@ class View:
     return np.asarray(tensor_util.MakeNdarray(node.attr['value'].tensor))
 
   def in_order(self) -> Iterator[node_def_pb2.NodeDef]:
-    """Nodes, each behind what it takes but for the next round of a loop."""
+    """Yields nodes after their producers, without loop-carried edges."""
     readers = collections.defaultdict(list)
     waits_for: dict[str, int] = {}
     for node in self.nodes.values():
@@ -89,12 +90,12 @@ class View:
 
 
 def inputs(node: node_def_pb2.NodeDef) -> list[str]:
-  """Tensors that a node takes, the first output of a node by its name alone."""
+  """Returns a node's data inputs, without ':0' for a first output."""
   return [
       item.removesuffix(':0') for item in node.input if not item.startswith('^')
   ]
 
 
 def controls(node: node_def_pb2.NodeDef) -> list[str]:
-  """What has to run before a node, as '^name'."""
+  """Returns a node's control inputs, as '^name'."""
   return [item for item in node.input if item.startswith('^')]

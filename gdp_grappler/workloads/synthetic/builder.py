@@ -1,7 +1,7 @@
-"""Writes down the ops of a training graph one after the other.
+"""Builds a training graph op by op.
 
-Tensors are matrices of single precision: rows are what a batch is made of,
-examples or their pixels, columns are features.
+Tensors are matrices of single precision. Rows are the elements of a batch,
+which are examples or their pixels; columns are features.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Tensor(NamedTuple):
   """An output of an op.
 
   Attributes:
-    number: Among the graph's tensors.
-    op: Who makes it.
-    rows: How many.
-    columns: How many.
+    number: Index among the graph's tensors.
+    op: Op that makes the tensor.
+    rows: Number of rows.
+    columns: Number of columns.
   """
 
   number: int
@@ -35,26 +35,26 @@ class Tensor(NamedTuple):
 
   @property
   def elements(self) -> int:
-    """How many numbers it holds."""
+    """The number of elements."""
     return self.rows * self.columns
 
   @property
   def shape(self) -> tuple[int, int]:
-    """As TensorFlow writes it in an attribute."""
+    """The shape, (rows, columns)."""
     return self.rows, self.columns
 
 
 @dataclasses.dataclass(frozen=True)
 class Op:
-  """An op as its gradient has to know it.
+  """An op, with the facts that its gradient needs.
 
   Attributes:
-    op_type: Its kind.
-    name: In full.
-    stage: The part of the model that it belongs to.
+    op_type: Type of the op.
+    name: Full name of the op.
+    stage: Part of the model to which the op belongs.
     inputs: Data inputs.
-    outputs: What it makes.
-    flops: Of one execution.
+    outputs: Outputs.
+    flops: Arithmetic operations of one execution.
   """
 
   op_type: str
@@ -69,10 +69,10 @@ class Builder:
   """A graph that grows.
 
   Attributes:
-    rng: Of whoever draws the graph.
-    ops: [N], in an order in which producers come first.
-    variables: From the tensor that was read to the variable's handle.
-    stage: The part of the model to which new ops belong.
+    rng: Generator of the random numbers of the graph.
+    ops: [N], ops in an order with producers before consumers.
+    variables: From the value that was read to the variable's handle.
+    stage: Part of the model to which new ops belong.
   """
 
   def __init__(self, rng: np.random.Generator) -> None:
@@ -91,7 +91,7 @@ class Builder:
 
   @contextlib.contextmanager
   def scope(self, name: str) -> Iterator[None]:
-    """Ops made within are called NAME/..., within the scopes around it."""
+    """Gives new ops names NAME/..., within the scopes around it."""
     outer = self._scope
     self._scope = f'{outer}{name}/'
     try:
@@ -106,14 +106,14 @@ class Builder:
     """Adds an op.
 
     Args:
-      op_type: Its kind.
+      op_type: Type of the op.
       inputs: Data inputs in their order.
-      *shapes: Of its outputs.
-      flops: By default one per element of the outputs.
-      group: An op that it shares a device with; None for a free one.
-      param_bytes: What it holds for good.
+      *shapes: Shapes of its outputs.
+      flops: Arithmetic operations; None for one per element of the outputs.
+      group: An op with which it shares a device; None for a free op.
+      param_bytes: Memory that it holds in all steps.
       on_gpu: Whether there is a kernel for GPUs.
-      after: Ops it waits for without taking anything from them.
+      after: Ops that are control inputs.
 
     Returns:
       Its outputs.
@@ -145,25 +145,25 @@ class Builder:
     return self.one(op_type, inputs, inputs[0].shape)
 
   def matmul(self, x: Tensor, weights: Tensor) -> Tensor:
-    """The product of two matrices."""
+    """Adds the product of two matrices."""
     return self.one('MatMul', (x, weights), (x.rows, weights.columns),
                     2. * x.elements * weights.columns)
 
   def dense(self, x: Tensor, columns: int) -> Tensor:
-    """A layer with variables of its own."""
+    """Adds a dense layer with its own variables."""
     product = self.matmul(x, self.variable(x.columns, columns))
     return self.each('BiasAdd', product, self.variable(1, columns))
 
   def convolution(self, x: Tensor, columns: int, area: int,
                   rows: int | None = None) -> Tensor:
-    """Over the pixels of `x`, with a window of `area` and `rows` results."""
+    """Adds a convolution over the pixels of `x`; windows have `area` pixels."""
     rows = rows or x.rows
     weights = self.variable(area * x.columns, columns)
     return self.one('Conv2D', (x, weights), (rows, columns),
                     2. * rows * weights.elements)
 
   def variable(self, rows: int, columns: int) -> Tensor:
-    """What is read of a new variable, which an optimizer will update."""
+    """Adds a variable that an optimizer will update, and returns its value."""
     handle = self.handle(rows, columns)
     value, = self.add('ReadVariableOp', (handle,), (rows, columns), flops=0.,
                       group=handle.op)
@@ -171,12 +171,12 @@ class Builder:
     return value
 
   def handle(self, rows: int, columns: int, group: int | None = None) -> Tensor:
-    """A variable, in the group of an op if one is given."""
+    """Adds a variable's handle, in the group of an op if one is given."""
     return self.add('VarHandleOp', (), (0, 0), flops=0., group=group,
                     param_bytes=_FLOAT_BYTES * rows * columns)[0]
 
   def build(self, name: str) -> tuple[op_graph.OpGraph, np.ndarray]:
-    """The graph, and the stages of its ops, int [N]."""
+    """Returns the graph, and the stages of its ops, int [N]."""
     edges = np.array(self._edges, np.int64).reshape(-1, 3)
     tensors = np.array(self._tensors, np.int64).reshape(-1, 2)
     size = tensors[:, 1]
@@ -204,10 +204,10 @@ class Builder:
 
 
 def rounded(value: float, multiple: int = 8) -> int:
-  """A positive multiple of a number."""
+  """Rounds to a positive multiple of a number."""
   return max(int(round(value / multiple)), 1) * multiple
 
 
 def between(rng: np.random.Generator, low: float, high: float) -> float:
-  """Every order of magnitude alike."""
+  """Draws a number with a uniformly distributed logarithm."""
   return math.exp(rng.uniform(math.log(low), math.log(high)))

@@ -1,4 +1,4 @@
-"""Clusters to draw from: cards from K40 to H100, mixed, over several hosts."""
+"""Random clusters: cards from K40 to H100, mixed, on one or several hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIXED, _HOSTS = .15, .3
 
 
 def draw(rng: np.random.Generator, count: int) -> cluster_lib.Cluster:
-  """A cluster of `count` cards, 2 to 16."""
+  """Draws a cluster of `count` cards, 2 to 16."""
   card, other = (str(c) for c in rng.choice(_CARDS, 2, replace=False))
   kind = rng.random()
   if kind < _MIXED:

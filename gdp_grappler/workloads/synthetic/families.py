@@ -1,7 +1,8 @@
-"""The shapes of models.
+"""The structures of the models.
 
-Each family is a function that appends layers of its own to a tensor; `units` is
-how often it repeats what it repeats. Sizes are drawn anew for every graph.
+Each family is a function that adds its layers after a tensor. `units` is the
+number of times that it repeats its smallest part. Sizes are drawn anew for
+every graph.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Family = Callable[[Builder, Tensor, int], Tensor]
 
 
 def grid(b: Builder, x: Tensor, units: int) -> Tensor:
-  """Recurrent layers over time steps, as language models have them."""
+  """Adds recurrent layers over time steps, as in language models."""
   layers = _factor(b, units, most=12)
   steps = max(units // layers, 1)
   hidden = _width(b)
@@ -33,7 +34,7 @@ def grid(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def seq2seq(b: Builder, x: Tensor, units: int) -> Tensor:
-  """An encoder and a decoder that attends to it in every step."""
+  """Adds an encoder, and a decoder that attends to it in every step."""
   layers = _factor(b, max(units // 2, 1), most=8)
   steps = max(units // (2 * layers), 1)
   hidden = _width(b)
@@ -66,7 +67,7 @@ def seq2seq(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def segments(b: Builder, x: Tensor, units: int) -> Tensor:
-  """Attention layers over segments that see the segment before."""
+  """Adds attention layers over segments that see the segment before."""
   layers = _factor(b, units, most=12)
   count = max(units // layers, 1)
   width, heads = _width(b), int(b.rng.integers(2, 12))
@@ -87,7 +88,7 @@ def segments(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def branches(b: Builder, x: Tensor, units: int) -> Tensor:
-  """Cells of parallel convolutions that see the two cells before."""
+  """Adds cells of parallel convolutions that see the two cells before."""
   rows = x.rows * builder_lib.rounded(builder_lib.between(b.rng, 8, 800))
   columns = builder_lib.rounded(builder_lib.between(b.rng, 16, 256))
   with b.scope('cells'):
@@ -113,7 +114,7 @@ def branches(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def attention(b: Builder, x: Tensor, units: int) -> Tensor:
-  """A tower of attention layers."""
+  """Adds a tower of attention layers."""
   width, heads = _width(b), int(b.rng.integers(2, 16))
   with b.scope('tower'):
     x = b.dense(x, width)
@@ -126,7 +127,7 @@ def attention(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def chain(b: Builder, x: Tensor, units: int) -> Tensor:
-  """Convolutions one after the other, with gates and short cuts."""
+  """Adds a chain of convolutions, with gates and shortcuts."""
   rows = x.rows * builder_lib.rounded(builder_lib.between(b.rng, 8, 2000))
   columns = builder_lib.rounded(builder_lib.between(b.rng, 16, 256))
   gated, skips = b.rng.random() < .5, b.rng.random() < .5
@@ -147,7 +148,7 @@ def chain(b: Builder, x: Tensor, units: int) -> Tensor:
 
 
 def random_layers(b: Builder, x: Tensor, units: int) -> Tensor:
-  """Any op on anything of the layers before."""
+  """Adds random ops that read any tensors of the last layers."""
   widest = max(int(builder_lib.between(b.rng, 1, 24)), 1)
   columns = _width(b)
   reach = int(b.rng.integers(1, 6))
@@ -168,7 +169,8 @@ def random_layers(b: Builder, x: Tensor, units: int) -> Tensor:
     return b.one('AddN', loose, loose[0].shape)
 
 
-# Name -> family, and about how many ops of a training step one unit makes.
+# From name to family, and the approximate number of ops of a training step per
+# unit.
 FAMILIES: dict[str, tuple[Family, float]] = {
     'grid': (grid, 52.),
     'seq2seq': (seq2seq, 60.),
@@ -181,7 +183,7 @@ FAMILIES: dict[str, tuple[Family, float]] = {
 
 
 def _factor(b: Builder, units: int, most: int) -> int:
-  """How many of the units lie one above the other."""
+  """Draws the number of units that are on top of one another."""
   return int(
       min(builder_lib.between(b.rng, 1, most + 1), most, max(units // 2, 1)))
 
@@ -201,7 +203,7 @@ def _joined(b: Builder, parts: list[Tensor]) -> Tensor:
 
 
 def _recurrent(b: Builder, inputs: list[Tensor], hidden: int) -> list[Tensor]:
-  """A layer of LSTM cells, one per input, that share their variables."""
+  """Adds a layer of LSTM cells, one per input, that share their variables."""
   rows = inputs[0].rows
   weights = b.variable(inputs[0].columns + hidden, 4 * hidden)
   bias = b.variable(1, 4 * hidden)
@@ -233,7 +235,7 @@ def _attention_weights(b: Builder, width: int, layer: int) -> list[Tensor]:
 
 def _attention(b: Builder, x: Tensor, before: Tensor | None,
                weights: list[Tensor], heads: int) -> Tensor:
-  """One layer: attention to itself and what was before, and two products."""
+  """Adds attention to itself and the tensor before, and two products."""
   query, key, value, out, wide, narrow, scale = weights
   context = x if before is None else b.one('ConcatV2', (before, x),
                                            (before.rows + x.rows, x.columns))
@@ -251,7 +253,7 @@ def _attention(b: Builder, x: Tensor, before: Tensor | None,
 
 
 def _pixels(b: Builder, x: Tensor, rows: int) -> Tensor:
-  """Something like images, one for each row of `x`."""
+  """Adds tensors like images, one for each row of `x`."""
   narrow = b.dense(x, 4)
   return b.one('Tile', (narrow,), (rows, 4))
 
@@ -292,17 +294,17 @@ def _random_op(b: Builder, known: list[Tensor], columns: int) -> Tensor:
 
 
 def _unread(b: Builder, tensors: list[Tensor]) -> list[Tensor]:
-  """Those that nobody has read yet."""
+  """Returns the tensors that no op reads."""
   read = {t.number for op in b.ops for t in op.inputs}
   return [t for t in tensors if t.number not in read]
 
 
 def units_for(name: str, ops: float) -> int:
-  """How many units of a family make about so many ops."""
+  """Returns how many units of a family make about the given number of ops."""
   return max(math.floor(ops / FAMILIES[name][1]), 1)
 
 
 def parts_of(rng: np.random.Generator, most: int) -> list[str]:
-  """Names of the families of a mixture."""
+  """Draws the names of the families of a mixture."""
   count = int(rng.integers(2, most + 1))
   return [str(name) for name in rng.choice(list(FAMILIES), count)]

@@ -1,4 +1,4 @@
-"""The backward pass and the updates of a graph's variables."""
+"""Adds the backward pass and the updates of a graph's variables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Callable, Sequence
 from gdp_grappler.workloads.synthetic import builder as builder_lib
 
 Tensor = builder_lib.Tensor
-# What an op hands back: an input and its gradient.
+# Inputs of an op, each with its gradient.
 _Gradients = list[tuple[Tensor, Tensor]]
 _Rule = Callable[[builder_lib.Builder, builder_lib.Op, Sequence[Tensor]],
                  _Gradients]
-# Slots per variable, and operations per element of it.
+# Number of slots per variable, and operations per element of the variable.
 OPTIMIZERS = {
     'ResourceApplyGradientDescent': (0, 2.),
     'ResourceApplyMomentum': (1, 4.),
@@ -23,16 +23,16 @@ _SCALAR = (1, 1)
 
 def train(builder: builder_lib.Builder, loss: Tensor, optimizer: str,
           clips: bool, details: float) -> None:
-  """Adds what makes a training step of a model.
+  """Adds the backward pass and updates to the forward pass of a model.
 
   Args:
-    builder: Holds the forward pass.
-    loss: What is to become less.
+    builder: Builder of the graph, which has the forward pass.
+    loss: Tensor to be minimized.
     optimizer: One of `OPTIMIZERS`.
     clips: Whether the norm of all gradients is limited, so that every update
       waits for every gradient.
-    details: Share of the sums whose gradients come with the small ops that
-      TensorFlow adds for broadcasting.
+    details: Share of the broadcasting ops whose gradients get the small ops
+      that TensorFlow adds for broadcasting.
   """
   found = _backward(builder, loss, details)
   updated = {
@@ -54,7 +54,7 @@ def train(builder: builder_lib.Builder, loss: Tensor, optimizer: str,
 
 def _update(builder: builder_lib.Builder, value: Tensor, gradient: Tensor,
             optimizer: str) -> int:
-  """The op that updates a variable."""
+  """Adds the op that updates a variable, and returns its index."""
   count, flops = OPTIMIZERS[optimizer]
   handle = builder.variables[value]
   slots = [builder.handle(*value.shape, handle.op) for _ in range(count)]
@@ -77,7 +77,7 @@ def _clipping(builder: builder_lib.Builder,
 
 def _backward(builder: builder_lib.Builder, loss: Tensor,
               details: float) -> dict[int, Tensor]:
-  """The gradients of tensors, by their numbers."""
+  """Returns the gradients of tensors, by the numbers of the tensors."""
   parts: dict[int, list[Tensor]] = collections.defaultdict(list)
   with builder.scope('gradients'):
     parts[loss.number].append(builder.one('Fill', (), loss.shape))
@@ -150,7 +150,7 @@ def _handed_on(b: builder_lib.Builder, op: builder_lib.Op,
 
 
 def _of_output(gradient_type: str) -> _Rule:
-  """The rule of an activation whose gradient is computed from its value."""
+  """Returns the rule of an activation whose gradient uses the op's output."""
 
   def rule(b: builder_lib.Builder, op: builder_lib.Op,
            given: Sequence[Tensor]) -> _Gradients:
@@ -179,7 +179,7 @@ def _split(b: builder_lib.Builder, op: builder_lib.Op,
 
 
 def _same_shape(op_type: str, flops: float | None = None) -> _Rule:
-  """The rule of an op that is undone by one of a kind."""
+  """Returns the rule of an op whose gradient is one op of another type."""
 
   def rule(b: builder_lib.Builder, op: builder_lib.Op,
            given: Sequence[Tensor]) -> _Gradients:
@@ -225,7 +225,7 @@ def _loss(b: builder_lib.Builder, op: builder_lib.Op,
   return [(logits, b.one('Mul', (given[0], logits), logits.shape))]
 
 
-# Where gradients end.
+# Types of ops where backpropagation ends.
 _LEAVES = frozenset(
     ('Fill', 'IteratorGetNext', 'Placeholder', 'ReadVariableOp'))
 _BROADCASTS = frozenset(('AddV2', 'Mul', 'Sub'))

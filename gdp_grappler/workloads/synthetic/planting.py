@@ -1,4 +1,4 @@
-"""A placement that is known to fit, and memories that it fills."""
+"""Makes a placement, and memories that it fills to a given share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 
-# How often stages go round the cards in turn instead of in blocks.
+# Share of placements in which stages take the cards in turn, not in blocks.
 _CYCLIC = .3
 
 
 def devices(rng: np.random.Generator, graph: op_graph.OpGraph,
             stages: np.ndarray, cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [N], stages on one card each, in blocks of equal work or in turn.
+  """Places each stage on one card, in blocks of equal work or in turn, int [N].
 
   Args:
-    rng: Which of the two, and in which order the cards come.
+    rng: Generator that draws one of the two ways, and the order of the cards.
     graph: N ops.
-    stages: int [N], from 0 on.
-    cluster: The cards.
+    stages: int [N], stages of the ops, from 0.
+    cluster: Cluster with the cards.
   """
   cards = rng.permutation(np.array(cluster.accelerators))
   work = np.bincount(
@@ -48,19 +48,19 @@ def devices(rng: np.random.Generator, graph: op_graph.OpGraph,
 def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
            placed: np.ndarray,
            fullness: float) -> tuple[cluster_lib.Cluster, float]:
-  """The cluster with memories that a placement fills.
+  """Changes the memories of a cluster such that a placement fills them.
 
-  Cards of one kind stay alike: the fullest of them is as full as wanted. Hosts
-  keep the memory they have unless it is too small.
+  Cards of one kind stay alike: the fullest of them is filled to the wanted
+  share. Hosts keep their memory unless it is too small.
 
   Args:
     graph: N ops.
-    cluster: Where they are.
-    placed: int [N].
+    cluster: Cluster of the placement.
+    placed: int [N], the placement.
     fullness: Share of a memory that is in use at the peak, at most 1.
 
   Returns:
-    The cluster, and how full the fullest card is.
+    The cluster, and the share of the fullest card.
   """
   peaks = simulator.Simulator(cluster, threads=1).price(
       graph, placed[None]).peak_bytes[0][cluster.memory_pools]

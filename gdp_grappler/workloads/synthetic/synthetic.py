@@ -1,7 +1,7 @@
 """Draws problems: a random training graph, a cluster, a placement that fits.
 
-One generator of random numbers decides everything, so that a seed stands for a
-problem. Costs are those of the roofline, as for any other graph.
+A single generator of random numbers decides everything, so that a seed
+determines a problem. Costs are those of the roofline, as for any other graph.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _BATCH = 8, 256
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """What may be drawn.
+  """Ranges of the problems that are drawn.
 
   Attributes:
-    ops: Fewest and most ops, about; every order of magnitude alike.
-    accelerators: Fewest and most cards of a cluster, 2 to 16.
-    families: Of `ALL_FAMILIES`.
+    ops: Least and most ops, approximately. The logarithm is uniformly
+      distributed.
+    accelerators: Least and most cards of a cluster, 2 to 16.
+    families: Some of `ALL_FAMILIES`.
     tight: Share of the problems whose memories are nearly full.
-    fullest: How full a tight memory may be at the peak, at most 1.
+    fullest: Largest share of a memory that is in use at the peak, at most 1.
   """
 
   ops: tuple[int, int] = (100, 20_000)
@@ -62,14 +63,14 @@ class Config:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Drawn:
-  """A problem and one answer.
+  """A problem and one solution.
 
   Attributes:
-    family: Of the graph.
+    family: Family of the graph.
     graph: N ops.
-    cluster: Where they are to go.
+    cluster: Cluster for the ops.
     planted: A placement that keeps all rules and fits all memories.
-    fullness: Highest use of a card's memory under it, as a share.
+    fullness: Highest use of a card's memory in this placement, as a share.
   """
 
   family: str
@@ -80,17 +81,17 @@ class Drawn:
 
   @property
   def step(self) -> step_lib.Step:
-    """The problem that placers are asked."""
+    """The problem in the form that placers take."""
     return step_lib.Step(self.graph, self.cluster)
 
 
 def draw(rng: np.random.Generator, config: Config = Config()) -> Drawn:
-  """A problem; the same for the same state of the generator."""
+  """Draws a problem; equal states of the generator give equal problems."""
   family = str(rng.choice(config.families))
   ops = builder_lib.between(rng, *config.ops)
   graph, stages = draw_graph(rng, family, ops)
   count = int(rng.integers(config.accelerators[0], config.accelerators[1] + 1))
-  # Half of all machines have a power of two.
+  # In half of all cases the number of cards is rounded down to a power of two.
   if rng.random() < .5:
     count = max(1 << (count.bit_length() - 1), config.accelerators[0])
   cluster = clusters.draw(rng, count)
@@ -104,15 +105,15 @@ def draw(rng: np.random.Generator, config: Config = Config()) -> Drawn:
 
 def draw_graph(rng: np.random.Generator, family: str,
                ops: float) -> tuple[op_graph.OpGraph, np.ndarray]:
-  """A training graph.
+  """Draws a training graph.
 
   Args:
-    rng: Of everything about it.
+    rng: Generator of all random numbers of the graph.
     family: One of `ALL_FAMILIES`.
-    ops: How many it has, about.
+    ops: Approximate number of ops.
 
   Returns:
-    The graph and the stages of its N ops, int [N], from the input on.
+    The graph and the stages of its N ops, int [N], numbered from the input.
   """
   b = builder_lib.Builder(rng)
   rows = builder_lib.rounded(builder_lib.between(rng, *_BATCH))
@@ -138,7 +139,7 @@ def draw_graph(rng: np.random.Generator, family: str,
 
 def _inputs(b: builder_lib.Builder,
             rows: int) -> tuple[builder_lib.Tensor, builder_lib.Tensor]:
-  """What a batch holds: features, looked up or given, and labels."""
+  """Adds the features of a batch, given or looked up, and the labels."""
   columns = builder_lib.rounded(builder_lib.between(b.rng, 16, 1024))
   with b.scope('input'):
     given, labels = b.add('IteratorGetNext', (), (rows, columns), (rows, 1),
