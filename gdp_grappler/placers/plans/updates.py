@@ -58,23 +58,46 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops in the scope of an optimizer, and slots.
 
   In the scope of an optimizer, all ops only update variables, one or several,
-  except ops with a scalar result, such as the learning rate.
+  except ops with a scalar result, such as the learning rate. Some wait for
+  gradients: a loss that only updates a metric is no optimizer.
 
   Args:
     graph: N ops.
   """
   serves = serving(graph)
   names = [layer_map.outermost(name) for name in graph.names]
+  updating = _after_gradients(graph, names)
   of_layers = {
       name for name, own, size in zip(names, _of_updates(graph, serves, names),
                                       graph.output_bytes.tolist())
-      if not own and size > _SCALAR_BYTES
+      if size > _SCALAR_BYTES and not (own and name in updating)
   }
   return np.array([
       own and (bool(variable) or name not in of_layers) or
       bool(name) and name not in of_layers
       for own, variable, name in zip(serves.tolist(), graph.variables, names)
   ], bool)
+
+
+def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
+  """Scopes with an op that waits for a gradient and is none itself.
+
+  If names tell of no gradient, all scopes.
+
+  Args:
+    graph: N ops.
+    names: [N], outermost scopes.
+  """
+  backward = scopes.read(graph).backward
+  if not backward.any():
+    return set(names)
+  after = backward.copy()
+  successors, starts = graph.successors
+  for op in graph.topological_order.tolist():
+    if after[op]:
+      after[successors[starts[op]:starts[op + 1]]] = True
+  own = (after & ~backward).tolist()
+  return {name for name, waits in zip(names, own) if waits} | {''}
 
 
 def _of_updates(graph: op_graph.OpGraph, serves: np.ndarray,

@@ -100,6 +100,20 @@ def test_an_op_that_updates_of_two_variables_share_is_the_optimizers():
          ] == ['adam/Square', 'adam/scatter', 'adam/scatter_1']
 
 
+def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
+  names = [
+      'net/x', 'mse/Diff', 'mse/Mean', 'metric', 'gradient_tape/mse/Mul',
+      'sgd/mul', 'sgd/assign', 'w'
+  ]
+  graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (2, 3, 8), (0, 4, 64),
+                             (4, 5, 64), (5, 6, 64), (7, 6, 0)], names=names,
+                            groups=[0, 1, 2, 3, 4, 5, 6,
+                                    6], param_bytes=[0, 0, 0, 8, 0, 0, 0, 64])
+  found = updates.in_optimizers(graph).tolist()
+  assert {name for name, own in zip(names, found) if own and '/' in name
+         } == {'sgd/mul', 'sgd/assign'}
+
+
 def test_sums_of_gradients_are_in_no_scope():
   graph = graphs.make_graph([(0, 1, 8)], names=['AddN_1', 'net/AddN'],
                             op_types=['AddN', 'AddN'])
