@@ -85,6 +85,9 @@ TERMS = {
     'fits':
         'No memory is exceeded. A placement that does not fit is also '
         'called OOM, out of memory.',
+    'gap':
+        'Of the critical chain: a time in which nothing of the chain runs, '
+        'such as the launch of a kernel or the latency of a copy.',
     'GDP':
         'The paper behind this project: a policy that learns on many '
         'graphs. `gdp` is the default placer, a search that begins with '
