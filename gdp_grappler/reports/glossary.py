@@ -80,6 +80,9 @@ TERMS = {
         'unless a table says otherwise.',
     'fits':
         'Of a placement: no memory is exceeded.',
+    'gap':
+        'Of the critical chain: a time in which nothing of the chain runs, '
+        'such as the launch of a kernel or the latency of a copy.',
     'GDP':
         'The paper behind this project. Its network learns on many graphs. '
         '`gdp` is the default placer, a search.',

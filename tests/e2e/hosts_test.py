@@ -58,14 +58,20 @@ def _servers(log, **variables):
     yield addresses, running
 
 
-def _run(mode, keras='keras', **variables):
+def _run(mode, keras='keras', servers=None, **variables):
   """What the program and both servers left behind.
 
   Servers know no Keras; a program of Keras 3 is a fork of what theirs are.
+
+  Args:
+    mode: Of the program.
+    keras: Which one it uses.
+    servers: Variables of the environment for the servers alone.
+    **variables: For all.
   """
   more = {'TF_USE_LEGACY_KERAS': '1'} if keras == 'tf_keras' else _LOOPBACK
   with tempfile.TemporaryFile() as log:
-    with _servers(log, **variables) as (addresses, running):
+    with _servers(log, **variables, **servers or {}) as (addresses, running):
       finished = fresh.run('hosts.py', mode, *addresses, str(running[1].pid),
                            timeout_s=120, **more, **variables)
     log.seek(0)
@@ -99,6 +105,13 @@ def test_connected_to_a_cluster():
   for what in (_FIT, 'function'):
     counts = _placed(finished, what)
     assert set(counts) == set(_LABELS) and min(counts.values()) > 10
+
+
+def test_servers_that_run_what_they_are_sent_need_no_plugin():
+  """A page said that each machine needs it."""
+  finished = _run('cluster', servers={'GDP_DISABLE': '1'})
+  _check_fit(finished, [_OWN, *_HOSTS])
+  assert set(_placed(finished, 'function')) == set(_LABELS)
 
 
 def test_connected_to_hosts_with_keras_2():

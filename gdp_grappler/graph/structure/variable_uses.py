@@ -78,6 +78,13 @@ def reads(graph: op_graph.OpGraph) -> np.ndarray:
   return read
 
 
+def changes(op_type: str) -> bool:
+  """Whether ops of a type change variables."""
+  return (op_type in op_kinds.ASSIGNMENTS or op_type in op_kinds.IN_PLACE or
+          op_type.startswith(_CHANGING_PREFIX) and
+          not op_type.startswith(_READING_PREFIX))
+
+
 def find(graph: op_graph.OpGraph, read: np.ndarray,
          order: np.ndarray) -> VariableUses:
   """Finds which variables are used, and in what order.
@@ -93,7 +100,7 @@ def find(graph: op_graph.OpGraph, read: np.ndarray,
   edges = graph.edges[graph.edge_tensors >= 0]
   used, user = read[edges[:, 0]], edges[:, 1]
   some = (used >= 0) & (read[user]
-                        < 0) & (forward & ~graph.where_type(_changes))[user]
+                        < 0) & (forward & ~graph.where_type(changes))[user]
   own = np.flatnonzero((graph.param_bytes > 0) & _works(graph) & forward)
   used, user = (
       np.concatenate([array, own]) for array in (used[some], user[some]))
@@ -140,13 +147,6 @@ def _works(graph: op_graph.OpGraph) -> np.ndarray:
   """
   idle = op_kinds.VARIABLES | op_kinds.ARGUMENTS | _READS | {'Const'}
   return ~graph.where_type(idle.__contains__)
-
-
-def _changes(op_type: str) -> bool:
-  """Whether ops of a type change a variable."""
-  return (op_type in op_kinds.ASSIGNMENTS or op_type in op_kinds.IN_PLACE or
-          op_type.startswith(_CHANGING_PREFIX) and
-          not op_type.startswith(_READING_PREFIX))
 
 
 def _longest_run(same: np.ndarray) -> tuple[int, int]:

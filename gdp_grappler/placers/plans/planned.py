@@ -33,6 +33,7 @@ from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.plans import layer_notes
+from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import neighbour_fill
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
@@ -332,10 +333,13 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   """
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
-  free = np.bincount(graph.groups, ~updates.serving(graph),
-                     graph.num_groups) > 0
-  free[graph.groups[updates.of_one_variable(graph)
-                    | updates.sums(graph)]] = False
+  # Ops of the forward pass may serve a metric alone, as the value of a loss.
+  of_updates = layers_lib.late(graph) | updates.in_optimizers(graph)
+  serves = updates.serving(graph) & (of_updates
+                                     | graph.holds_variables[graph.groups])
+  free = np.bincount(graph.groups, ~serves, graph.num_groups) > 0
+  free[graph.groups[(updates.of_one_variable(graph) | updates.sums(graph))
+                    & of_updates]] = False
   result = np.where((devices < 0) & free, weak, devices)
   result = neighbour_fill.follow(graph, result, allowed)
   anywhere = constraints.fallback_devices(allowed, problem.cluster.host)

@@ -10,6 +10,7 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.structure import scopes
+from gdp_grappler.graph.structure import variable_uses
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
@@ -29,9 +30,14 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   sizes = np.zeros(graph.num_groups, np.int64)
   np.maximum.at(sizes, graph.groups, graph.param_bytes)
   # A loop that reads a variable is one group with it, and computes from what it
-  # is given.
-  sizes[_loops(graph) & (sizes > 0)] = _ALL
+  # is given. In this group only the assignments change the variable.
+  in_loops = _loops(graph) & (sizes > 0)
+  sizes[in_loops] = _ALL
   changed = sizes[graph.groups]
+  assigns = graph.where_type(variable_uses.changes) & in_loops[graph.groups]
+  edges = graph.edges[assigns[graph.edges[:, 1]]]
+  edges = edges[graph.param_bytes[edges[:, 0]] > 0]
+  changed[edges[:, 1]] = graph.param_bytes[edges[:, 0]]
   update = np.zeros(graph.num_ops, bool)
   successors, starts = graph.successors
   for op in graph.topological_order[::-1].tolist():
@@ -52,23 +58,46 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops in the scope of an optimizer, and slots.
 
   In the scope of an optimizer, all ops only update variables, one or several,
-  except ops with a scalar result, such as the learning rate.
+  except ops with a scalar result, such as the learning rate. Some wait for
+  gradients: a loss that only updates a metric is no optimizer.
 
   Args:
     graph: N ops.
   """
   serves = serving(graph)
   names = [layer_map.outermost(name) for name in graph.names]
+  updating = _after_gradients(graph, names)
   of_layers = {
       name for name, own, size in zip(names, _of_updates(graph, serves, names),
                                       graph.output_bytes.tolist())
-      if not own and size > _SCALAR_BYTES
+      if size > _SCALAR_BYTES and not (own and name in updating)
   }
   return np.array([
       own and (bool(variable) or name not in of_layers) or
       bool(name) and name not in of_layers
       for own, variable, name in zip(serves.tolist(), graph.variables, names)
   ], bool)
+
+
+def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
+  """Scopes with an op that waits for a gradient and is none itself.
+
+  If names tell of no gradient, all scopes.
+
+  Args:
+    graph: N ops.
+    names: [N], outermost scopes.
+  """
+  backward = scopes.read(graph).backward
+  if not backward.any():
+    return set(names)
+  after = backward.copy()
+  successors, starts = graph.successors
+  for op in graph.topological_order.tolist():
+    if after[op]:
+      after[successors[starts[op]:starts[op + 1]]] = True
+  own = (after & ~backward).tolist()
+  return {name for name, waits in zip(names, own) if waits} | {''}
 
 
 def _of_updates(graph: op_graph.OpGraph, serves: np.ndarray,
@@ -106,12 +135,18 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
   order = np.argsort(sources, kind='stable')
   targets = targets[order]
   starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
-  # What a loop computes last in a turn is read in the next one.
-  of_variables = (holds & ~_loops(graph))[graph.groups]
+  # What a loop computes last in a turn is read in the next one. Its variables
+  # and their slots are one group with it, but are read outside of turns.
+  outside = (graph.param_bytes > 0) | graph.where_type(_reads_or_changes)
+  of_variables = holds[graph.groups] & (~_loops(graph)[graph.groups] | outside)
   for op in graph.topological_order[::-1].tolist():
     if of_variables[op]:
       result[op] = result[targets[starts[op]:starts[op + 1]]].all()
   return result
+
+
+def _reads_or_changes(op_type: str) -> bool:
+  return op_type == 'ReadVariableOp' or variable_uses.changes(op_type)
 
 
 def _loops(graph: op_graph.OpGraph) -> np.ndarray:

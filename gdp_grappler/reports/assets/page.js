@@ -352,13 +352,13 @@
     const run = runs[current];
     fill(byId('chain'), [
       { text: 'from', number: true }, { text: 'where' },
-      { text: 'takes', number: true }, { text: 'gaps', number: true },
-      { text: 'begins after' }, { text: 'what' }
+      { text: 'waits for' }, { text: 'takes', number: true },
+      { text: 'gaps', number: true }, { text: 'what' }
     ], run.chain.map(row => ({
       op: row.first,
       cells: [
         time(row.startUs), row.where.map(d => data.devices[d]).join(' to '),
-        time(row.us), time(row.gapUs), row.waitedFor,
+        row.waitedFor, time(row.us), time(row.gapUs),
         row.ops === 1 ? ops.names[row.first] :
             `${row.ops} ops, ${ops.names[row.first]} to ${ops.names[row.last]}`
       ]

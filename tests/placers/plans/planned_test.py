@@ -122,6 +122,24 @@ def test_slots_follow_and_a_learning_rate_draws_no_update():
   assert {on[name] for name in graph.names if name != 'rate'} == {'GPU:1'}
 
 
+def test_the_value_of_a_loss_is_where_tensorflow_puts_it():
+  """That of tf_keras went to the CPU, to the targets, and rounded otherwise."""
+  names = [
+      'w', 'net_1/a_1/MatMul', 'batch', 'mse/SquaredDifference', 'mse/Mean',
+      'metric', 'gradient_tape/mse/Mul', 'gradient_tape/net_1/a_1/MatMul',
+      'sgd/assign'
+  ]
+  graph = graphs.make_graph([(0, 1, 64), (2, 1, 32), (1, 3, 32), (2, 3, 32),
+                             (3, 4, 32), (4, 5, 4), (1, 6, 32), (2, 6, 32),
+                             (6, 7, 32), (2, 7, 32), (7, 8, 64), (0, 8, 0)],
+                            names=names, groups=[0, 1, 2, 3, 4, 5, 6, 7, 0],
+                            param_bytes=[64, 0, 0, 0, 0, 4, 0, 0,
+                                         0], pins=['', '', 'CPU:0', *[''] * 6])
+  on, _ = _placed((('a', 'GPU:1'),), graph)
+  assert on['batch'] == 'CPU:0'
+  assert on['mse/SquaredDifference'] == on['mse/Mean'] == 'GPU:0'
+
+
 def test_a_variable_of_a_layer_is_said_to_be_of_it():
   """Its op has another name, so no layer was said to have it."""
   graph = _step().replace(variables=('net/a/kernel',) + ('',) * 9)

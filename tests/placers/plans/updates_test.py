@@ -49,6 +49,34 @@ def test_what_a_loop_with_variables_is_given_changes_none_of_them():
   assert not updates.serving(graph).any()
 
 
+def test_updates_of_a_variable_that_a_loop_reads_serve_it():
+  """An LSTM without cuDNN had no parameters, and 'adam' was a layer."""
+  names = [
+      'w', 'slot', 'net/lstm/Enter', 'net/lstm/MatMul',
+      'gradient_tape/net/lstm/MatMul', 'adam/read', 'adam/Mul', 'adam/Assign',
+      'adam/Assign_1', 'net/loss'
+  ]
+  graph = graphs.make_graph([(0, 2, 0), (2, 3, 64), (3, 9, 64), (3, 4, 64),
+                             (4, 6, 64), (1, 5, 0), (5, 6, 64), (6, 7, 64),
+                             (0, 7, 0), (1, 8, 0),
+                             (6, 8, 64)], names=names, op_types=[
+                                 'VarHandleOp', 'VarHandleOp', 'Enter',
+                                 'MatMul', 'MatMul', 'ReadVariableOp', 'Mul',
+                                 'AssignSubVariableOp', 'AssignAddVariableOp',
+                                 'Sum'
+                             ], groups=[0, 0, 0, 0, 1, 0, 2, 0, 0, 3],
+                            param_bytes=[64, 64, *[0] * 8])
+  serves = updates.serving(graph)
+  assert {name for name, own in zip(names, serves.tolist()) if own} == {
+      'slot', 'gradient_tape/net/lstm/MatMul', 'adam/read', 'adam/Mul',
+      'adam/Assign', 'adam/Assign_1'
+  }
+  assert updates.of_one_variable(graph)[names.index('adam/Mul')]
+  optimizers = updates.in_optimizers(graph).tolist()
+  assert {name for name, own in zip(names, optimizers) if own
+         } >= {name for name in names if name.startswith('adam/')}
+
+
 def test_a_scope_with_a_layer_in_it_is_no_optimizers():
   found = _named(updates.in_optimizers(_graph()))
   assert {name for name in _NAMES if name.startswith('adam/')} <= found
@@ -70,6 +98,20 @@ def test_an_op_that_updates_of_two_variables_share_is_the_optimizers():
   found = updates.in_optimizers(graph)
   assert [name for name, own in zip(names, found.tolist()) if own
          ] == ['adam/Square', 'adam/scatter', 'adam/scatter_1']
+
+
+def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
+  names = [
+      'net/x', 'mse/Diff', 'mse/Mean', 'metric', 'gradient_tape/mse/Mul',
+      'sgd/mul', 'sgd/assign', 'w'
+  ]
+  graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (2, 3, 8), (0, 4, 64),
+                             (4, 5, 64), (5, 6, 64), (7, 6, 0)], names=names,
+                            groups=[0, 1, 2, 3, 4, 5, 6,
+                                    6], param_bytes=[0, 0, 0, 8, 0, 0, 0, 64])
+  found = updates.in_optimizers(graph).tolist()
+  assert {name for name, own in zip(names, found) if own and '/' in name
+         } == {'sgd/mul', 'sgd/assign'}
 
 
 def test_sums_of_gradients_are_in_no_scope():
