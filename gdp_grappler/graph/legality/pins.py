@@ -17,6 +17,8 @@ PIN_ATTRIBUTE = '_gdp_pin'
 LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
 # What was asked for by `tf.device`, where somebody still knew; see `asked`.
 ASKED_ATTRIBUTE = '_gdp_asked'
+# A variable that is on the host only because a card had no room for it.
+WAITS_ATTRIBUTE = '_gdp_waits_on_host'
 
 _HOST = 'CPU:0'
 # Talk to the caller, to other devices or to state that is found by name and
@@ -153,9 +155,10 @@ def keeps_type(node: node_def_pb2.NodeDef) -> bool:
   """Whether a placed node suits only the type of device it is on.
 
   Grappler's fused kernels and layouts are chosen for one device type, which
-  the kernel registry does not tell.
+  the kernel registry does not tell. A variable's argument is but a handle, and
+  goes wherever the variable may go.
   """
   if node.op.startswith('_'):
-    return True
+    return not is_variable_argument(node)
   return ('data_format' in node.attr and
           node.attr['data_format'].s in _CHANNELS_FIRST)
