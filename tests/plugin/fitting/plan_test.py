@@ -93,7 +93,7 @@ def test_variables_that_wait_on_the_host_may_leave_it_for_gpus():
   source, variables, settings = _with_gpus()
   assert not plan_lib.make(source, settings, variables).moves
   for variable in variables.values():
-    setattr(variable, '_gdp_waits', True)
+    variable._gdp_waits = True
   plan = plan_lib.make(source, settings, variables)
   assert {device for _, device in plan.moves} == set(source.devices[1:])
 
