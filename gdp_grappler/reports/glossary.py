@@ -161,9 +161,9 @@ TERMS = {
         'A file with a device for each op of one graph.',
     'policy':
         "GDP's network, which gives the probability of each device for every "
-        'op. As a name it is wider: `--policy`, the key `policy`, `GDP_POLICY` '
-        'and the folder `policy/` stand for any network that `gdp_train` '
-        'wrote, and the placer `gdp_policy` uses the move network.',
+        'op. In names it is wider: `--policy`, the key `policy` and the folder '
+        '`policy/` stand for any network that `gdp_train` wrote, and the '
+        'placer `gdp_policy` uses the move network.',
     'portfolio':
         'A placer that makes several placements, and returns the one with the '
         'best price.',
