@@ -26,6 +26,7 @@ with all levers ('all'), then without one of them:
   search: the best of the anchors; the policy proposes nothing either.
 
 Mending and packing are memory's: they are also off while anchors propose.
+--levers=orders,compound tries these alone.
 
 Prints a list of {"task", "seed", "all_s", "network_s", ...}: simulated steps
 without the lever that is named. Without --json, a table of the step with all of
@@ -35,6 +36,7 @@ seeds; below, of all tasks, with the least and the most of any seed.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import functools
@@ -141,19 +143,21 @@ _WAYS = {
 _NAMES = tuple(name for name in _WAYS if name != 'all')
 
 
-def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
-  """One of each seed."""
+def _rows(task: str, names: Sequence[str], seconds: float,
+          seeds: int) -> list[_Row]:
+  """One of each seed, with all levers and without each that is named."""
+  ways = {name: _WAYS[name] for name in ('all', *names)}
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
   proposed = {
       fit: _proposed(problem, fit)
-      for fit in {levers.config.fit for levers in _WAYS.values()}
+      for fit in {levers.config.fit for levers in ways.values()}
   }
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
-    for name, levers in _WAYS.items():
+    for name, levers in ways.items():
       with _by_default(levers.config.fit):
         found = _found(dataclasses.replace(problem, seed=seed),
                        proposed[levers.config.fit], levers, seconds,
@@ -263,22 +267,23 @@ def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
   return simulator.evaluate(problem.graph, choice.placement).step_time_s
 
 
-def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
+def _table(found: Sequence[Sequence[_Row]],
+           names: Sequence[str]) -> tables.Table:
   rows = [row for of_task in found for row in of_task]
   cells = [[
       of_task[0]['task'],
       tables.milliseconds(
           statistics.geometric_mean(row['all_s'] for row in of_task)),
       *(f'{statistics.geometric_mean(_ratios(of_task, name)):.3f}'
-        for name in _NAMES)
+        for name in names)
   ] for of_task in found]
   for title, mean in (('geometric mean', statistics.geometric_mean),
                       ('least', min), ('most', max)):
     cells.append(
-        [title, '', *(f'{mean(_ratios(rows, name)):.3f}' for name in _NAMES)])
+        [title, '', *(f'{mean(_ratios(rows, name)):.3f}' for name in names)])
   return tables.Table(
       'steps simulated, over that of all levers; seconds of '
-      'the processor', ('task', 'all', *(f'no {name}' for name in _NAMES)),
+      'the processor', ('task', 'all', *(f'no {name}' for name in names)),
       cells, rows)
 
 
@@ -286,10 +291,20 @@ def _ratios(rows: Sequence[_Row], name: str) -> list[float]:
   return [row[f'{name}_s'] / row['all_s'] for row in rows]
 
 
+def _known(text: str) -> tuple[str, ...]:
+  names = tuple(text.split(','))
+  if unknown := set(names) - set(_NAMES):
+    raise argparse.ArgumentTypeError(
+        f'there is no lever "{min(unknown)}". Levers: {", ".join(_NAMES)}')
+  return names
+
+
 main = tables.program_of_tasks(
     'levers', __doc__, _TITLE, 'searching',
-    lambda task, given: _rows(task, given.seconds, given.seeds),
-    lambda found, _: _table(found), seconds=10.)
+    lambda task, given: _rows(task, given.levers, given.seconds, given.seeds),
+    lambda found, given: _table(found, given.levers),
+    tables.option('--levers', type=_known,
+                  default=','.join(_NAMES)), seconds=10.)
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -26,6 +26,27 @@ def test_an_argument_of_python_is_a_flag_of_a_command(name, value, python,
   assert spelling.argument(name, value) == python
 
 
+def test_a_flag_that_a_command_lacks_is_said_to_be_of_another():
+  """gdp_bench advised --signature, which it does not have."""
+  with spelling.as_flags('gdp_bench', ['max_memory', 'tasks']):
+    assert spelling.argument('max_memory') == '--max_memory'
+    assert spelling.argument(
+        'signature',
+        'one') == ('--signature=one (a flag of gdp, not of gdp_bench)')
+
+
+def test_a_process_spells_as_the_one_that_started_it(monkeypatch):
+  monkeypatch.setattr(spelling, '_inherited', None)
+  assert spelling.handed_over() is None
+  with spelling.as_flags('gdp_bench', ['tasks']):
+    state = json.loads(json.dumps(spelling.handed_over()))
+  spelling.inherit(state)
+  assert spelling.argument('tasks') == '--tasks'
+  with spelling.as_flags():
+    assert spelling.argument('signature') == '--signature'
+  assert spelling.handed_over() == ('gdp_bench', ['tasks'])
+
+
 def test_python_hears_of_arguments_and_a_command_of_flags(tmp_path, capsys):
   """Errors of the Python API once named flags of the command line."""
   plan = tmp_path / 'map.json'

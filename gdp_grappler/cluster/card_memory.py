@@ -7,10 +7,10 @@ leaves a reserve to libraries such as cuDNN; the rest is what it prints as
 
 from __future__ import annotations
 
-# Share of what TensorFlow can allocate that plans leave free. Emulated with its
-# own allocator, plans of RNNLM-2 for two GPUs run with 1.10 and 1.12 times the
-# simulated peak, and not with 1.08 and 1.06: 1 to 5 % more is in use at a time,
-# and the rest are gaps between tensors, too small for the next large one.
+# Share of what TensorFlow can allocate that plans leave free. Over emulated
+# GPUs, plans need about as much beyond the simulated peak, some of them more
+# (docs/too_big.md). A little of it is in use; the rest are gaps between
+# tensors, too small for the next large one.
 MARGIN = .1
 
 # `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21):

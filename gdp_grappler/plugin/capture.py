@@ -44,18 +44,21 @@ def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
 
 
 def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
-  """The user's name for a graph.
+  """The name of the function that a graph was made of.
 
   Args:
-    graph_id: What the runtime calls it; also the function of those nodes that
-      were not inlined from another.
+    graph_id: What the runtime calls it.
     graph_def: Its nodes remember the functions they were inlined from.
 
   Returns:
-    The Python function with the most ops, without TensorFlow's decoration:
-    'one_step_on_data' for '__inference_one_step_on_data_873'. Bodies of loops
-    and branches do not count. Of a large graph some ops are asked.
+    Without TensorFlow's decoration the function that the program has called:
+    'train' for '__inference_train_873'. The graph of a session has no such
+    function: it has the name of the function with the most ops, or its own. Of
+    a large graph some ops are asked.
   """
+  called = current_call.undecorated(graph_id)
+  if called != graph_id:
+    return called
   every = max(len(graph_def.node) // _ENOUGH, 1)
   counts = collections.Counter(
       name for node in graph_def.node[::every]

@@ -52,15 +52,30 @@ class RunningCall(Protocol):
     """What `task` gave has decided, and within its time."""
 
 
-# What Keras 3 and tf_keras call the functions that do the steps of a call.
-_STEP = (r'(?:(?:one_step|multi_step|_?one_step|step)_on_(?:data|iterator)'
-         r'(?:_distributed)?|(?:train|test|predict|step)_function|run_step)')
-_NAMED_STEP = re.compile(rf'{_STEP}: ')
+# What Keras 3 calls the functions that do the steps of a call.
+_OWN_STEP = (r'_?(?:one_step|multi_step|step)_on_(?:data|iterator)'
+             r'(?:_distributed)?')
+# And what tf_keras calls them, which may be names of a user's functions, too.
+_STEP = rf'{_OWN_STEP}|(?:train|test|predict|step)_function|run_step'
 # What TensorFlow makes of the name of a function.
-_DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')
-# What TensorFlow calls each function of a SavedModel of TensorFlow 1, and of
-# another wrapped graph of it, after it took the part that its outputs need.
-_PRUNED = re.compile(r'^pruned(?=: )')
+_DECORATED = re.compile(
+    r'(?:__(?:inference|forward)_|(?=__backward_))(.+?)(?:_\d+)*')
+# What TensorFlow and Keras call functions that no user wrote, and what they are
+# to a user. `{0}` is what the name holds.
+_TITLES = (
+    (_OWN_STEP, 'step of a Keras model'),
+    ('initialize_variables', 'initial values of variables'),
+    ('signature_wrapper(?:___call__)?', 'signature of a SavedModel'),
+    ('signature_wrapper_(.+)', 'signature of a SavedModel ({0})'),
+    # TensorFlow's wrapper of each function of a loaded model.
+    ('restored_function_body', 'call of a SavedModel'),
+    ('__call__', 'call of a model'),
+    # Of a SavedModel of TensorFlow 1, and of another wrapped graph of
+    # TensorFlow 1, the part that its outputs need.
+    ('pruned', 'function of a TensorFlow 1 graph'),
+    ('tf_graph', 'graph of a session'),
+)
+_BACKWARD = '__backward_'
 
 
 class Named:
@@ -118,16 +133,44 @@ def run(call: RunningCall, function: Callable[..., Any], *args: Any,
     _local.call = outer
 
 
-def named(line: str, call: RunningCall | None) -> str:
-  """A line about a graph, with what a user called in place of its name."""
-  step = _NAMED_STEP.match(line)
-  if call is None or step is None:
-    return _PRUNED.sub('function of a TensorFlow 1 graph', line)
-  return f'{call.what}: {line[step.end():]}'
+def named(line: str, call: RunningCall | None, graph_id: str = '') -> str:
+  """A line about a graph, with the user's name in place of the graph's.
+
+  Args:
+    line: Begins with the name that the graph had when the line was made.
+    call: In which the graph runs.
+    graph_id: What the runtime calls the graph now: another function may have
+      had the same graph; '' if this is not known.
+  """
+  name, colon, rest = line.partition(': ')
+  if not colon:
+    return line
+  now = undecorated(graph_id)
+  title_now = title(name if now == graph_id else now, call)
+  return f'{title_now}: {_quoting(rest, name, title_now)}'
+
+
+def explained(text: str, graph_id: str, call: RunningCall | None) -> str:
+  """The text of an error, with the user's name in place of the graph's.
+
+  Args:
+    text: May name the graph, in quotation marks.
+    graph_id: What the runtime calls the graph.
+    call: In which the graph runs.
+  """
+  return _quoting(text, undecorated(graph_id), title(graph_id, call))
+
+
+def _quoting(text: str, name: str, title_of_it: str) -> str:
+  shown = title_of_it if '"' in title_of_it else f'"{title_of_it}"'
+  return text.replace(f'"{name}"', shown)
 
 
 def undecorated(function: str) -> str:
-  """'step' for '__inference_step_873'; other names stay as they are."""
+  """'step' for '__inference_step_873', '__backward_step' for its gradients.
+
+  Other names stay as they are.
+  """
   match = _DECORATED.fullmatch(function)
   return match[1] if match else function
 
@@ -140,9 +183,15 @@ def title(name: str, call: RunningCall | None) -> str:
     call: In which it runs.
   """
   plain = undecorated(name)
-  if call is None or not re.fullmatch(_STEP, plain):
-    return plain
-  return call.what
+  if plain.startswith(_BACKWARD):
+    forward = title(plain.removeprefix(_BACKWARD), call)
+    return f'gradients of {forward}'
+  if call is not None and re.fullmatch(_STEP, plain):
+    return call.what
+  for pattern, text in _TITLES:
+    if match := re.fullmatch(pattern, plain):
+      return text.format(*match.groups())
+  return plain
 
 
 def since(start: float) -> float:

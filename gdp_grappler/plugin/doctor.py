@@ -15,8 +15,10 @@ from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import settings
+from gdp_grappler.plugin import splitting
 from gdp_grappler.plugin import xla
 from gdp_grappler.processes import worker_process
+from gdp_grappler.reports import units
 
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
 _LOADER = 'libgdp_loader.so'
@@ -32,7 +34,7 @@ _NO_GPU = (
     'With fewer than two physical devices nothing can get faster; graphs '
     'are then left as they are.')
 _ONE_GPU = ('With one GPU little can get faster: float arithmetic stays on it '
-            "unless 'may_round' is set.")
+            "unless 'may_round' is set, or 'split' cuts it into logical GPUs.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,16 +149,21 @@ def _named_by_environment() -> list[str]:
 
 
 def _environment() -> Iterator[Finding]:
-  for name in (environment.PLACEMENT, environment.POLICY,
+  for name in (environment.PLACEMENT, environment.SPLIT, environment.POLICY,
                environment.CAPTURE_DIR):
     if os.environ.get(name):
       yield Finding(NOTE, name, os.environ[name])
 
 
 def _in_a_fresh_process() -> Iterator[Finding]:
+  split = None
+  try:
+    split = _split()
+  except ValueError as error:
+    yield Finding(BAD, 'split', str(error), f'Correct {environment.SPLIT}.')
   with_plugin = {environment.DISABLE: '0'}
-  with contextlib.closing(worker_process.WorkerProcess(_PROBE, (),
-                                                       with_plugin)) as process:
+  with contextlib.closing(
+      worker_process.WorkerProcess(_PROBE, [split], with_plugin)) as process:
     try:
       report = process.receive(_TIMEOUT_S)
     except worker_process.Died as error:
@@ -165,6 +172,22 @@ def _in_a_fresh_process() -> Iterator[Finding]:
       return
     said = [line for line in process.said() if line.startswith('[gdp]')]
   yield from _read_report(report, said)
+
+
+def _split() -> int | str | None:
+  """What cards are to be cut into, if the program itself sets nothing.
+
+  Raises:
+    ValueError: GDP_SPLIT is wrong.
+  """
+  found = splitting.in_environment()
+  if found is not None:
+    return found
+  try:
+    on = settings.from_option(settings.from_text(environment.placement()))
+  except ValueError:
+    return None  # `_next_fit` says what is wrong.
+  return None if on is None else on.split
 
 
 def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
@@ -181,35 +204,49 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
         f'{len(report["logical"])} logical CPUs' +
         (f': {said[-1]}' if said and not works else ''),
         '' if works else _REINSTALL)
+  line, parts = report.get('cut', ('', 1))
   gpus = report['gpus']
-  yield Finding(GOOD if len(gpus) > 1 else NOTE, 'devices', ', '.join(gpus) or
-                'one CPU, no GPU',
-                _ONE_GPU if len(gpus) == 1 else _NO_GPU if not gpus else '')
-  yield _next_fit(len(gpus))
+  logical = len(gpus) * parts
+  yield Finding(GOOD if logical > 1 else NOTE, 'devices', ', '.join(gpus) or
+                'one CPU, no GPU', _NO_GPU if not gpus else _ONE_GPU *
+                (logical == 1))
+  if line:
+    yield Finding(GOOD if parts > 1 else NOTE, 'split',
+                  line.removeprefix('split: '))
+  yield _next_fit(len(gpus), parts)
 
 
-def _next_fit(num_gpus: int) -> Finding:
-  """What Keras' `fit` will do here, if the program itself sets nothing."""
+def _next_fit(num_cards: int, parts: int = 1) -> Finding:
+  """What Keras' `fit` will do here, if the program itself sets nothing.
+
+  Args:
+    num_cards: GPUs.
+    parts: Logical GPUs of each.
+  """
   try:
     on = settings.from_option(settings.from_text(environment.placement()))
   except ValueError as error:
     return Finding(BAD, 'next fit', f'{environment.PLACEMENT}: {error}',
                    f'Correct {environment.PLACEMENT}.')
   if on is None:
+    runs = ('runs as without this package'
+            if parts == 1 else 'is not placed, and runs on a part of GPU:0')
     return Finding(
-        NOTE, 'next fit', 'runs as without this package',
+        NOTE, 'next fit', runs,
         'Set gdp_placement in tf.config.optimizer.set_experimental_options, or '
         f'{environment.PLACEMENT}=1.')
-  if not num_gpus:
+  if not num_cards:
     return Finding(NOTE, 'next fit',
                    'is left as it is: one device leaves nothing to choose',
                    'Make logical devices to try it out.')
+  num_gpus = num_cards * parts
   reason = devices.why_no_choice(
       ['device:CPU:0', *(f'device:GPU:{i}' for i in range(num_gpus))], on)
   if reason:
     return Finding(NOTE, 'next fit', f'runs as without this package: {reason}',
                    _ONE_GPU)
-  where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
+  kind = 'logical GPU' if parts > 1 else 'GPU'
+  where = f'over the CPU and {units.count(num_gpus, kind)}'
   return Finding(
       GOOD, 'next fit',
       f'{_course_of(on)}, {where}; float arithmetic of GPUs stays there; '

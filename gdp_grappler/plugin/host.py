@@ -134,7 +134,7 @@ class Host:
       return None
     if call and task:
       call.decided()
-    _say(_timed(message, start))
+    _say(_timed(message, start), query)
     return decision
 
   def _known(self, query: library.Query, key: tuple[Any, ...],
@@ -147,7 +147,7 @@ class Host:
       self._cache[key] = _decision(outcome), outcome.message
       how = ''
     decision, message = self._cache[key]
-    _say(_timed(message, start, how))
+    _say(_timed(message, start, how), query)
     return decision
 
   def _recalled(self, query: library.Query) -> outcome_lib.Outcome | None:
@@ -217,8 +217,9 @@ def _with_wishes(
       query, fingerprint=f'{query.fingerprint}-{wishes.digest}')
 
 
-def _say(message: str) -> None:
-  notices.say(current_call.named(message, current_call.current()))
+def _say(message: str, query: library.Query) -> None:
+  notices.say(
+      current_call.named(message, current_call.current(), query.graph_id))
   _note_that_told(bool(message))
 
 
@@ -334,16 +335,18 @@ def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
 
 
 def _explain(error: BaseException, query: library.Query, start: float) -> str:
+  call = current_call.current()
   if isinstance(error, TimeoutError):
     return _timed(
-        f'{current_call.title(query.graph_id, current_call.current())}: left '
-        'as it was: placing it took longer than its time budget; raise '
+        f'{current_call.title(query.graph_id, call)}: left as it was: placing '
+        'it took longer than its time budget; raise '
         "'time_budget_s' in the option gdp_placement", start)
   if isinstance(error, placer_thread.StillBusyError):
     return ('Graphs are left as they were while the placer is still busy '
             'with one that ran out of time.')
   if isinstance(error, errors.GdpError):
-    return f'Graphs are left as they were. {error}'
+    said = current_call.explained(str(error), query.graph_id, call)
+    return f'Graphs are left as they were. {said}'
   return (f'Graphs are left as they were: placing one failed with '
           f'{type(error).__name__}: {error}. Please report it, with the graph '
           f'that {environment.CAPTURE_DIR}=DIR writes; {environment.DISABLE}=1 '

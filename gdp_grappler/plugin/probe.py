@@ -9,24 +9,37 @@ from __future__ import annotations
 
 from typing import Any
 
+from gdp_grappler.plugin import splitting
 from gdp_grappler.processes import messages
 
 
-def main() -> None:
-  """Sends one `report`."""
+def main(split: int | str | None) -> None:
+  """Sends one `report`.
+
+  Args:
+    split: As of `splitting.checked`.
+  """
   answers = messages.answers()
   messages.end_with_parent()
-  messages.send(answers, report())
+  messages.send(answers, report(split))
 
 
-def report() -> dict[str, Any]:
+def report(split: int | str | None = None) -> dict[str, Any]:
   """'logical' and 'gpus', names of devices; 'hook', whether it is there.
 
-  If it is, also 'used': the devices that ran the function's matrix products.
+  If it is, also 'used': the devices that ran the function's matrix products. If
+  cards are to be cut, also 'cut': what the user would read, and the parts of
+  each card.
+
+  Args:
+    split: As of `splitting.checked`.
   """
   import tensorflow as tf
   from tensorflow.python.eager import context
   gpus = [d.name for d in tf.config.list_physical_devices('GPU')]
+  planned = None
+  if split not in (None, 1):
+    planned = splitting.plan(context.context(), split)
   tf.config.set_visible_devices([], 'GPU')
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
@@ -35,6 +48,8 @@ def report() -> dict[str, Any]:
       'logical': [d.name for d in tf.config.list_logical_devices()],
       'gpus': gpus, 'hook': hasattr(context.Context, '_gdp_hook')
   }
+  if planned is not None:
+    result['cut'] = planned.line, planned.parts
   if result['hook']:
     tf.config.optimizer.set_experimental_options({
         'gdp_placement': {'placer': 'random', 'keep_best': False, 'min_ops': 4}

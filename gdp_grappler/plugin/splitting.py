@@ -13,6 +13,7 @@ one line gives the reason.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from typing import Any, Sequence
@@ -55,14 +56,26 @@ def checked(value: Any) -> int | str | None:
 
 def from_environment() -> int | str | None:
   """What GDP_SPLIT asks for; None if it is not set, or is wrong and said so."""
+  try:
+    return in_environment()
+  except ValueError as error:
+    _warn(str(error))
+    return None
+
+
+def in_environment() -> int | str | None:
+  """What GDP_SPLIT asks for; None if it is not set.
+
+  Raises:
+    ValueError: it is wrong, and therefore ignored.
+  """
   text = environment.split().strip().lower()
   if not text:
     return None
   try:
     return checked(int(text) if text.isdecimal() else text)
   except ValueError as error:
-    _warn(f'{environment.SPLIT} is ignored: {error}')
-    return None
+    raise ValueError(f'{environment.SPLIT} is ignored: {error}') from error
 
 
 def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
@@ -147,6 +160,22 @@ def _cut(context: Any, value: int | str | None) -> None:
     _warn(f'GPUs are not split: {errors.one_line(error)}')
 
 
+@dataclasses.dataclass(frozen=True)
+class Cut:
+  """What becomes of the cards of a context.
+
+  Attributes:
+    line: What the user should read.
+    limits: Memory of each logical GPU in MiB, by the name of its card; empty if
+      cards stay whole.
+    parts: Logical GPUs of each card; 1 if cards stay whole.
+  """
+
+  line: str
+  limits: dict[str, int] = dataclasses.field(default_factory=dict)
+  parts: int = 1
+
+
 def cut(context: Any, value: int | str) -> list[str]:
   """Configures logical GPUs of all visible cards of a context.
 
@@ -161,39 +190,51 @@ def cut(context: Any, value: int | str) -> list[str]:
     ClusterError: TensorFlow does not describe its GPUs.
     ValueError, RuntimeError: TensorFlow refuses.
   """
+  planned = plan(context, value)
+  from tensorflow.python.eager import context as context_lib
+  for card in context.get_visible_devices('GPU') if planned.limits else ():
+    limit = planned.limits[card.name]
+    context.set_logical_device_configuration(
+        card, [context_lib.LogicalDeviceConfiguration(memory_limit=limit)]
+        * planned.parts)
+  return [planned.line]
+
+
+def plan(context: Any, value: int | str) -> Cut:
+  """What `cut` would do.
+
+  Args:
+    context: As of `cut`.
+    value: As of `cut`.
+
+  Raises:
+    ClusterError: TensorFlow does not describe its GPUs.
+  """
   cards = context.get_visible_devices('GPU')
   if not cards:
-    return ['split has nothing to do: TensorFlow sees no GPU']
+    return Cut('split has nothing to do: TensorFlow sees no GPU')
   reason = _users_own(context, cards)
   if reason:
-    return [f'GPUs are not split: {reason}']
+    return Cut(f'GPUs are not split: {reason}')
   sizes = _free_bytes([card.name for card in cards])
   unknown = [card.name for card in cards if sizes.get(card.name) is None]
   if unknown:
-    return [
+    return Cut(
         f'GPUs are not split: the memory of {unknown[0]} is unknown (no NVML); '
-        'use tf.config.set_logical_device_configuration'
-    ]
+        'use tf.config.set_logical_device_configuration')
   parts = _AUTO_PARTS if value == AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
   if value == AUTO and least < _LEAST_AUTO_BYTES:
-    return [
-        f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
-        f"each; 'split': {parts} splits them anyway"
-    ]
+    return Cut(f'GPUs are not split: {parts} parts would have {least >> 20} '
+               f"MiB each; 'split': {parts} splits them anyway")
   if least < _MIB:
-    return ['GPUs are not split: their memory is in use']
-  from tensorflow.python.eager import context as context_lib
-  for card in cards:
-    limit = (sizes[card.name] or 0) // parts // _MIB
-    context.set_logical_device_configuration(
-        card,
-        [context_lib.LogicalDeviceConfiguration(memory_limit=limit)] * parts)
+    return Cut('GPUs are not split: their memory is in use')
   names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)
-  return [
+  return Cut(
       f'split: {names} cut into {parts} logical GPUs each, of '
-      f'{least >> 20} MiB'
-  ]
+      f'{least >> 20} MiB',
+      {card.name: (sizes[card.name] or 0) // parts // _MIB for card in cards},
+      parts)
 
 
 def _users_own(context: Any, cards: Sequence[Any]) -> str:

@@ -8,6 +8,7 @@ import os
 import sys
 
 from gdp_grappler import environment
+from gdp_grappler import spelling
 from gdp_grappler.processes import launching
 
 # What is imported is no garbage; to look for some after every 700 objects, as
@@ -19,13 +20,16 @@ def main(*arguments: str) -> None:
   """Calls a function.
 
   Args:
-    *arguments: `launching.WITHOUT_KERAS` or not, 'package.module:function', and
-      its arguments as JSON.
+    *arguments: `launching.WITHOUT_KERAS` or not, `launching.SPELLING` with JSON
+      or not, 'package.module:function', and its arguments as JSON.
   """
   gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
   if arguments[0] == launching.WITHOUT_KERAS:
     sys.modules['keras'] = None  # type: ignore[assignment]  # Cannot be found.
     os.environ.pop(environment.LEGACY_KERAS, None)  # Nor is another looked for.
+    arguments = arguments[1:]
+  if arguments[0].startswith(launching.SPELLING):
+    spelling.inherit(json.loads(arguments[0].removeprefix(launching.SPELLING)))
     arguments = arguments[1:]
   launching.resolve(arguments[0])(*map(json.loads, arguments[1:]))
 

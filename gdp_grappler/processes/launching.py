@@ -15,9 +15,10 @@ import sys
 from typing import Any, Callable, Iterable, Mapping
 
 from gdp_grappler import environment as environment_lib
+from gdp_grappler import spelling
 
 _CHILD = 'gdp_grappler.processes.child'
-WITHOUT_KERAS = '--without-keras'
+WITHOUT_KERAS, SPELLING = '--without-keras', '--spelling='
 # What would make a child's TensorFlow run another graph than it is given. Which
 # Keras it has is for the user to say, not for us, who may need another.
 _SCRUBBED = (environment_lib.PLACEMENT, environment_lib.CAPTURE_DIR,
@@ -29,7 +30,8 @@ def command(function: str, arguments: Iterable[Any] = (),
   """The command that runs a function in an interpreter of its own.
 
   The current folder is not on the child's import path unless it is on ours: a
-  file there that is called like a module of somebody's is not run.
+  file there that is called like a module of somebody's is not run. Its messages
+  spell arguments as ours do.
 
   Args:
     function: 'package.module:function'.
@@ -37,9 +39,13 @@ def command(function: str, arguments: Iterable[Any] = (),
     keras: Whether it may import Keras. TensorFlow does so first of all, which
       is a quarter of its start.
   """
+  options = [] if keras else [WITHOUT_KERAS]
+  spelled = spelling.handed_over()
+  if spelled is not None:
+    options.append(SPELLING + json.dumps(spelled))
   return [
-      sys.executable, '-P', '-m', _CHILD, *([] if keras else [WITHOUT_KERAS]),
-      function, *map(json.dumps, arguments)
+      sys.executable, '-P', '-m', _CHILD, *options, function,
+      *map(json.dumps, arguments)
   ]
 
 

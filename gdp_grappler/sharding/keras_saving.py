@@ -13,7 +13,7 @@ from typing import Any
 from gdp_grappler.sharding import table as table_lib
 from gdp_grappler.sharding import whole_weights
 
-_MARK = '_gdp_joins'
+_MARK, _ADDS_SLOT = '_gdp_joins', '_gdp_adds_slot'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
 _TRACKED = 'keras.src.backend.tensorflow.optimizer'
 _LAYERS = 'keras.src.layers.layer'
@@ -59,18 +59,37 @@ def _wrap_layers(module: Any) -> None:
 
 def _wrap_optimizers(module: Any) -> None:
   cls = module.BaseOptimizer
-  if _MARK in vars(cls):
-    return
-  # It needs TensorFlow, which Keras has loaded by now.
+  if _MARK not in vars(cls):
+    _wrap_variables(cls)
+    _wrap_files(cls)
+    setattr(cls, _MARK, True)
+
+
+def _wrap_variables(cls: Any) -> None:
+  """Makes optimizers know which of their variables belong to a part."""
+  # These modules need TensorFlow, which Keras has loaded by now.
+  from gdp_grappler.sharding import factored_slots
   from gdp_grappler.sharding import keras_checkpoints
   stock_add, stock_build = cls.add_variable_from_reference, cls.build
-  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
+  stock_add_own = cls.add_variable
+
+  @functools.wraps(stock_add_own)
+  def add_own(self: Any, *args: Any, **how: Any) -> Any:
+    result = stock_add_own(self, *args, **how)
+    # Of a slot it is not known yet whether it is for a part.
+    if _ADDS_SLOT not in vars(self):
+      keras_checkpoints.release(self)
+    return result
 
   @functools.wraps(stock_add)
   def add(self: Any, reference_variable: Any, name: str | None = None,
           initializer: Any = 'zeros') -> Any:
-    result = stock_add(self, reference_variable, name=name,
-                       initializer=initializer)
+    vars(self)[_ADDS_SLOT] = True
+    try:
+      result = stock_add(self, reference_variable, name=name,
+                         initializer=initializer)
+    finally:
+      del vars(self)[_ADDS_SLOT]
     part = table_lib.part_of(reference_variable)
     if part is not None:
       table_lib.mark(result,
@@ -80,10 +99,20 @@ def _wrap_optimizers(module: Any) -> None:
 
   @functools.wraps(stock_build)
   def build(self: Any, variables: Any) -> Any:
+    if not self.built:
+      factored_slots.check_waiting(self, variables, table_lib.joined)
     if not self.built and _has_parts(variables):
       whole_weights.warn_of(self, _NOT_BY_ELEMENT)
       keras_checkpoints.hold(self)
     return stock_build(self, variables)
+
+  cls.add_variable_from_reference, cls.build = add, build
+  cls.add_variable = add_own
+
+
+def _wrap_files(cls: Any) -> None:
+  """Makes optimizers save and load the slots of whole tables."""
+  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
 
   @functools.wraps(stock_save)
   def save(self: Any, store: Any) -> None:
@@ -99,14 +128,14 @@ def _wrap_optimizers(module: Any) -> None:
     for index, variable in enumerate(own):
       variable.assign(store[str(index)][...])
 
-  cls.add_variable_from_reference, cls.build = add, build
   cls.save_own_variables, cls.load_own_variables = save, load
-  setattr(cls, _MARK, True)
 
 
 def _wrap_tracking(module: Any) -> None:
+  from gdp_grappler.sharding import factored_slots
   from gdp_grappler.sharding import keras_checkpoints
   keras_checkpoints.wrap_optimizer(module.TFOptimizer)
+  factored_slots.wrap(module.TFOptimizer, table_lib.joined)
 
 
 def _has_parts(variables: Any) -> bool:

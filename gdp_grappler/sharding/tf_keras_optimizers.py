@@ -10,6 +10,7 @@ import contextlib
 import functools
 from typing import Any, Iterator
 
+from gdp_grappler.sharding import factored_slots
 from gdp_grappler.sharding import tf_keras_table
 from gdp_grappler.sharding import whole_weights
 
@@ -72,8 +73,10 @@ def _wrap_optimizers(module: Any) -> None:
 
   @functools.wraps(stock_build)
   def build(self: Any, var_list: Any) -> None:
-    if not getattr(self, '_built',
-                   False) and tf_keras_table.has_parts(var_list):
+    is_new = not factored_slots.is_built(self)
+    if is_new:
+      factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
+    if is_new and tf_keras_table.has_parts(var_list):
       whole_weights.warn_of(self, _NOT_BY_ELEMENT)
       # A checkpoint that waits has slots in lists, too, whose places are not
       # those of parts. They are restored as what they are in `_variables`.
@@ -83,6 +86,7 @@ def _wrap_optimizers(module: Any) -> None:
     stock_build(self, var_list)
 
   cls.add_variable_from_reference, cls.build = add, build
+  factored_slots.wrap(cls, tf_keras_table.joined)
   setattr(cls, _MARK, True)
 
 

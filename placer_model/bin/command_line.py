@@ -122,8 +122,9 @@ class CommandLine:
       work: Says what else is being done by `progress`.
     """
     try:
-      with (spelling.as_flags(), progress_line.shown(self.program,
-                                                     QUIET.value)):
+      own = [flag.name for flag in self.flags]
+      with (spelling.as_flags(self.program, own),
+            progress_line.shown(self.program, QUIET.value)):
         progress.doing(first)
         return work()
     except errors.GdpError as error:

@@ -55,6 +55,23 @@ def test_each_lever_is_switched_off(program, run):
   assert len({row['search_s'] for row in rows}) == 1
 
 
+def test_levers_may_be_chosen(program, capsys):
+  few = ['--seconds=.05', '--seeds=1', '--quiet', 'wavenet-2x18@tiny@2xP100']
+  assert program.main(['--json', '--levers=compound,orders', *few]) == 0
+  row, = json.loads(capsys.readouterr().out)
+  assert set(row) == {'task', 'seed', 'all_s', 'compound_s', 'orders_s'}
+  assert program.main(['--levers=compound', *few]) == 0
+  out = capsys.readouterr().out
+  assert 'no compound' in out and 'no orders' not in out
+
+
+def test_a_lever_that_does_not_exist(program, capsys):
+  with pytest.raises(SystemExit) as raised:
+    program.main(['--levers=luck', 'wavenet-2x18@tiny@2xP100'])
+  assert raised.value.code == 2
+  assert 'there is no lever "luck"' in capsys.readouterr().err
+
+
 def test_orders_are_searched_for_where_priorities_are_a_lever(program, run):
   """It was the search first in, first out, whatever was switched off."""
   _, made = run

@@ -113,7 +113,7 @@ def test_a_resolver_makes_the_first_host_the_default():
   _check_fit(finished, _HOSTS[:1])
   function = finished.results['function']
   assert function['placed'] == function['stock']
-  for what in ('one_step_on_data', 'function'):
+  for what in ('step of a Keras model', 'function'):
     counts = _placed(finished, what)
     assert set(counts) == set(_LABELS) and min(counts.values()) > 10
   assert any('that server runs it as a whole' in n for n in finished.notices)

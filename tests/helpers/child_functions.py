@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from gdp_grappler import spelling
 from gdp_grappler.processes import messages
 
 
@@ -74,3 +75,34 @@ def has_tf_keras():
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
   print(os.environ.get('TF_USE_LEGACY_KERAS') == '1')
+
+
+def say_argument(name):
+  """Prints how messages spell an argument here."""
+  print(spelling.argument(name))
+
+
+def doctor_of_gpus(cluster, split, memory_bytes):
+  """What the doctor says of a process that has these GPUs, which are emulated.
+
+  Args:
+    cluster: Name of a preset.
+    split: Option of the program.
+    memory_bytes: Of each, as a driver would tell; None if there is none.
+
+  Returns:
+    (state, detail) by question.
+  """
+  from gdp_grappler.cluster import presets
+  from gdp_grappler.evaluation.emulation import machine
+  from gdp_grappler.evaluation.emulation import native_gpus
+  from gdp_grappler.plugin import doctor
+  from gdp_grappler.plugin import probe
+  from gdp_grappler.plugin import splitting
+  _ = native_gpus.NativeGpus(machine.Machine(presets.preset(cluster)))
+  if memory_bytes is not None:
+    splitting._free_bytes = lambda names: dict.fromkeys(names, memory_bytes)
+  return {
+      finding.what: (finding.state, finding.detail)
+      for finding in doctor._read_report(probe.report(split), [])
+  }

@@ -19,12 +19,10 @@ def _graph(*origins):
 
 
 @pytest.mark.parametrize('graph_id, origins, expected', [
-    ('__inference_outer_1', [['__inference_step_on_data_873']] * 2 + [[]],
-     'step_on_data'),
-    ('__inference_outer_1', [['__inference_a_2'], [], []], 'outer'),
+    ('__inference_outer_1', [['__inference_step_873']] * 2 + [[]], 'outer'),
+    ('tf_graph', [['__inference_step_873']] * 2 + [[]], 'step'),
     ('__forward_f_12_34', [[]], 'f'),
     ('__inference___backward_f_78_220', [[]], '__backward_f'),
-    ('__inference_outer_1', [['while_body_7']] * 3 + [[]], 'outer'),
     ('tf_graph', [[], [], ['__inference_a_2']], 'tf_graph'),
     ('', [], ''),
 ])
@@ -35,7 +33,26 @@ def test_readable_name(graph_id, origins, expected):
 def test_most_of_a_large_graph_names_it():
   names = [['__inference_step_1']] * 70_000 + [['__inference_helper_2']
                                               ] * 30_000
-  assert capture.readable_name('__inference_f_3', _graph(*names)) == 'step'
+  assert capture.readable_name('tf_graph', _graph(*names)) == 'step'
+
+
+def test_a_graph_is_named_by_what_was_called_not_by_what_that_calls(tmp_path):
+  """The graph of a user's function was named by a SavedModel's '__call__'."""
+  name = capture.readable_name('__inference_serve_3',
+                               _graph(*[['__inference___call___2']] * 3))
+  path = capture.write(source_graph.SourceGraph(name, _graph([])), 'abcdef',
+                       str(tmp_path))
+  assert path.name == 'serve_1_abcdef.pb'
+
+
+@pytest.mark.parametrize(
+    'name, file',
+    [('initialize_variables', 'initial_values_of_variables_1_abcdef.pb'),
+     ('signature_wrapper_mine', 'signature_of_a_SavedModel_mine_1_abcdef.pb')])
+def test_files_have_names_that_users_know(tmp_path, name, file):
+  path = capture.write(source_graph.SourceGraph(name, _graph([])), 'abcdef',
+                       str(tmp_path))
+  assert path.name == file
 
 
 def test_writes_what_can_be_read(tmp_path):

@@ -32,8 +32,46 @@ def test_other_graphs_keep_their_names():
 ])
 def test_no_decorated_name_is_a_title(name, title):
   assert current_call.title(name, _CALL) == title
-  assert current_call.title('__inference_one_step_on_data_8',
-                            None) == 'one_step_on_data'
+
+
+@pytest.mark.parametrize('name, title', [
+    ('__inference_one_step_on_data_8', 'step of a Keras model'),
+    ('__inference_multi_step_on_iterator_3_1', 'step of a Keras model'),
+    ('__inference_initialize_variables_4', 'initial values of variables'),
+    ('__inference_signature_wrapper_9', 'signature of a SavedModel'),
+    ('__inference_signature_wrapper___call___9', 'signature of a SavedModel'),
+    ('__inference_signature_wrapper_serving_default_9',
+     'signature of a SavedModel (serving_default)'),
+    ('__inference_restored_function_body_5', 'call of a SavedModel'),
+    ('__inference___call___7', 'call of a model'),
+    ('__inference___backward_taped_78_220', 'gradients of taped'),
+    ('__backward_one_step_on_data_78', 'gradients of step of a Keras model'),
+    ('tf_graph', 'graph of a session'),
+])
+def test_a_function_that_no_user_wrote_has_a_name_that_users_know(name, title):
+  """Lines named functions of TensorFlow and Keras."""
+  assert current_call.title(name, None) == title
+
+
+def test_a_call_does_not_name_what_is_no_step_of_it():
+  assert current_call.title('__inference_initialize_variables_4',
+                            _CALL) == 'initial values of variables'
+
+
+def test_a_line_made_for_another_function_names_the_one_that_runs():
+  line = 'one: left as it was: Graph "one" does not fit'
+  assert current_call.named(
+      line, None,
+      '__inference_two_7') == ('two: left as it was: Graph "two" does not fit')
+  assert current_call.named('g: 9 ops', None, 'tf_graph') == 'g: 9 ops'
+
+
+@pytest.mark.parametrize('call, graph', [(_CALL, 'fit of "model"'),
+                                         (None, '"step of a Keras model"')])
+def test_errors_name_a_graph_as_lines_do(call, graph):
+  assert current_call.explained('Plan p is not for "one_step_on_data": 3 ops',
+                                '__inference_one_step_on_data_8',
+                                call) == f'Plan p is not for {graph}: 3 ops'
 
 
 def test_a_call_may_have_its_graphs_left_alone():

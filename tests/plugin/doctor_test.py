@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.plugin import doctor
+from gdp_grappler.processes import calls
 
 _SOUND = {
     'logical': ['CPU:0', 'CPU:1'], 'gpus': ['GPU:0', 'GPU:1'], 'hook': True,
@@ -40,6 +41,79 @@ def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
   assert (finding.what, finding.state) == ('next fit', state)
   assert said in finding.detail
   assert (state == doctor.GOOD) == (not finding.remedy)
+
+
+@pytest.mark.parametrize('option, cards, parts, state, said', [
+    ('1', 1, 2, doctor.GOOD, 'over the CPU and 2 logical GPUs;'),
+    ('1', 2, 2, doctor.GOOD, 'over the CPU and 4 logical GPUs;'),
+    ('1', 0, 1, doctor.NOTE, 'one device'),
+    ('', 1, 2, doctor.NOTE, 'is not placed, and runs on a part of GPU:0'),
+])
+def test_what_the_next_fit_will_do_on_cards_in_parts(monkeypatch, option, cards,
+                                                     parts, state, said):
+  """It was said to run as without the package, as with one GPU."""
+  monkeypatch.setenv('GDP_PLACEMENT', option)
+  monkeypatch.setattr(doctor.devices.scopes, 'were_used', lambda: False)
+  finding = doctor._next_fit(cards, parts)
+  assert finding.state == state and said in finding.detail
+
+
+@pytest.mark.parametrize('variable, option, expected', [
+    ('', '', None),
+    ('', '1', None),
+    ('', '{"split": 2}', 2),
+    ('3', '{"split": 2}', 3),
+    ('auto', '', 'auto'),
+    ('', 'wrong', None),
+])
+def test_what_cards_are_to_be_cut_into(monkeypatch, variable, option, expected):
+  monkeypatch.setenv('GDP_SPLIT', variable)
+  monkeypatch.setenv('GDP_PLACEMENT', option)
+  assert doctor._split() == expected
+
+
+def test_a_wrong_split_is_bad(monkeypatch):
+  monkeypatch.setenv('GDP_SPLIT', '9')
+  monkeypatch.setattr(doctor.worker_process, 'WorkerProcess', _Dies)
+  found = {f.what: f for f in doctor._in_a_fresh_process()}
+  assert found['split'].state == doctor.BAD
+  assert found['split'].detail.startswith('GDP_SPLIT is ignored: ')
+
+
+class _Dies:
+  """A process that the doctor cannot start."""
+
+  def __init__(self, *_):
+    pass
+
+  def receive(self, timeout_s):
+    raise doctor.worker_process.Died(f'nothing in {timeout_s} s')
+
+  def close(self):
+    pass
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize('split, memory_bytes, cut, fit', [
+    (2, 16 << 30,
+     (doctor.GOOD, 'GPU:0 cut into 2 logical GPUs each, of 8192 MiB'),
+     'over the CPU and 2 logical GPUs'),
+    ('auto', 6 << 30,
+     (doctor.NOTE, "GPUs are not split: 2 parts would have 3072 MiB each; "
+      "'split': 2 splits them anyway"), 'runs as without this package'),
+    (2, None,
+     (doctor.NOTE, 'GPUs are not split: the memory of /physical_device:GPU:0 '
+      'is unknown (no NVML); use tf.config.set_logical_device_configuration'),
+     'runs as without this package'),
+])
+def test_it_knows_what_becomes_of_a_card(split, memory_bytes, cut, fit):
+  """It said nothing of `split`, and counted cards."""
+  found = calls.call('helpers.child_functions:doctor_of_gpus', '1xP100', split,
+                     memory_bytes, timeout_s=120,
+                     environment={'GDP_PLACEMENT': '1'})
+  assert found['split'] == cut
+  assert fit in found['next fit'][1]
+  assert (found['devices'][0] == doctor.GOOD) == (cut[0] == doctor.GOOD)
 
 
 @pytest.mark.parametrize('changes, bad', [

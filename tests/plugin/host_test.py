@@ -326,16 +326,41 @@ class _Call:
     pass
 
 
+def test_a_graph_from_the_cache_has_the_name_of_the_function_that_runs(lines):
+  """A line named the function that had the same graph before."""
+  known = _host(_Optimizer('one: 9 ops placed'))
+  known.answer(_query(graph_id='__inference_one_12'))
+  known.answer(_query(graph_id='__inference_two_12', graph=None))
+  assert [line.split(';')[0] for line in lines
+         ] == ['one: 9 ops placed', 'two: 9 ops placed']
+
+
+def test_errors_of_a_fit_name_it(lines):
+
+  def fail(source, option):
+    del option
+    raise errors.GdpError(f'Graph "{source.name}" does not fit. Do this.')
+
+  current_call.run(current_call.Named('fit of "model"'),
+                   _host(fail).answer,
+                   _query(graph_id='__inference_one_step_on_data_12'))
+  assert lines == [
+      'W Graphs are left as they were. Graph fit of "model" does not fit. Do '
+      'this.'
+  ]
+
+
 def test_line_of_a_fit_names_it_and_counts_all_that_was_waited_for(
     monkeypatch, lines):
   now = iter(range(100, 200, 10))
   monkeypatch.setattr(host.time, 'perf_counter', lambda: next(now))
   call, known = _Call(), _host(_Optimizer())
+  query = _query(graph_id='__inference_one_step_on_data_12')
   call.line = ''
-  current_call.run(call, known.answer, _query())
+  current_call.run(call, known.answer, query)
   assert call.waiting_since == 100 and not lines
   call.line = 'one_step_on_data: 9 ops placed'
-  current_call.run(call, known.answer, _query())
+  current_call.run(call, known.answer, query)
   line, = lines
   assert line.startswith('fit of "model": 9 ops placed; ')
   # The clock had been read four times when the line was made.

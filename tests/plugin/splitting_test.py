@@ -98,6 +98,16 @@ def test_four_parts():
   assert _start(_runtime(1), 4) == {'0': [5 << 10] * 4}
 
 
+def test_a_plan_changes_nothing():
+  context = _runtime()
+  planned = splitting.plan(context, 2)
+  assert planned.parts == 2 and not context.cut
+  assert planned.limits == {
+      '/physical_device:GPU:0': 10 << 10, '/physical_device:GPU:1': 8 << 10
+  }
+  assert splitting.plan(_runtime(0), 2).parts == 1
+
+
 def test_auto_is_two():
   assert _start(_runtime(1), 'auto') == {'0': [10 << 10] * 2}
 

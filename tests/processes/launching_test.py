@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from gdp_grappler import environment
+from gdp_grappler import spelling
 from gdp_grappler.processes import launching
 from helpers import fresh
 from helpers import warm
@@ -123,3 +124,20 @@ def test_tensorflow_starts_with_the_users_keras(keras, found):
 
 def test_functions_by_name():
   assert launching.resolve('os:getpid') is os.getpid
+
+
+def _spelled_by_a_child():
+  command = launching.command('helpers.child_functions:say_argument',
+                              ['signature'])
+  done = subprocess.run(command, env=launching.environment(), check=True,
+                        capture_output=True, text=True)
+  return done.stdout.strip()
+
+
+def test_a_child_spells_arguments_as_its_parent_does():
+  """A graph that gdp_bench could not read named arguments of Python."""
+  assert _spelled_by_a_child() == 'signature'
+  with spelling.as_flags():
+    assert _spelled_by_a_child() == '--signature'
+  with spelling.as_flags('gdp_bench', ['tasks']):
+    assert _spelled_by_a_child() == spelling.argument('signature')

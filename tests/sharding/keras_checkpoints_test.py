@@ -141,6 +141,29 @@ def test_what_an_optimizer_makes_last_takes_it(before, after, tmp_path):
   _equal(model, other)
 
 
+class _WithList(keras.optimizers.SGD):
+  """Has variables of its own in its list of all, behind those of slots."""
+
+  def build(self, variables):
+    super().build(variables)
+    self.counts = [self.add_variable((2,), name=f'count{i}') for i in range(2)]
+
+
+@pytest.mark.parametrize('before, after', [(3, 3), *_DIRECTIONS])
+def test_variables_behind_the_last_slot_are_restored(before, after, tmp_path):
+  """They kept their initial values if the checkpoint had waited for them."""
+  model, other = (_model(parts, _WithList(momentum=.9, name='sgd'))
+                  for parts in (before, after))
+  _train(model)
+  for i, variable in enumerate(model.optimizer.counts):
+    variable.assign([7. + i, 9. + i])
+  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
+  status = tf.train.Checkpoint(other).restore(path)
+  other.optimizer.build(other.trainable_variables)
+  status.assert_existing_objects_matched()
+  _equal(model, other)
+
+
 @pytest.mark.parametrize('take', [
     lambda model: model,
     lambda model: tf.train.Checkpoint(optimizer=model.optimizer)

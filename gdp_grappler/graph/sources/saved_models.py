@@ -93,7 +93,8 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
   missing = f'signature "{key}"' if key else f'{_SERVING} signature'
   remedy = 'Export it with a signature.'
   if available:
-    remedy = f'Name one: {spelling.argument("signature", available[0])}.'
+    remedy = (f'Name one: {spelling.argument("signature", available[0])}; or '
+              'export it with one alone.')
   raise errors.InvalidGraphError(
       f'{path} has no {missing}; it has: {have}. {remedy}')
 

@@ -27,7 +27,7 @@ _CHILDREN = _Rules(favourites=True, local_first=True)
 _CHILDREN_PORTS = _Rules(favourites=True, ports=True, in_order=True)
 _HEFT = _Rules(insert=True, earliest_finish=True)
 # Ways of list schedulers, the most useful first: beside maps, cuts and the ways
-# before it, each brings the most (docs/results/policy_moves.md).
+# before it, each brings the most (docs/results/experiments.md).
 _WAYS = (
     proposals.Way(_Bundles(), _LOCAL),
     proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL),

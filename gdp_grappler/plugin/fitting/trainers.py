@@ -153,8 +153,8 @@ def _tell_of_xla(function: str) -> None:
   if not _places() or getattr(call, 'is_compiled_by_keras', False):
     return
   notices.say_once(
-      f'{function}: left as it was: XLA compiles it to one op '
-      '(jit_compile=True). To have it placed, give jit_compile=False to '
-      'tf.function or Model.compile')
+      f'{current_call.title(function, call)}: left as it was: XLA '
+      'compiles it to one op (jit_compile=True). To have it placed, give '
+      'jit_compile=False to tf.function or Model.compile')
   if call is not None:
     call.was_told = True
