@@ -36,7 +36,7 @@ class Need(enum.StrEnum):
   EXPERT = 'expert'  # `Problem.expert_devices` is given.
   GPU = 'GPU'
   HOSTS = 'several hosts'  # With one host, other placers propose the same.
-  POLICY = 'policy'
+  POLICY = 'network'  # The placer takes a folder of a trained network.
   KERAS_2 = 'Keras 2'  # The placer is in the trainer's package.
 
 

@@ -49,8 +49,11 @@ def fingerprint(query: library.Query) -> str:
   return '\n'.join((query.fingerprint, *query.feeds, '', *query.fetches))
 
 
-def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
-        relocatable: bool = False, fixed: Sequence[int] = ()) -> str:
+def key(
+    graph: str, devices: Sequence[str], settings: settings_lib.Settings,
+    relocatable: bool = False, fixed: Sequence[int] = (),
+    waiting: Sequence[int] = ()
+) -> str:
   """Of what a decision depends on; '' where none is kept.
 
   Args:
@@ -59,6 +62,7 @@ def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
     settings: The user's option.
     relocatable: Whether variables may move.
     fixed: Nodes that stay all the same.
+    waiting: Variables that wait on the host for their place.
 
   Raises:
     ClusterError: there is no such cluster.
@@ -70,8 +74,8 @@ def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
   plan = settings.plan if isinstance(settings.plan, str) else None
   policy = settings.policy or environment.policy_folder() or _shipped()
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),
-           *map(str, fixed), *_stamps(settings.profile), *_stamps(plan),
-           *_stamps(policy), _software())
+           *map(str, fixed), '', *map(str, waiting), *_stamps(settings.profile),
+           *_stamps(plan), *_stamps(policy), _software())
   return hashlib.sha256('\0'.join(parts).encode()).hexdigest()[:32]
 
 
@@ -189,8 +193,9 @@ def _from_json(fields: Mapping[str, Any],
 
 def optimize(
     source: source_graph.SourceGraph, settings: settings_lib.Settings, *,
-    relocatable: bool = False,
-    fixed: Sequence[int] = ()) -> outcome_lib.Outcome:
+    relocatable: bool = False, fixed: Sequence[int] = (),
+    waiting: Sequence[int] = ()
+) -> outcome_lib.Outcome:
   """`optimizer.optimize`, or what it decided in an earlier run.
 
   Args:
@@ -198,11 +203,13 @@ def optimize(
     settings: The user's option.
     relocatable: Whether variables that a function receives may move.
     fixed: Nodes that are told to stay.
+    waiting: Nodes of variables that wait on the host.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
-  name = key(source.fingerprint, source.devices, settings, relocatable, fixed)
+  name = key(source.fingerprint, source.devices, settings, relocatable, fixed,
+             waiting)
   known = recall(name, source.devices)
   if known is not None and len(source.graph_def.node) == len(
       known.devices or source.graph_def.node):

@@ -139,20 +139,23 @@ TERMS = {
         'A change of a placement: some groups go to other devices.',
     'move network':
         'A small network that predicts which moves make a placement faster.',
+    'network':
+        'A neural network: the move network or the policy. Hosts are connected '
+        'by links.',
     'OOM':
         'Out of memory: a placement exceeds a memory.',
     'op':
         'One operation of a graph, such as a MatMul.',
     'ordered':
-        'Of a step: with control edges that make urgent ops start first. They '
-        'change no number.',
+        'Of a step: with control edges that let ops wait, so that the op with '
+        'the longest path behind it starts first. They change no number.',
     'parameters':
         "Variables of a layer, without the optimizer's slots.",
     'peak memory':
         'The largest use of a memory during a step.',
     'pin':
-        'A rule that an op stays on one device: the user says so, or the op '
-        'is tied to the host.',
+        'A rule that an op stays on one device: `gdp_grappler.pin` or '
+        '`tf.device` says so, or the op is tied to the host.',
     'placement':
         'A device for each op of a graph.',
     'placer':
@@ -161,7 +164,9 @@ TERMS = {
         'A file with a device for each op of one graph.',
     'policy':
         "GDP's network, which gives the probability of each device for every "
-        'op. As a folder: any network that `gdp_train` wrote.',
+        'op. In names it is wider: `--policy`, the key `policy` and the folder '
+        '`policy/` stand for any network that `gdp_train` wrote, and the '
+        'placer `gdp_policy` uses the move network.',
     'portfolio':
         'A placer that makes several placements, and returns the one with the '
         'best price.',
@@ -186,7 +191,7 @@ TERMS = {
         'A price that searches use. It is higher if small errors in seconds '
         'and bytes would lengthen the step.',
     'rollout':
-        'A placement sampled from a policy.',
+        'A placement sampled from the policy.',
     'roofline':
         'Seconds of an op, computed from its FLOPs and bytes: arithmetic or '
         'memory, whichever takes longer.',
@@ -207,6 +212,9 @@ TERMS = {
         'A placement with which a search begins.',
     'step':
         'One run of a graph, such as the training of one batch.',
+    'table':
+        'The weight of an Embedding or Dense layer, which may be made in '
+        'parts.',
     'task':
         'In `gdp_bench`: a graph on a cluster. In a TensorFlow cluster: one '
         'of its servers.',

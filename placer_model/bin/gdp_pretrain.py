@@ -1,13 +1,12 @@
-"""`gdp_pretrain`: learns on drawn graphs which moves of a search pay, or where
-ops belong.
+"""`gdp_pretrain`: trains a network that ships on random synthetic graphs.
 
   gdp_pretrain --model_dir=moves --config=small
   gdp_pretrain --model_dir=moves --held_out=rnnlm-2@tiny@2xP100,gnmt-2@4xP100
   gdp_pretrain --model_dir=placer --network=placer
 
-The network of moves is what the default placer chooses by. The placer network
-says whole placements in one shot, as GDP's does; what is exported is a policy
-like those of gdp_train.
+By default that is the move network, which chooses the moves of a search. With
+--network=placer it is GDP's network, the policy, which places a graph in one
+forward pass (gdp_train calls it one_shot).
 """
 
 from __future__ import annotations

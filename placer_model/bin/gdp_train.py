@@ -1,6 +1,6 @@
-"""`gdp_train`: learns a placement policy for a graph, or for several.
+"""`gdp_train`: trains a network that places a graph, or several.
 
-By default it refines the network that chooses moves, which the pass asks.
+By default that is the move network, which chooses the moves of a search.
 
   gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
   gdp_train --graphs=rnnlm-2,gnmt-2@4xP100 --clusters=2xP100,2xK40
@@ -41,7 +41,7 @@ _CLUSTER = flags.DEFINE_string(
     'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
     'or --local_workers the devices found there unless given.')
 _GRAPHS = flags.DEFINE_string(
-    'graphs', None, 'Instead of --graph: graphs that one policy learns, as '
+    'graphs', None, 'Instead of --graph: graphs that one network learns, as '
     'NAME[@CLUSTER], separated by commas, or a file FILE.txt with one in each '
     'line.')
 _CLUSTERS = flags.DEFINE_string(
@@ -56,8 +56,8 @@ _TARGET = flags.DEFINE_string(
     'target', None, 'grpc://host:port of a running TensorFlow cluster to '
     'measure on.')
 _MODEL_DIR = flags.DEFINE_string(
-    'model_dir', None, 'Where checkpoints, policy, plans and results.json go. '
-    'A run that is already there is continued.')
+    'model_dir', None, 'Where checkpoints, plans, results.json and the trained '
+    'network (folder policy) go. A run that is already there is continued.')
 _ITERATIONS = flags.DEFINE_integer(
     'iterations', None, 'Rounds of rollouts and updates; the config says how '
     'many if this does not.', lower_bound=0)
@@ -83,9 +83,10 @@ _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
 _INIT_POLICY = flags.DEFINE_string(
-    'init_policy', None, 'Start from the weights of a policy, its folder or '
-    "'shipped' for the one that is installed, or of another run with the same "
-    'config, its model_dir. With --network=moves shipped is the default.')
+    'init_policy', None, "Start from the weights of a network: 'shipped' for "
+    'the one that is installed, a folder of gdp_train, or the model_dir of '
+    'another run with the same config. With --network=moves shipped is the '
+    'default.')
 _RESTART = flags.DEFINE_boolean(
     'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
     'learned is removed.')

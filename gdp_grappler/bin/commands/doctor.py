@@ -12,7 +12,9 @@ from gdp_grappler.bin.commands import common
 def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('doctor', help='check the installation')
-  parser.add_argument('--policy', help='a policy folder to check as well')
+  parser.add_argument(
+      '--policy', help='a folder of gdp_train, with a network, '
+      'to check in place of what ships')
   parser.set_defaults(action=run)
 
 

@@ -35,8 +35,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   common.add_priced_graph(parser)
   how = parser.add_mutually_exclusive_group()
   how.add_argument(
-      '--policy', help='folder of a trained policy; by default '
-      'the one that is shipped')
+      '--policy', help='folder of a network that gdp_train wrote; by default '
+      'the networks that ship')
   how.add_argument(
       '--placer', help='one of the placers below; by default '
       f'{registry.DEFAULT}')

@@ -17,6 +17,8 @@ PIN_ATTRIBUTE = '_gdp_pin'
 LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
 # Device requested by `tf.device`, written before placement; see `asked`.
 ASKED_ATTRIBUTE = '_gdp_asked'
+# A variable that is on the host only because a card had no room for it.
+WAITS_ATTRIBUTE = '_gdp_waits_on_host'
 
 _HOST = 'CPU:0'
 # Ops that exchange data with the caller or other devices, or have state that is
@@ -155,9 +157,10 @@ def keeps_type(node: node_def_pb2.NodeDef) -> bool:
   """Whether a placed node works only on its present type of device.
 
   Grappler chooses fused ops and layouts for one device type, but the kernel
-  registry does not say so.
+  registry does not say so. The argument of a variable is only a handle, and goes
+  wherever the variable may go.
   """
   if node.op.startswith('_'):
-    return True
+    return not is_variable_argument(node)
   return ('data_format' in node.attr and
           node.attr['data_format'].s in _CHANNELS_FIRST)

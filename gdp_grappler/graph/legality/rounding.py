@@ -20,6 +20,7 @@ from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import rounding_kinds
 from gdp_grappler.graph.legality import node_types
+from gdp_grappler.graph.legality import pins as pins_lib
 
 _CPU, _GPU = map(op_graph.DEVICE_TYPES.index, ('CPU', 'GPU'))
 _UNKNOWN = 'it computes with floats, and its rounding was not examined'
@@ -114,7 +115,8 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
 
   If the program has GPUs, an op's own device type gives these numbers.
   Otherwise the graph was made for GPUs of another machine. Then TensorFlow's
-  default counts: an op that can be on a GPU is there.
+  default counts: an op that can be on a GPU is there. A variable that waits on
+  the host for a place may stay there or go to a GPU, with all ops on it.
 
   Args:
     table: N nodes.
@@ -129,6 +131,8 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
     known = own[table.kinds]
     on_gpu = np.where(known >= 0, known == _GPU, on_gpu)
   exact = ~table.flags(lambda node: bool(why_it_rounds(node)))
+  waits = table.flags(lambda node: pins_lib.WAITS_ATTRIBUTE in node.attr)
+  exact |= (np.bincount(groups, waits) > 0)[groups]
   result = np.empty((len(groups), len(op_graph.DEVICE_TYPES)), bool)
   result[:, _GPU], result[:, _CPU] = on_gpu | exact, ~on_gpu | exact
   return result

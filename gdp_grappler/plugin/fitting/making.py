@@ -26,6 +26,8 @@ _MARK = '_gdp_makes'
 _HOST = cluster_lib.local_name('CPU', 0)
 _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
+# Of variables that wait on the host for their place.
+_WAITS = '_gdp_waits'
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
 # Besides a weight: two slots, as Adam has them, and a gradient. An optimizer
@@ -70,7 +72,14 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
 def _on_host(next_creator: Any, **kwargs: Any) -> Any:
   import tensorflow as tf
   with tf.device(_HOST), variable_scopes.unnoted():
-    return next_creator(**kwargs)
+    variable = next_creator(**kwargs)
+  setattr(variable, _WAITS, True)
+  return variable
+
+
+def waits(variable: Any) -> bool:
+  """Whether a variable was put on the host until `fit` has a place for it."""
+  return bool(getattr(variable, _WAITS, False))
 
 
 @functools.cache
@@ -131,6 +140,8 @@ def _make_room(variables: Sequence[Any]) -> None:
                    'and slots wait on the host, and fit moves them to their '
                    'devices')
   variable_moves.move((v, _HOST) for v in free)
+  for variable in free:
+    setattr(variable, _WAITS, True)
 
 
 def _device(variable: Any) -> str:

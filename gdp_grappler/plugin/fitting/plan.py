@@ -18,6 +18,7 @@ from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
+from gdp_grappler.plugin.fitting import making
 
 # Grappler rewrites a step a little differently when its variables are on other
 # devices. A step with a larger share of unknown ops is another step.
@@ -88,13 +89,17 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
-  fixed = [
-      i for i, node in enumerate(source.graph_def.node) if
-      pins.is_variable_argument(node) and node.attr['index'].i not in variables
-  ]
-  outcome = decisions.optimize(
-      _with_fixed(source, fixed, asked) if fixed else source, settings,
-      relocatable=True, fixed=fixed)
+  fixed, waiting = [], []
+  for i, node in enumerate(source.graph_def.node):
+    if pins.is_variable_argument(node):
+      variable = variables.get(node.attr['index'].i)
+      if variable is None:
+        fixed.append(i)
+      elif making.waits(variable):
+        waiting.append(i)
+  marked = _marked(source, fixed, asked, waiting)
+  outcome = decisions.optimize(marked, settings, relocatable=True, fixed=fixed,
+                               waiting=waiting)
   if outcome.devices is None:
     return FitPlan({}, (), outcome)
   nodes = source.graph_def.node
@@ -107,11 +112,16 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   return FitPlan(devices, moves, outcome, streams, function, graph)
 
 
-def _with_fixed(source: source_graph.SourceGraph, fixed: Sequence[int],
-                asked: Collection[int]) -> source_graph.SourceGraph:
-  """A copy in which some nodes are told to stay, and some of them why."""
+def _marked(source: source_graph.SourceGraph, fixed: Sequence[int],
+            asked: Collection[int],
+            waiting: Sequence[int]) -> source_graph.SourceGraph:
+  """A copy in which some nodes are told to stay, some of them why, or wait."""
+  if not fixed and not waiting:
+    return source
   graph_def = type(source.graph_def)()
   graph_def.CopyFrom(source.graph_def)
+  for index in waiting:
+    graph_def.node[index].attr[pins.WAITS_ATTRIBUTE].b = True
   for index in fixed:
     node = graph_def.node[index]
     node.attr[pins.LEAVE_ALONE_ATTRIBUTE].b = True

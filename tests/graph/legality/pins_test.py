@@ -120,6 +120,7 @@ def test_holders_of_state(op, expected):
 
 def test_kernels_made_for_one_type():
   assert pins.keeps_type(_node('_FusedConv2D'))
+  assert pins.keeps_type(_node('_Arg'))
   assert pins.keeps_type(_node('Conv2D', data_format=b'NCHW'))
   assert not pins.keeps_type(_node('Conv2D', data_format=b'NHWC'))
   assert not pins.keeps_type(_node('MatMul'))

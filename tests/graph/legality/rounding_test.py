@@ -158,6 +158,23 @@ def test_captured_where_there_were_gpus_an_op_is_at_home_where_it_was():
   assert found['product'] == _ON_CPU
 
 
+def test_a_variable_that_waits_on_the_host_may_go_to_a_gpu():
+
+  def home(**attributes):
+    variable = graph_defs.node('variable', '_Arg', (), _CPU, T={'type': 20},
+                               index={'i': 0}, **attributes)
+    variable.attr['_handle_dtypes'].list.type.append(1)
+    shape = variable.attr['_handle_shapes'].list.shape.add()
+    shape.dim.add(size=8)
+    shape.dim.add(size=8)
+    update = graph_defs.node('update', 'AssignSubVariableOp',
+                             ['variable', 'bits'], _CPU, dtype=graph_defs.FLOAT)
+    return _same_numbers(*_nodes(_GPU), variable, update)['update']
+
+  assert home() == _ON_CPU
+  assert home(_gdp_waits_on_host={'b': True}) == _FREE
+
+
 def _allowed(*nodes, cluster='2xP100', **how):
   graph = graph_def_io.read(
       graph_defs.source(graph_defs.graph_def(*nodes), devices=()))

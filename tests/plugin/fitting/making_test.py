@@ -65,6 +65,17 @@ def test_weights_wait_on_the_host_if_slots_have_no_room(left, wanted, moves,
   assert moves == [(weight.value, _HOST) for weight in weights][:wanted]
 
 
+def test_a_variable_knows_that_it_waits_for_a_place(settings, moves,
+                                                    monkeypatch):
+  with gdp_grappler.made_on_host():
+    variable = tf.Variable([1.])
+  assert making.waits(variable) == (settings is not None)
+  weight = _Weight(_GPU, 10)
+  _build(0, [weight], monkeypatch)
+  assert making.waits(weight.value)
+  assert not making.waits(tf.Variable([1.]))
+
+
 def test_weights_on_the_host_stay_there(moves, monkeypatch):
   _build(0, [_Weight(_HOST, 10)], monkeypatch)
   assert not moves

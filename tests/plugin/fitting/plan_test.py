@@ -76,6 +76,38 @@ def test_variables_that_nobody_knows_stay():
   assert source.graph_def.SerializeToString(deterministic=True) == before
 
 
+def _with_gpus():
+  """The step where two GPUs are: variables on the host, products on a GPU."""
+  source, variables = _source()
+  gpus = tuple(_DEVICES[0].replace('CPU', 'GPU')[:-1] + str(i) for i in (0, 1))
+  for node in source.graph_def.node:
+    if node.op == 'MatMul':
+      node.device = gpus[0]
+  devices = (_DEVICES[0], *gpus)
+  settings = dataclasses.replace(_RANDOM, cluster='2xP100')
+  return dataclasses.replace(source, devices=devices), variables, settings
+
+
+def test_variables_that_wait_on_the_host_may_leave_it_for_gpus():
+  """Their updates were of the CPU, so that made_on_host kept them there."""
+  source, variables, settings = _with_gpus()
+  assert not plan_lib.make(source, settings, variables).moves
+  for variable in variables.values():
+    variable._gdp_waits = True
+  plan = plan_lib.make(source, settings, variables)
+  assert {device for _, device in plan.moves} == set(source.devices[1:])
+
+
+@pytest.mark.parametrize('how',
+                         [{'may_round': True}, {'plan': (
+                             ('MatMul', 'GPU:1'),)}])
+def test_variables_change_the_type_of_device_if_the_user_lets_them(how):
+  """A variable's argument was thought to suit the type that it was on alone."""
+  source, variables, settings = _with_gpus()
+  plan = plan_lib.make(source, dataclasses.replace(settings, **how), variables)
+  assert source.devices[2] in {device for _, device in plan.moves}
+
+
 def test_variables_that_tf_device_keeps_stay_and_are_told():
   source, variables = _source()
   asked = set(list(variables)[:3])
