@@ -78,8 +78,15 @@ def _on_host(next_creator: Any, **kwargs: Any) -> Any:
 
 
 def waits(variable: Any) -> bool:
-  """Whether a variable was put on the host until `fit` has a place for it."""
-  return bool(getattr(variable, _WAITS, False))
+  """Whether a variable is on the host only until `fit` has a place for it.
+
+  A variable that `fit` has brought to a GPU no longer waits: on the CPU its
+  updates would round differently.
+
+  Args:
+    variable: A `tf.Variable`.
+  """
+  return getattr(variable, _WAITS, False) and variable.device == _HOST
 
 
 @functools.cache

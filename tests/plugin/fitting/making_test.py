@@ -23,7 +23,13 @@ def _settings(request, monkeypatch):
 def _moves(monkeypatch):
   found = []
   monkeypatch.setattr(variable_moves, 'movable', list)
-  monkeypatch.setattr(variable_moves, 'move', found.extend)
+
+  def move(pairs):
+    for variable, device in pairs:
+      variable.device = device
+      found.append((variable, device))
+
+  monkeypatch.setattr(variable_moves, 'move', move)
   return found
 
 
@@ -74,6 +80,16 @@ def test_a_variable_knows_that_it_waits_for_a_place(settings, moves,
   _build(0, [weight], monkeypatch)
   assert making.waits(weight.value)
   assert not making.waits(tf.Variable([1.]))
+
+
+def test_a_variable_that_fit_has_brought_to_a_gpu_waits_no_longer(
+    moves, monkeypatch):
+  """The next plan could bring it back, and its updates would round."""
+  weight = _Weight(_GPU, 10)
+  _build(0, [weight], monkeypatch)
+  assert making.waits(weight.value)
+  weight.value.device = _GPU
+  assert not making.waits(weight.value)
 
 
 def test_weights_on_the_host_stay_there(moves, monkeypatch):
