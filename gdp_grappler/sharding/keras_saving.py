@@ -64,9 +64,42 @@ def _wrap_optimizers(module: Any) -> None:
   # It needs TensorFlow, which Keras has loaded by now.
   from gdp_grappler.sharding import factored_slots
   from gdp_grappler.sharding import keras_checkpoints
-  stock_add, stock_build = cls.add_variable_from_reference, cls.build
+  _wrap_adding(cls)
+  stock_build = cls.build
   stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
-  stock_add_own = cls.add_variable
+
+  @functools.wraps(stock_build)
+  def build(self: Any, variables: Any) -> Any:
+    if not self.built:
+      factored_slots.check_waiting(self, variables, table_lib.joined)
+    if not self.built and _has_parts(variables):
+      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
+      keras_checkpoints.hold(self)
+    return stock_build(self, variables)
+
+  @functools.wraps(stock_save)
+  def save(self: Any, store: Any) -> None:
+    for index, variable in enumerate(table_lib.joined(self.variables)):
+      store[str(index)] = variable.numpy()
+
+  @functools.wraps(stock_load)
+  def load(self: Any, store: Any) -> None:
+    own = table_lib.joined(self.variables)
+    if not _has_parts(self.variables) or len(store.keys()) != len(own):
+      stock_load(self, store)
+      return
+    for index, variable in enumerate(own):
+      variable.assign(store[str(index)][...])
+
+  cls.build = build
+  cls.save_own_variables, cls.load_own_variables = save, load
+  setattr(cls, _MARK, True)
+
+
+def _wrap_adding(cls: Any) -> None:
+  """Has an optimizer's variables marked as parts, and restored."""
+  from gdp_grappler.sharding import keras_checkpoints
+  stock_add, stock_add_own = cls.add_variable_from_reference, cls.add_variable
 
   @functools.wraps(stock_add_own)
   def add_own(self: Any, *args: Any, **how: Any) -> Any:
@@ -92,33 +125,7 @@ def _wrap_optimizers(module: Any) -> None:
     keras_checkpoints.release(self)
     return result
 
-  @functools.wraps(stock_build)
-  def build(self: Any, variables: Any) -> Any:
-    if not self.built:
-      factored_slots.check_waiting(self, variables, table_lib.joined)
-    if not self.built and _has_parts(variables):
-      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-      keras_checkpoints.hold(self)
-    return stock_build(self, variables)
-
-  @functools.wraps(stock_save)
-  def save(self: Any, store: Any) -> None:
-    for index, variable in enumerate(table_lib.joined(self.variables)):
-      store[str(index)] = variable.numpy()
-
-  @functools.wraps(stock_load)
-  def load(self: Any, store: Any) -> None:
-    own = table_lib.joined(self.variables)
-    if not _has_parts(self.variables) or len(store.keys()) != len(own):
-      stock_load(self, store)
-      return
-    for index, variable in enumerate(own):
-      variable.assign(store[str(index)][...])
-
-  cls.add_variable_from_reference, cls.build = add, build
-  cls.add_variable = add_own
-  cls.save_own_variables, cls.load_own_variables = save, load
-  setattr(cls, _MARK, True)
+  cls.add_variable_from_reference, cls.add_variable = add, add_own
 
 
 def _wrap_tracking(module: Any) -> None:

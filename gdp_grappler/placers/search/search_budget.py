@@ -65,6 +65,16 @@ class SearchBudget:
       return True
     return self.spent_s + seconds <= self._seconds + self._kept_s
 
+  def ends_within(self, seconds: float) -> bool:
+    """Whether the clock ends the search in so many seconds, or has done so.
+
+    Args:
+      seconds: Seconds of a task that nothing can stop.
+    """
+    if self._seconds is None or self.spent_s <= self._grace * self._seconds:
+      return False
+    return self.spent_s + seconds > self._seconds
+
   @property
   def spent_s(self) -> float:
     """Seconds since the start."""
