@@ -147,8 +147,9 @@ class DefaultPlacer:
       found.see(self._of_policy(problem), POLICY, None)
     begin = found.ranked(search_config.DEFAULT.priorities.starts)
     in_order: tuple[placement_lib.Placement, ...] = ()
-    # A search prices its starts first, which nothing stops.
-    if _has_time(deadline, each_s * len(begin)) or not found.fits:
+    # A search prices its starts and a batch first, which nothing stops.
+    least = len(begin) + search_config.DEFAULT.annealing.batch
+    if _has_time(deadline, each_s * least) or not found.fits:
       further = []
       if coarse is not None and multilevel.is_worth(
           _ahead_s(problem, worth_s, deadline)):

@@ -81,19 +81,20 @@ def anneal(annealings: Sequence[_AnyAnnealing],
     batch: Moves that are priced together.
     each_s: Seconds of a price, as far as they are known.
   """
-  first, batch_s = annealings[0], batch * each_s
+  first, batch_s, begin_s = annealings[0], batch * each_s, -1.
   while first.can_move:
     evaluations = sum(each.evaluations for each in annealings)
     progress = budget.progress(evaluations)
     if reports:
       progress_lib.reached(progress)
+    if begin_s >= 0:
+      batch_s = budget.seen_s - begin_s
     # Nothing stops a batch, and one of a large graph takes long.
     if progress >= stretch.end or budget.ends_within(batch_s):
       break
-    begin_s = budget.spent_s
+    begin_s = budget.seen_s
     first.step(stretch.cooled(progress),
                min(batch, budget.evaluations - evaluations))
-    batch_s = budget.spent_s - begin_s
 
 
 class _StagedSearch:
@@ -108,12 +109,14 @@ class _StagedSearch:
     self._rng, self._budget, self._models = rng, budget, models
     self._config = config
     self._moves = moves_lib.Moves(problem) if moves is None else moves
-    begin_s = budget.spent_s
+    orders = problem.orders_pay
+    begin_s = budget.spent_s if orders else 0.
     self._plain = annealing.Annealing(problem, starts, rng, models(problem),
                                       self._moves, config.annealing)
     self._plain.pack_if_none_fits(starts)
-    # Seconds per price.
-    self._each_s = (budget.spent_s - begin_s) / self._plain.evaluations
+    # Seconds per price, where they are needed for the stage under priorities.
+    self._each_s = ((budget.spent_s - begin_s)
+                    / self._plain.evaluations if orders else 0.)
     # Seconds of one computation of control edges, about.
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
                 config.edges.most_steps)
