@@ -125,9 +125,10 @@ class DefaultPlacer:
                                          self._clock_of(problem))
     rng = np.random.default_rng(problem.seed)
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see(
+    each_s = _see_in_s(
+        found,
         one_device.of_each_kind(problem.cluster, problem.allowed,
-                                problem.op_seconds), ONE_DEVICE, None)
+                                problem.op_seconds), ONE_DEVICE, deadline.clock)
     # The anchors first: they are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
     worth = search_worth.Worth(
@@ -139,22 +140,29 @@ class DefaultPlacer:
     coarse = multilevel.coarsened(
         problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
     self._ask(problem, found, worth, deadline, coarse is not None, moves)
-    found.see(blocks, annealing_placer.BLOCKS, None)
+    if _has_time(deadline, each_s * len(blocks)) or not found.fits:
+      each_s = _see_in_s(found, blocks, annealing_placer.BLOCKS, deadline.clock)
     worth_s = worth.seconds(found.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found.see(self._of_policy(problem), POLICY, None)
     begin = found.ranked(search_config.DEFAULT.priorities.starts)
-    further = []
-    if coarse is not None and multilevel.is_worth(
-        _ahead_s(problem, worth_s, deadline)):
-      ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
-      worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
-      further = [ahead.rows]
-    refined, *in_order = staged_search.searched(
-        problem, begin, rng,
-        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
-        self._models(), further=further, moves=moves)
-    found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
+    in_order: tuple[placement_lib.Placement, ...] = ()
+    # A search prices its starts and a batch first, which nothing stops.
+    least = len(begin) + search_config.DEFAULT.annealing.batch
+    if _has_time(deadline, each_s * least) or not found.fits:
+      further = []
+      if coarse is not None and multilevel.is_worth(
+          _ahead_s(problem, worth_s, deadline)):
+        ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
+        worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
+        further = [ahead.rows]
+      refined, *rest = staged_search.searched(
+          problem, begin, rng,
+          _limit(problem,
+                 worth_s, deadline.remaining_s, self._clock_of(problem)),
+          self._models(), further=further, moves=moves)
+      found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
+      in_order = tuple(rest)
     best = found.best_of_each()
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
@@ -280,6 +288,19 @@ class DefaultPlacer:
     placer = learned.LearnedPlacer(self._policy)
     return placer.candidates(problem)[:,
                                       problem.graph.first_ops].astype(np.int32)
+
+
+def _see_in_s(found: priced_placements.PricedPlacements, rows: np.ndarray,
+              source: str, clock: Callable[[], float]) -> float:
+  """Adds placements int [K, G]; the seconds of a price, 0 if none is new."""
+  fresh, begin_s = sum(not found.knows(row) for row in rows), clock()
+  found.see(rows, source, None)
+  return (clock() - begin_s) / max(fresh, 1)
+
+
+def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
+  """Whether what takes so long, and cannot be stopped, may begin."""
+  return 0 < deadline.remaining_s >= seconds
 
 
 def _ahead_s(problem: placer_lib.Problem, worth_s: float,

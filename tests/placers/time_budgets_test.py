@@ -60,7 +60,8 @@ def _at_a_hundredth(**fields):
 
 def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
   priced, passed_s = _at_a_hundredth(time_budget_s=3., repeatable=False)
-  assert 3. <= passed_s <= 3.1
+  # A batch that would end later does not begin.
+  assert 2.95 <= passed_s <= 3.1
   assert priced > 16 * 250
 
 
@@ -142,8 +143,8 @@ def test_a_stopwatch_has_all_of_the_time_as_well():
                           clusters.make_cluster(2), np.ones((12, 3)),
                           wrap=stopwatches.Stopwatch, time_budget_s=2.)
   default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False,
-                               clock=lambda: next(ticks) / 10).place(problem)
-  assert 2. <= next(ticks) / 10 <= 2.5
+                               clock=lambda: next(ticks) / 20).place(problem)
+  assert 1.9 <= next(ticks) / 20 <= 2.5
   assert problem.evaluator.runs > 100
 
 

@@ -66,7 +66,7 @@ def best(
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
   After `Problem.time_budget_s` no further proposer is called, except the first
-  one, and except while no placement fits.
+  one, and except while no placement fits. Nor is anything beyond them priced.
 
   Args:
     problem: Prices the placements.
@@ -80,7 +80,7 @@ def best(
   deadline = problem.deadline()
   priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   _ask(problem, proposers, priced, deadline)
-  if beyond:
+  if beyond and not (deadline.passed and priced.fits):
     alone = priced.see(one_device.on_each(problem.cluster, problem.allowed))
     if not alone.valid[list(problem.cluster.accelerators)].all():
       if tight:

@@ -281,11 +281,16 @@ def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
                 refined: bool, deadline: deadlines.Deadline) -> Annealing:
   """A search that has ended: it priced `most` placements, or one fits."""
   search = Annealing(problem, start[None], rng, moves=moves)
-  batch = search_config.DEFAULT.annealing.batch
+  batch, batch_s = search_config.DEFAULT.annealing.batch, 0.
   while search.can_move and search.evaluations < most:
-    if search.fits and not refined or deadline.passed:
+    # Nothing stops a batch. The last of a search that does not fit yet begins.
+    if search.fits and (not refined or deadline.remaining_s < batch_s):
       break
+    if deadline.passed:
+      break
+    begin_s = deadline.clock()
     search.step(search.evaluations / most, batch)
+    batch_s = deadline.clock() - begin_s
   return search
 
 

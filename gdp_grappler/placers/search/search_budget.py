@@ -29,7 +29,7 @@ class SearchBudget:
     """
     self.evaluations, self._seconds = evaluations, seconds
     self._grace, self._clock, self._kept_s = grace, clock, 0.
-    self._begin = clock()
+    self._begin, self._seen_s = clock(), 0.
 
   def progress(self, evaluations: int) -> float:
     """Progress of the search, from 0 to 1 or more at its end.
@@ -44,7 +44,8 @@ class SearchBudget:
       return progress
     if not self._seconds:
       return 1.
-    spent = self.spent_s / self._seconds
+    self._seen_s = self.spent_s
+    spent = self._seen_s / self._seconds
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
   @property
@@ -64,6 +65,23 @@ class SearchBudget:
     if self._seconds is None or self.spent_s <= self._grace * self._seconds:
       return True
     return self.spent_s + seconds <= self._seconds + self._kept_s
+
+  @property
+  def seen_s(self) -> float:
+    """Seconds from the start to the last progress; 0 without a limit."""
+    return self._seen_s
+
+  def ends_within(self, seconds: float) -> bool:
+    """Whether the clock ends the search in so many seconds, or has done so.
+
+    Does not look at the clock: the seconds count from the last progress.
+
+    Args:
+      seconds: Seconds of a task that nothing can stop.
+    """
+    if self._seconds is None or self._seen_s <= self._grace * self._seconds:
+      return False
+    return self._seen_s + seconds > self._seconds
 
   @property
   def spent_s(self) -> float:

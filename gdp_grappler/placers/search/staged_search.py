@@ -12,6 +12,7 @@ from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import orders as orders_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priority_annealing
@@ -68,7 +69,8 @@ def searched(
 def anneal(annealings: Sequence[_AnyAnnealing],
            budget: search_budget.SearchBudget,
            stretch: stages.Stretch = stages.WHOLE, reports: bool = True,
-           batch: int = search_config.DEFAULT.annealing.batch) -> None:
+           batch: int = search_config.DEFAULT.annealing.batch,
+           each_s: float = 0.) -> None:
   """Runs the first of some annealings through its part of a search.
 
   Args:
@@ -77,15 +79,20 @@ def anneal(annealings: Sequence[_AnyAnnealing],
     stretch: The part of the search in which the first annealing runs.
     reports: Whether to report the progress of the whole search.
     batch: Moves that are priced together.
+    each_s: Seconds of a price, as far as they are known.
   """
-  first = annealings[0]
+  first, batch_s, begin_s = annealings[0], batch * each_s, -1.
   while first.can_move:
     evaluations = sum(each.evaluations for each in annealings)
     progress = budget.progress(evaluations)
     if reports:
       progress_lib.reached(progress)
-    if progress >= stretch.end:
+    if begin_s >= 0:
+      batch_s = budget.seen_s - begin_s
+    # Nothing stops a batch, and one of a large graph takes long.
+    if progress >= stretch.end or budget.ends_within(batch_s):
       break
+    begin_s = budget.seen_s
     first.step(stretch.cooled(progress),
                min(batch, budget.evaluations - evaluations))
 
@@ -107,7 +114,7 @@ class _StagedSearch:
     self._plain = annealing.Annealing(problem, starts, rng, models(problem),
                                       self._moves, config.annealing)
     self._plain.pack_if_none_fits(starts)
-    # Seconds per price, for the stage under priorities.
+    # Seconds per price, where they are needed for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
     # Seconds of one computation of control edges, about.
@@ -126,11 +133,12 @@ class _StagedSearch:
     if stage.order is stages.StageOrder.FIFO:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.StageOrder.PRIORITIES:
-      if not self._budget.has_left(0.):
+      starts = self._ordered_starts()
+      if not len(starts):
         return  # Little time is left, and the first prices in order take long.
       self._ordered = priority_annealing.PriorityAnnealing(
-          self._problem, self._ordered_starts(), self._rng,
-          self._models(self._problem), self._moves, self._config)
+          self._problem, starts, self._rng, self._models(self._problem),
+          self._moves, self._config)
       self._anneal([self._ordered, self._plain], stage, 0.)
     elif self._ordered and self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)
@@ -160,19 +168,28 @@ class _StagedSearch:
               cooled: float) -> None:
     anneal(annealings, self._budget,
            stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
-           batch=self._config.annealing.batch)
+           batch=self._config.annealing.batch, each_s=self._each_s)
 
   def _ordered_starts(self) -> np.ndarray:
-    """int [K, G], starts of the annealing under priorities; at least one.
+    """int [K, G], starts of the annealing under priorities.
 
-    Each start costs several prices, so the time that is left limits them.
+    Each start costs several prices, so the time that is left limits them; none
+    if there is no time for the first.
     """
     config, plain = self._config, self._plain
     count = self._budget.affordable(config.start_prices * self._each_s,
                                     config.priorities.starts,
                                     config.starting_share)
-    return np.concatenate(
+    starts = np.concatenate(
         [plain.best[None], *self._further, self._starts[plain.ranking[:count]]])
+    fitting = (number for number in range(len(starts), 0, -1)
+               if self._budget.has_left(self._starting_s(number)))
+    return starts[:next(fitting, 0)]
+
+  def _starting_s(self, count: int) -> float:
+    """Seconds, about, until so many starts are priced in their orders."""
+    several = min(count, self._config.priorities.several_orders)
+    return self._each_s * (count + several * (orders_lib.COUNT - 1) + 1)
 
   def _faster_first(self) -> list[_AnyAnnealing]:
     """Both annealings; first the one whose best placement is faster.

@@ -1,6 +1,7 @@
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.placers.list_scheduling import candidates
 from helpers import clusters
 from helpers import graphs
@@ -83,6 +84,20 @@ def test_time_goes_by_the_clock_of_the_problem():
   candidates.best(problem.until(deadline),
                   [proposer('a'), proposer('b')], beyond=False)
   assert sorted(asked) == ['a', 'first', 'second']
+
+
+def test_nothing_beyond_proposals_is_priced_when_the_time_is_over():
+  """All ops on each device, repairs and a search came after the end."""
+  problem = problems.make(graphs.make_graph(num_ops=2),
+                          clusters.make_cluster(2))
+  counts = []
+  for budget_s in (0., 1e6):
+    prices = counting_evaluator.Recorder(problem.evaluator)
+    candidates.best(
+        problem.priced_by(prices).until(deadlines.within(budget_s)),
+        [lambda _: np.array([1, 2])])
+    counts.append(prices.evaluations)
+  assert counts[0] == 1 < counts[1]
 
 
 def test_what_does_not_fit_is_asked_again_however_late():

@@ -19,6 +19,7 @@ from gdp_grappler.placers.search.moves import moves
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import slow_prices
 
 
 def _problem(graph):
@@ -190,3 +191,12 @@ def test_nobody_looks_for_faster_ones_when_the_time_is_over():
   assert late.tolist() == start.tolist()
   found = annealing.relieved(problem, start, refined=True)
   assert found.tolist() != start.tolist()
+
+
+def test_a_batch_of_a_refinement_that_does_not_fit_does_not_begin():
+  problem = problems.make(graphs.random_graph(0, 60))
+  prices = slow_prices.SlowPrices(problem.evaluator, .25)
+  start = np.ones(problem.graph.num_groups, np.int32)
+  annealing.relieved(problem.priced_by(prices), start, refined=True,
+                     deadline=deadlines.within(10., prices.clock))
+  assert 8. < prices.now < 10.  # The start, and two batches of four seconds.

@@ -62,3 +62,19 @@ def test_what_is_kept_ends_a_search_sooner():
   free = search_budget.SearchBudget(100)
   free.keep(1.)
   assert free.progress(50) == .5
+
+
+@pytest.mark.parametrize('seconds, grace, passed_s, expected', [
+    (None, 0., 5., False),
+    (10., 0., 5., False),
+    (10., 0., 8., True),
+    (10., .5, 5., False),
+    (10., .9, 8., False),
+])
+def test_what_would_end_too_late_is_known_before_it_begins(
+    seconds, grace, passed_s, expected):
+  clock = iter((0., passed_s))
+  limit = search_budget.SearchBudget(100, seconds, grace, lambda: next(clock))
+  limit.progress(1)
+  assert limit.ends_within(3.) is expected
+  assert limit.seen_s == (0. if seconds is None else passed_s)

@@ -12,6 +12,7 @@ from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import order_ranking
 from helpers import graphs
 from helpers import problems
+from helpers import slow_prices
 
 
 def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
@@ -87,3 +88,42 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
   staged_search.searched(problem, starts, rng, search_budget.SearchBudget(800))
   assert first[-1] is (priority_annealing.PriorityAnnealing
                        if ordered else annealing.Annealing)
+
+
+def _slow_problem(seconds):
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(2, 40), cluster,
+                          simulator=simulator.Simulator(cluster))
+  prices = slow_prices.SlowPrices(problem.evaluator, seconds)
+  return problem.priced_by(prices), prices
+
+
+def test_a_batch_that_does_not_fit_does_not_begin():
+  """One of a large graph takes seconds, and went beyond the end."""
+  problem, prices = _slow_problem(.25)
+  search = annealing.Annealing(problem,
+                               np.ones((1, problem.graph.num_groups), np.int32),
+                               np.random.default_rng(0))
+  begin_s = prices.now
+  budget = search_budget.SearchBudget(1000, 10., clock=prices.clock)
+  staged_search.anneal([search], budget)
+  assert prices.now - begin_s == 8.  # Two batches of four seconds.
+
+
+@pytest.mark.parametrize('each_s, furthers, limit_s', [(.01, 16, 10.),
+                                                       (.1, 16, 10.),
+                                                       (.3, 16, 10.),
+                                                       (1., 16, 10.)])
+def test_starts_in_order_fit_in_the_time_that_is_left(each_s, furthers,
+                                                      limit_s):
+  """What the search of a smaller graph found was priced however late it was."""
+  problem, prices = _slow_problem(each_s)
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (8, problem.graph.num_groups)).astype(np.int32)
+  further = rng.integers(1, 3, (furthers, problem.graph.num_groups))
+  staged_search.searched(
+      problem, starts, rng,
+      search_budget.SearchBudget(10**6, limit_s, clock=prices.clock),
+      further=[further.astype(np.int32)])
+  # At last it prices the best of each order, and edges.
+  assert prices.now <= limit_s + 3 * each_s

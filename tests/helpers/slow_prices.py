@@ -1,0 +1,51 @@
+"""Prices that take seconds, by a clock that only they move."""
+
+from __future__ import annotations
+
+import math
+
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+
+
+class SlowPrices(evaluator_lib.Wrapper):
+  """An evaluator whose every price takes so long.
+
+  Attributes:
+    now: What its clock says.
+  """
+
+  def __init__(self, evaluator, seconds):
+    super().__init__(evaluator)
+    self.now, self._seconds = 0., seconds
+
+  def clock(self):
+    """The clock."""
+    return self.now
+
+  def _take(self, count):
+    self.now += count * self._seconds
+
+  def evaluate(self, graph, placement):
+    """See `Evaluator`."""
+    self._take(1)
+    return self._evaluator.evaluate(graph, placement)
+
+  def price(self, graph, devices, priorities=None):
+    """See `Evaluator`."""
+    self._take(len(devices))
+    return self._evaluator.price(graph, devices, priorities)
+
+  def price_closely(self, graph, devices, priorities=None):
+    """See `Evaluator`."""
+    self._take(len(devices))
+    return self._evaluator.price_closely(graph, devices, priorities)
+
+  def price_groups(self, graph, devices, ceiling_s=math.inf, priorities=None):
+    """See `Evaluator`."""
+    self._take(len(devices))
+    return self._evaluator.price_groups(graph, devices, ceiling_s, priorities)
+
+  def price_in_order(self, graph, devices, priorities, ceiling_s=math.inf):
+    """See `Evaluator`."""
+    self._take(len(devices))
+    return self._evaluator.price_in_order(graph, devices, priorities, ceiling_s)
