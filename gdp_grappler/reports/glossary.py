@@ -76,8 +76,8 @@ TERMS = {
         'Ops of one kind, such as convolutions, which reach the same share of '
         "a device's peak rate.",
     'FIFO':
-        "First in, first out: TensorFlow's order of ready ops. Steps are FIFO "
-        'unless a table says otherwise.',
+        "First in, first out: TensorFlow's order of ready ops, without control "
+        'edges of ours. Steps are FIFO unless a table says otherwise.',
     'fits':
         'Of a placement: no memory is exceeded.',
     'gap':
@@ -176,8 +176,9 @@ TERMS = {
         'The predicted step time of a placement, and the bytes that exceed a '
         'memory.',
     'priority':
-        'A number that says which ready op should start first. Control edges '
-        'enforce it.',
+        'A number that says which ready op should start first. A search prices '
+        'placements by priorities. In a program control edges enforce them: '
+        'the step is then ordered (older tables: "in order").',
     'profile':
         'Measured seconds of the ops of one graph. They replace the roofline.',
     'rate':

@@ -32,10 +32,10 @@ def test_the_example_of_the_page():
   assert graph.num_groups == 5 and graph.groups[1] == graph.groups[2]
   index = graph.names.index
   assert graph.output_bytes.tolist() == [
-      1600000, 4000000, 800400, 800000 + 800000, 800000, 0
+      1600000, 4000000, 800400, 800000 + 400, 800000, 0
   ]
   assert graph.edge_bytes.tolist() == [
-      1600000, 1600000, 4000000, 800000, 400, 800000, 800000, 0
+      1600000, 1600000, 4000000, 800000, 400, 800000, 800000, 400, 0
   ]
   assert graph.edge_tensors[-1] == -1
   assert graph.param_bytes.tolist() == [0, 4000000, 0, 2400000, 0, 0]
