@@ -78,6 +78,5 @@ class CostModel(Protocol):
     """int64 [N, D], temporary bytes that each op needs while it runs."""
 
   def contention(self, cluster: cluster_lib.Cluster) -> Contention:
-    """How devices of the cluster slow each other down; by default not at all.
-    """
+    """Slowdown of devices by shared memory buses; by default none."""
     return no_contention(cluster)
