@@ -181,12 +181,11 @@ def control_edges(
     config: Limits of the search.
 
   Returns:
-    The edges. There are none if they would increase the overflow of memory. For
-    a placement that breaks a rule there are none, and steps are infinite.
+    No edges if these would increase the overflow of memory; no edges and
+    infinite steps if the placement breaks a rule.
 
   Raises:
-    ValueError: the placement is on another cluster, or does not have one device
-      per op.
+    ValueError: another cluster, or not one device per op.
   """
   if placement.cluster is not simulator.cluster and (placement.cluster
                                                      != simulator.cluster):
@@ -201,8 +200,8 @@ def control_edges(
     return known.limited(config.min_gain)
   wanted = _orders(graph, placement, simulator, config.only_wanted)
   devices = np.broadcast_to(placement.devices, wanted.shape)
-  # Equal priorities differ from no priorities: only without priorities does
-  # dispatch run ahead of asynchronous devices.
+  # Equal priorities are not the same as none: without priorities, dispatch runs
+  # ahead.
   wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s, config=config, complete=True)
@@ -215,8 +214,7 @@ def control_edges(
   except errors.InvalidGraphError:
     return nothing  # While loops depend on each other in a cycle.
   nothing = dataclasses.replace(nothing, complete=complete)
-  # The costs of edges are small, but by chance they may shorten the step. So
-  # the edges have to pay without their costs, too.
+  # By chance the costs of edges may shorten the step, so price without costs too.
   free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
   # Another order may keep more tensors in memory at a time.
