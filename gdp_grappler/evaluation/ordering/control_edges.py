@@ -214,7 +214,7 @@ def control_edges(
   except errors.InvalidGraphError:
     return nothing  # While loops depend on each other in a cycle.
   nothing = dataclasses.replace(nothing, complete=complete)
-  # By chance the costs of edges may shorten the step, so price without costs too.
+  # By chance the costs of edges may shorten the step. So leave them out, too.
   free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
   # Another order may keep more tensors in memory at a time.
