@@ -13,6 +13,7 @@ from typing import Any, Callable, Sequence, TypeVar
 from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler.problems import reading
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 
@@ -168,6 +169,9 @@ def program_of_tasks(name: str, description: str | None, title: Title,
   """
 
   def find(arguments: argparse.Namespace) -> Table:
+    # A wrong name at the end would lose what was found before.
+    for task in arguments.tasks:
+      reading.check_task(task)
     return table(
         progress.of_each(doing, arguments.tasks,
                          lambda task: rows(task, arguments), str), arguments)

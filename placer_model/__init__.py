@@ -1,11 +1,12 @@
-"""Everything needed to learn how to place graphs.
+"""Training of the networks that place graphs.
 
-Belongs here: the network, its training and its export to a SavedModel. Does
-not belong here: whatever placing a graph needs (`gdp_grappler`).
+Belongs here: the policy network, its training, its export to a SavedModel, and
+learned baselines. Does not belong here: code that a program needs in order to
+place a graph with a trained network (`gdp_grappler`).
 
 tf-agents and tensorflow-gnn work with Keras 2 only, and TensorFlow chooses its
-Keras while it is imported: import this package before TensorFlow, or set
-TF_USE_LEGACY_KERAS=1.
+version of Keras while it is imported. So import this package before TensorFlow,
+or set TF_USE_LEGACY_KERAS=1.
 """
 
 import os as _os

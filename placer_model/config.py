@@ -1,4 +1,4 @@
-"""Sizes and switches of the placer network."""
+"""Sizes and switches of the policy network."""
 
 from __future__ import annotations
 
@@ -15,54 +15,57 @@ class ConfigError(errors.GdpError):
 
 @dataclasses.dataclass(frozen=True)
 class PlacerConfig:
-  """Everything that decides the network's shape and its first weights.
+  """All settings that determine the network's shape and its initial weights.
 
-  Names in brackets are those of GDP's Table 3 (ICLR 2020 submission).
+  Names in brackets are those of GDP's Table 3 (ICLR 2020 submission). A *unit*
+  is a set of ops for which the policy chooses one device.
 
   Attributes:
-    type_buckets: Hash buckets for op types; two types may share one.
-    type_units: Width of an op type's embedding.
-    hidden_units: Width of unit states in both networks [trf d model].
-    graph_layers: GraphSAGE layers [gs layers].
-    max_neighbors: Neighbours that a unit aggregates, separately for producers
-      and consumers; the ones with the heaviest edges are kept [gs knn].
-      0 means all.
-    transformer_layers: Transformer-XL layers [trf layers]; the feature
-      conditioning layer comes on top.
-    heads: Attention heads [trf n head].
+    type_buckets: Hash buckets for op types. Two types may share a bucket.
+    type_units: Width of the embedding of an op type.
+    hidden_units: Width of the units' states in the graph embedding network and
+      in the placement network [trf d model].
+    graph_layers: Number of GraphSAGE layers [gs layers].
+    max_neighbors: Largest number of producers, and of consumers, that a unit
+      aggregates; the neighbours with the heaviest edges are kept [gs knn]. 0
+      means all neighbours.
+    transformer_layers: Number of Transformer-XL layers [trf layers], without
+      the one for feature conditioning.
+    heads: Number of attention heads [trf n head].
     head_units: Width of each attention head [trf d heads].
-    feed_forward_units: Inner width of the position-wise network
-      [trf d inner].
-    segment_length: Units in a segment; each attends to its own and the
-      previous segment.
-    device_units: Width of the product between units and devices.
+    feed_forward_units: Inner width of the position-wise network [trf d inner].
+    segment_length: Number of units in a segment. A unit attends to its own
+      segment and to the previous one.
+    device_units: Width of the vectors of units and devices whose dot product is
+      the logit.
     device_slots: Largest number of devices of one type.
-    attention: False gives the ablation without attention: the placement
-      network decides for each unit by itself.
+    attention: False gives the ablation without attention, in which the
+      placement network processes each unit by itself.
     superposition: False gives the ablation without feature conditioning
       (equation 5).
-    positions: Sines, and cosines, of a unit's place in topological order that
-      it is given; 0 means none. Units of equal branches are the same to a
-      network that sees their features and neighbours alone: it cannot send
-      one here and the other there.
-    places: Sines, and cosines, of where a unit is in a structure that repeats
-      itself (`schema.PLACE_FEATURES`), and of where a device is among those of
-      its type; 0 means none. Not in the paper: with them, to share layers or
-      time steps out evenly is a product of a unit's and a device's.
-    graph_residual: What GraphSAGE gives is added to what units were before it.
-      Max pooling of sigmoids makes neighbours alike.
-    centred_head: The last norm is taken over all units, not over each one's
-      state. What units have in common then moves no logit, and a gradient
-      step for one of them does not drag the others along.
-    speed_prior: An untrained network draws a device as often as its peak is
-      high, not all equally often: a placement with but a few units on a CPU is
-      so slow that it tells nothing of the others.
-    initial_logit_scale: Standard deviation, roughly, of an untrained
-      network's logits; small, so that training begins near the uniform
-      distribution over the allowed devices, or that of `speed_prior`.
-    initial_condition_scale: Standard deviation, roughly, by which an untrained
-      network's conditions differ from 1.
-    seed: Decides the first weights.
+    positions: Number of sines, and of cosines, that encode the position of a
+      unit in topological order. 0 means none. Without an encoding, units of
+      equal branches have equal features and neighbours, so the network cannot
+      send the branches to different devices.
+    places: Number of sines, and of cosines, that encode the coordinates of a
+      unit in a repeated structure (`schema.PLACE_FEATURES`) and the position of
+      a device among the devices of its type. 0 means none. This is not in the
+      paper. With these encodings, a dot product can distribute layers or time
+      steps evenly over devices.
+    graph_residual: Whether the output of GraphSAGE is added to its input. Max
+      pooling of sigmoids makes the states of neighbours alike.
+    centred_head: Whether the last norm is taken over all units instead of over
+      the state of each unit. What all units have in common then changes no
+      logit, and a gradient step for one unit does not move the others.
+    speed_prior: Whether an untrained network draws devices in proportion to
+      their peak FLOP/s instead of uniformly. A few units on a CPU make a step
+      so slow that its time says nothing about the other units.
+    initial_logit_scale: Approximate standard deviation of an untrained
+      network's logits. A small value lets training begin near the uniform
+      distribution over the allowed devices, or near that of `speed_prior`.
+    initial_condition_scale: Approximate standard deviation of the difference
+      between 1 and an untrained network's conditions.
+    seed: Seed of the initial weights.
   """
 
   type_buckets: int = 512
@@ -93,10 +96,10 @@ class PlacerConfig:
       self._check(field, getattr(self, field.name))
 
   def replace(self, **changes: Any) -> PlacerConfig:
-    """A copy with other values.
+    """Returns a copy with other values.
 
     Raises:
-      ConfigError: a wrong value.
+      ConfigError: a value is wrong.
     """
     return dataclasses.replace(self, **changes)
 
@@ -116,10 +119,10 @@ _WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
 
 
 def preset(name: str) -> PlacerConfig:
-  """One of `PRESETS`.
+  """Returns one of `PRESETS`.
 
   Raises:
-    ConfigError: no such preset.
+    ConfigError: there is no preset of this name.
   """
   if name not in PRESETS:
     raise ConfigError(
@@ -127,18 +130,18 @@ def preset(name: str) -> PlacerConfig:
   return PRESETS[name]
 
 
-# Both train in minutes on two CPU cores. The fields are those of GDP's Table 3;
-# the surviving text of the submission gives that table's rows but not its
-# figures, so the sizes are ours. The others are the ablations of its figure 3,
-# and one without GraphSAGE.
+# The rows of GDP's Table 3 survive in the text of the submission, but its
+# figures do not. So the sizes are ours, chosen such that the network trains in
+# minutes on two CPU cores.
 _PAPER = PlacerConfig(positions=16, graph_residual=True, centred_head=True,
                       speed_prior=True)
+# The ablations of the paper's figure 3, and one without GraphSAGE.
 ABLATIONS = {
     'paper_no_attention': _PAPER.replace(attention=False),
     'paper_no_superposition': _PAPER.replace(superposition=False),
     'paper_no_graphsage': _PAPER.replace(graph_layers=0),
 }
-# What `gdp_pretrain --network=placer` teaches.
+# The network that `gdp_pretrain --network=placer` trains.
 TRANSFER = _PAPER.replace(hidden_units=96, feed_forward_units=192, places=6)
 PRESETS = {
     'default': PlacerConfig(), 'gdp_one': _PAPER, 'paper': _PAPER,

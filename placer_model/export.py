@@ -1,8 +1,9 @@
-"""A trained network as a policy that any TensorFlow process can load.
+"""Writes and reads a trained network as a policy.
 
 A policy is a directory with a SavedModel and a `policy.json`. The SavedModel
-consists of plain TensorFlow ops and holds variables but no Keras object, so
-that it loads without the libraries it was trained with, under Keras 3.
+consists of plain TensorFlow ops and variables, and holds no Keras object. So
+any TensorFlow process can load it, under Keras 3 and without the training
+libraries.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gdp_grappler.processes import calls
 from placer_model import config as config_lib
 from placer_model import network as network_lib
 
-# Of logits, relative to the largest of them or 1.
+# Largest difference of equal logits, as a share of the largest logit or of 1.
 TOLERANCE = 1e-5
 _LIBRARIES = ('tensorflow', 'tensorflow-gnn', 'tf-keras')
 _LOADER = 'gdp_grappler.placers.policy.policy_check:logits'
@@ -38,20 +39,20 @@ _TIMEOUT_S = 1200.
 
 
 class ExportError(errors.GdpError):
-  """A policy could not be written, or does not survive being loaded."""
+  """A policy could not be written, or a fresh process could not load it."""
 
 
 class Policy(tf.Module):
-  """What the SavedModel holds: variables and one function."""
+  """The root object of the SavedModel: the variables and one function."""
 
   def __init__(self, network: network_lib.PlacerNetwork) -> None:
-    """Takes the network's variables, not copies of them."""
+    """Refers to the network's variables, without a copy."""
     super().__init__(name='policy')
     self.weights = list(network.variables)
     specs = network_lib.feature_specs()
 
-    # An attribute would put the Keras model into the SavedModel; a closure
-    # puts only its ops there.
+    # A network in an attribute would be saved as a Keras model. Of a closure,
+    # only the ops are saved.
     @tf.function(input_signature=list(specs.values()), autograph=False)
     def place(op_types: tf.Tensor, units: tf.Tensor, edges: tf.Tensor,
               edge_bytes: tf.Tensor, allowed: tf.Tensor,
@@ -67,21 +68,21 @@ class Policy(tf.Module):
 def export_policy(network: network_lib.PlacerNetwork,
                   directory: str | os.PathLike[str],
                   metadata: Mapping[str, Any]) -> None:
-  """Writes a policy and proves that it works.
+  """Writes a policy and checks it.
 
-  The directory appears, or is replaced, only when a fresh process has loaded
-  the policy, without the training libraries, and found the same logits.
+  The directory appears, or is replaced, only after a fresh process without the
+  training libraries has loaded the policy and computed the same logits.
 
   Args:
-    network: What to export.
-    directory: Where to; an existing policy there is replaced.
-    metadata: Goes to policy.json, beside "schema", "config", "versions" and the
-      digests of the files.
+    network: Network to export.
+    directory: Directory of the policy. An existing policy there is replaced.
+    metadata: Further content of policy.json, beside "schema", "config",
+      "versions" and the digests of the files.
 
   Raises:
-    ExportError: it cannot be written, a name in `metadata` is taken or its
-      value is not JSON, `directory` holds something else than a policy, or
-      the fresh process failed or found other logits.
+    ExportError: the policy cannot be written; a name in `metadata` is taken or
+      its value is not JSON; `directory` holds something else than a policy; or
+      the fresh process failed or computed other logits.
   """
   progress.doing('exporting the policy and checking it in a fresh process')
   target = pathlib.Path(directory).absolute()
@@ -90,7 +91,7 @@ def export_policy(network: network_lib.PlacerNetwork,
     raise ExportError(f'{target} exists and is not a policy; remove it or '
                       'export to another directory.')
   with _temporary_sibling(target) as temporary:
-    # One function for both: tracing it takes longest.
+    # Both steps share one function, because tracing it takes longest.
     policy = Policy(network)
     _write(policy, temporary / 'policy', description)
     _verify(policy, network.config, temporary / 'policy')
@@ -98,16 +99,17 @@ def export_policy(network: network_lib.PlacerNetwork,
 
 
 def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
-  """The network of a policy, to go on learning.
+  """Returns the network of a policy, for further training.
 
-  Only numbers are read: what the SavedModel would run is not looked at.
+  Only numbers are read from the SavedModel. Its functions are neither loaded
+  nor run.
 
   Args:
-    directory: That `export_policy` wrote.
+    directory: Directory that `export_policy` wrote.
 
   Raises:
-    PolicyMismatchError: it is no policy, is damaged, is for other features, or
-      its network has another shape than it says.
+    PolicyMismatchError: the directory is no policy, is damaged, was made for
+      other features, or its weights do not fit its configuration.
   """
   metadata = learned.metadata(directory)
   try:
@@ -131,18 +133,18 @@ def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
 
 
 def close(found: np.ndarray, expected: np.ndarray, allowed: np.ndarray) -> bool:
-  """Whether logits [M, D] agree to `TOLERANCE`; NaN never does."""
+  """Returns whether logits [M, D] agree to `TOLERANCE`; NaN never does."""
   scale = max(1.0, np.max(np.abs(expected[allowed]), initial=0.0))
   return bool(np.all(np.abs(found - expected) <= TOLERANCE * scale))
 
 
 def random_features(num_units: int, num_edges: int, num_devices: int,
                     seed: int) -> dict[str, np.ndarray]:
-  """Features of no graph in particular, as `Policy.place` takes them."""
+  """Returns random features as `Policy.place` takes them."""
   rng = np.random.default_rng(seed)
   units = rng.lognormal(5, 4, (num_units, len(schema.UNIT_FEATURES))).astype(
       np.float32)
-  # An edge goes up in the order of the units.
+  # Units are in topological order: an edge goes from a lower to a higher one.
   first = rng.integers(0, max(num_units - 1, 1), num_edges)
   second = rng.integers(first + 1, num_units)
   allowed = rng.random((num_units, num_devices)) < 0.7
@@ -190,7 +192,7 @@ def _describe(network: network_lib.PlacerNetwork,
 
 @contextlib.contextmanager
 def _temporary_sibling(target: pathlib.Path) -> Iterator[pathlib.Path]:
-  """A directory on the same file system, gone afterwards."""
+  """Makes a directory beside `target`, and removes it afterwards."""
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = tempfile.mkdtemp(prefix=f'.{target.name}.', dir=target.parent)
@@ -221,7 +223,7 @@ def _write(policy: Policy, directory: pathlib.Path,
 
 @contextlib.contextmanager
 def _optimizing() -> Iterator[None]:
-  """Graphs are optimized as in a fresh process, whatever this one does."""
+  """Lets this process optimize graphs, as a fresh process does."""
   option = 'disable_meta_optimizer'
   before = tf.config.optimizer.get_experimental_options().get(option, False)
   tf.config.optimizer.set_experimental_options({option: False})
@@ -233,7 +235,8 @@ def _optimizing() -> Iterator[None]:
 
 def _verify(policy: Policy, config: config_lib.PlacerConfig,
             directory: pathlib.Path) -> None:
-  # More than a segment, so that memory and padding count.
+  # More units than a segment has, so that the check covers the memory and the
+  # padding.
   size = config.segment_length + 37
   features = random_features(size, 3 * size, 3, seed=config.seed)
   try:
@@ -241,7 +244,7 @@ def _verify(policy: Policy, config: config_lib.PlacerConfig,
   except calls.CallError as error:
     raise ExportError('The exported policy does not load in a fresh process: '
                       f'{error}. Nothing was written.') from error
-  # The same function, so that both processes optimize the same graph.
+  # This is the exported function, so both processes optimize the same graph.
   with _optimizing():
     expected = policy.place(**features).numpy()
   if not close(found, expected, features['allowed']):
@@ -253,7 +256,7 @@ def _verify(policy: Policy, config: config_lib.PlacerConfig,
 
 def _replace(target: pathlib.Path, new: pathlib.Path,
              old: pathlib.Path) -> None:
-  """Renames only: at no time is there half a policy."""
+  """Replaces by renaming, so that a reader never sees half a policy."""
   if target.exists():
     target.rename(old)
   try:

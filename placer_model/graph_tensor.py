@@ -1,4 +1,4 @@
-"""Units and edges as a `tfgnn.GraphTensor`."""
+"""Units and their edges as a `tfgnn.GraphTensor`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ CONSUMERS = 'consumers'  # edge set: units receive from their consumers
 
 def from_tensors(hidden: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                  max_neighbors: int = 0) -> tfgnn.GraphTensor:
-  """Builds the graph that GraphSAGE runs on.
+  """Returns the graph that GraphSAGE runs on.
 
-  Edges are there twice, once in each direction, because both producers and
-  consumers of a unit are its neighbours. In both edge sets the receiver is
+  Each edge is present twice, once in each direction, because producers and
+  consumers of a unit are both its neighbours. In both edge sets the receiver is
   the target.
 
   Args:
     hidden: float32 [M, h], state of each unit.
     edges: int32 [E, 2], producer and consumer.
-    edge_bytes: float32 [E].
+    edge_bytes: float32 [E], bytes that each edge carries.
     max_neighbors: Largest number of producers, and of consumers, that a unit
       keeps; 0 keeps all.
 
@@ -46,13 +46,14 @@ def from_tensors(hidden: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
 
 def heaviest(receivers: tf.Tensor, edge_bytes: tf.Tensor, num_units: tf.Tensor,
              count: int) -> tf.Tensor:
-  """Picks the edges with the most bytes of each receiver.
+  """Returns the edges with the most bytes of each receiver.
 
   Args:
-    receivers: int32 [E].
-    edge_bytes: float32 [E].
+    receivers: int32 [E], receiving unit of each edge.
+    edge_bytes: float32 [E], bytes that each edge carries.
     num_units: int32 scalar, M.
-    count: Edges to keep for each receiver. Among equals the first ones stay.
+    count: Edges to keep for each receiver. Among equal edges the first ones
+      stay.
 
   Returns:
     int32 [E'], ascending indices of the edges kept.

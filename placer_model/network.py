@@ -1,7 +1,8 @@
-"""The placer network: a graph's features in, logits over devices out.
+"""The policy network: maps features of a graph to logits over devices.
 
-GDP (ICLR 2020 submission), section 3. The same weights serve graphs of any
-size on any number of devices: nothing depends on M, E or D.
+It follows GDP (ICLR 2020 submission), section 3. The shapes of its weights do
+not depend on the number of units, edges or devices. So the same weights serve
+graphs of any size on any number of devices.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from placer_model.layers import positions
 from placer_model.layers import superposition
 from placer_model.layers import transformer_xl
 
-# Logit of a device that is not allowed: finite, and its probability is zero.
+# Logit of a device that is not allowed. It is finite, but its exponential is 0.
 MASKED_LOGIT = -1e9
 
 Features = dict[str, tf.Tensor]
 
 
 class PlacerNetwork(tf.keras.Model):
-  """Per-unit logits over devices, for all units in one shot.
+  """Computes the logits over devices of all units in one forward pass.
 
   Attributes:
     config: Sizes and switches.
@@ -34,11 +35,11 @@ class PlacerNetwork(tf.keras.Model):
 
   def __init__(self, config: config_lib.PlacerConfig,
                name: str = 'placer') -> None:
-    """Makes the network with its first weights.
+    """Makes the network with its initial weights.
 
     Args:
       config: Sizes, switches and the seed of the weights.
-      name: Of the Keras model.
+      name: Name of the Keras model.
     """
     super().__init__(name=name)
     self.config = config
@@ -87,18 +88,18 @@ class PlacerNetwork(tf.keras.Model):
 
   @tf.autograph.experimental.do_not_convert  # traces 10 times as fast
   def call(self, features: Features, training: bool | None = None) -> tf.Tensor:
-    """Logits of a graph on a cluster.
+    """Returns the logits of a graph on a cluster.
 
     Args:
-      features: As `feature_specs` lists them.
-      training: Makes no difference; there is no dropout.
+      features: Features by name, see `feature_specs`.
+      training: Has no effect, because there is no dropout.
 
     Returns:
       float32 [M, D]; `MASKED_LOGIT` where a device is not allowed.
 
     Raises:
-      tf.errors.InvalidArgumentError: more than `config.device_slots` devices
-        of one type.
+      tf.errors.InvalidArgumentError: the cluster has more than
+        `config.device_slots` devices of one type.
     """
     del training
     devices = self.embed_devices(features['devices'])  # [D, h]
@@ -115,7 +116,10 @@ class PlacerNetwork(tf.keras.Model):
     return tf.where(features['allowed'], logits, MASKED_LOGIT)
 
   def embed_devices(self, devices: tf.Tensor) -> tf.Tensor:
-    """float32 [D, h]; the slot tells apart devices with equal features."""
+    """Returns the states of the devices, float32 [D, h].
+
+    Devices with equal features differ by the embedding of their slots.
+    """
     slots = normalization.device_slots(devices)  # [D]
     with tf.control_dependencies([
         tf.debugging.assert_less(
@@ -134,7 +138,12 @@ class PlacerNetwork(tf.keras.Model):
     return tf.nn.relu(self.device_dense(inputs) + self.slot_embedding(slots))
 
   def embed_units(self, features: Features, devices: tf.Tensor) -> tf.Tensor:
-    """Each unit by itself, [M, h]: type, figures, devices, place."""
+    """Returns the states of units before the graph embedding network, [M, h].
+
+    A state depends on the type of op, the unit's features and edges, its
+    allowed devices and, if the configuration asks for them, its position and
+    coordinates.
+    """
     bucket = tf.strings.to_hash_bucket_fast(features['op_types'],
                                             self.config.type_buckets)  # [M]
     figures = normalization.unit_inputs(features['units'], features['edges'],
@@ -156,7 +165,7 @@ class PlacerNetwork(tf.keras.Model):
     return self.stem(tf.concat(parts, axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
-    """The graph embedding network (section 3.1): [M, h] -> x0 [M, h]."""
+    """Applies the graph embedding network (section 3.1): [M, h] to [M, h]."""
     graph = graph_tensor.from_tensors(x, features['edges'],
                                       features['edge_bytes'],
                                       self.config.max_neighbors)
@@ -168,7 +177,11 @@ class PlacerNetwork(tf.keras.Model):
 
   def attend(self,
              x: tf.Tensor) -> tuple[tf.Tensor, superposition.Conditions | None]:
-    """The placement network (sections 3.2, 3.3): x0 [M, h] -> [M, h]."""
+    """Applies the placement network (sections 3.2, 3.3) to x0 [M, h].
+
+    Returns:
+      The states [M, h], and the conditions of dense layers or None.
+    """
     conditions = None
     if self.conditioning is not None:
       conditions = self.conditioning(x)
@@ -202,7 +215,7 @@ class PlacerNetwork(tf.keras.Model):
 
 
 def feature_specs() -> dict[str, tf.TensorSpec]:
-  """What the network takes: M units, E edges, D devices, all unknown."""
+  """Returns the specs of the network's inputs; M, E and D are unknown."""
   return {
       'op_types':
           tf.TensorSpec([None], tf.string, 'op_types'),
@@ -221,7 +234,7 @@ def feature_specs() -> dict[str, tf.TensorSpec]:
 
 
 def features_to_tensors(features: schema.GraphFeatures) -> Features:
-  """Raw features as the dict that `PlacerNetwork` takes."""
+  """Returns raw features as the dict that `PlacerNetwork` takes."""
   return {
       name: tf.constant(getattr(features, name), spec.dtype)
       for name, spec in feature_specs().items()
@@ -229,7 +242,7 @@ def features_to_tensors(features: schema.GraphFeatures) -> Features:
 
 
 def _smallest_features() -> Features:
-  """One unit on one device."""
+  """Returns the features of one unit on one device."""
   return {
       name:
           tf.zeros([1 if size is None else size

@@ -1,4 +1,4 @@
-"""A folder in which one run at a time is at work."""
+"""The folder of a run: one process at a time may use it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOCK = '.lock'
 
 
 def remove(paths: Iterable[pathlib.Path]) -> None:
-  """Removes files, and folders with all that is in them; some may be gone."""
+  """Removes files, and folders with their content; paths may be missing."""
   for path in paths:
     if path.is_dir():
       shutil.rmtree(path, ignore_errors=True)
@@ -25,18 +25,18 @@ def remove(paths: Iterable[pathlib.Path]) -> None:
 
 @contextlib.contextmanager
 def held(folder: pathlib.Path, flag: str) -> Iterator[None]:
-  """Keeps other runs out of a folder; ends with its process.
+  """Locks a folder against other runs until the context or process ends.
 
   Args:
-    folder: Made if it does not exist.
-    flag: What gave it, for messages.
+    folder: Folder of the run. It is made if it does not exist.
+    flag: Flag that named the folder, for messages.
 
   Raises:
-    GdpError: another run is in there, or it cannot be written.
+    GdpError: another run uses the folder, or it cannot be written.
   """
   try:
     folder.mkdir(parents=True, exist_ok=True)
-    # Whoever gave the folder may have put a pipe or a link in the lock's place.
+    # A folder from elsewhere may have a pipe or a link in the lock's place.
     handle = os.open(
         folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         | os.O_NONBLOCK, 0o666)

@@ -1,4 +1,4 @@
-"""What a result was made with."""
+"""Versions of the software that made a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import gdp_grappler
 
 
 def of(packages: Iterable[str]) -> dict[str, str]:
-  """Versions of Python, of this project and of other packages."""
+  """Returns the versions of Python, of this project and of other packages."""
   found = {
       'python': platform.python_version(),
       'gdp-grappler': gdp_grappler.__version__

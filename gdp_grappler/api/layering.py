@@ -14,6 +14,7 @@ from typing import Callable, Iterable, Iterator, Sequence, TYPE_CHECKING
 
 import numpy as np
 
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
@@ -146,7 +147,8 @@ class Layering:
     self._held = graph.param_bytes + np.where(makes, graph.output_bytes, 0)
     self._serves = updates.serving(graph)
     self._in_optimizers = updates.in_optimizers(graph)
-    self._weights = np.where(self._serves, 0, graph.param_bytes)
+    slots = self._serves & ~layers_lib.statistics(graph)
+    self._weights = np.where(slots, 0, graph.param_bytes)
 
   @functools.cached_property
   def rows(self) -> tuple[LayerRow, ...]:
@@ -169,7 +171,10 @@ class Layering:
   def as_map(self) -> dict[str, str]:
     """A map from layers to devices; each layer is where most of it is.
 
-    Optimizers are none, as slots and updates follow their variables.
+    Of the devices of a layer, those count where the fewest ops of the layer
+    would round otherwise, unless the plan may round: the map of a plan that
+    keeps numbers keeps them where it can. Optimizers are no layers, as slots
+    and updates follow their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -178,10 +183,21 @@ class Layering:
     names = self._unmistakable([part for part, _ in chosen])
     found = layer_map.match(names, self._graph.names).patterns
     result: dict[str, str] = {}
-    for number, (name, (_, row)) in enumerate(zip(names, chosen)):
-      if (found == number).any():
-        result[name] = row.device
+    for number, (name, (part, _)) in enumerate(zip(names, chosen)):
+      matched = np.flatnonzero(found == number)
+      if matched.size:
+        # '*' also matches the arithmetic of optimizers.
+        rounds = self._rounds[np.union1d(part.ops, matched)].sum(axis=0)
+        result[name] = self._labels[self._most(part.ops, rounds)]
     return result
+
+  @functools.cached_property
+  def _rounds(self) -> np.ndarray:
+    """bool [N, D], where an op would have to round otherwise, and may not."""
+    graph, cluster = self._graph, self._placement.cluster
+    if graph.may_round:
+      return np.zeros((graph.num_ops, cluster.num_devices), bool)
+    return constraints.rounded_on(graph, cluster)
 
   def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
     """A name of each part, longer where a short name means several parts."""
@@ -251,6 +267,24 @@ class Layering:
         return True
     return False
 
+  def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
+    """The device on which ops take most time or, if they take none, hold most.
+
+    Args:
+      ops: int [K].
+      rounds: int [D]; of the devices of the ops only those with the fewest
+        count.
+    """
+    shares = [
+        self._by_device(ops, weights)
+        for weights in (self._seconds, self._held, np.ones(self._graph.num_ops))
+    ]
+    if rounds is not None:
+      counts = shares[-1] > 0
+      counts &= rounds == rounds[counts].min()
+      shares = [np.where(counts, own, 0) for own in shares]
+    return int(next(own for own in shares if own.any()).argmax())
+
   def _by_device(self, ops: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """float64 [D], sums of weights [N]."""
     return np.bincount(self._placement.devices[ops], weights[ops],
@@ -259,9 +293,7 @@ class Layering:
   def _row(self, part: _Part) -> LayerRow:
     ops = part.ops
     counts = self._by_device(ops, np.ones(self._graph.num_ops))
-    most = next(shares for shares in (self._by_device(ops, self._seconds),
-                                      self._by_device(ops, self._held), counts)
-                if shares.any()).argmax()
+    most = self._most(ops)
     sent = self._sent[np.isin(self._graph.tensor_ops[self._sent], ops)]
     return LayerRow(
         part.name, '', 1, self._labels[most], len(ops), {
@@ -279,8 +311,8 @@ class Layering:
 
 def _without_numbers(name: str) -> str:
   """'net/dense_1' for 'net_1/dense_1': the user called the model 'net'."""
-  around, _, last = name.rpartition('/')
-  return '/'.join([*map(layer_map.bare_name, around.split('/')), last])
+  *around, last = name.split('/')
+  return '/'.join([*map(layer_map.bare_name, around), last])
 
 
 def _as_it_is(name: str) -> str:

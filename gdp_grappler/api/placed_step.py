@@ -52,9 +52,9 @@ class PlacedStep:
     order_is_given: Whether it came with the plan.
     chosen_by: Who decided on devices, as of `reasons.who_chose`; None for
       `placed_by`.
-    chosen: [N], of each op a clause on who chose its device; () for the same of
-      all.
+    chosen: [N], clauses on who chose the devices; () for the same of all.
     layer_plan: The map of layers that chose the devices; () if none did.
+    alone_rounds: Whether the baseline may round as the step may; not for maps.
   """
 
   subject: subjects.Subject
@@ -66,6 +66,7 @@ class PlacedStep:
   chosen_by: str | None = None
   chosen: tuple[str, ...] = ()
   layer_plan: plan_lib.Layers = ()
+  alone_rounds: bool = True
 
   @property
   def graph(self) -> op_graph.OpGraph:
@@ -110,7 +111,9 @@ class PlacedStep:
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
     """Nothing spread that need not be, on the best device."""
-    problem = placer_lib.Problem(self.graph, self.step.cluster, self.simulator)
+    graph = (self.graph if self.alone_rounds else self.graph.replace(
+        may_round=False))
+    problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)
     return registry.create('single_device').place(problem)
 
   @property
@@ -212,7 +215,7 @@ class PlacedStep:
       layers['embedding'] = 'CPU:0'
       plan = gdp_grappler.place(model, '2xP100', plan=layers)
 
-    A layer is where most of it is; '*' is for what is in no layer.
+    A layer is where most of it is; '*' is for the rest.
     """
     return self._layering.as_map()
 
@@ -337,7 +340,7 @@ class PlacedStep:
 
     Raises:
       ValueError: there is no such order.
-      GdpError: Pillow is not installed, or events cannot be written.
+      GdpError: Pillow is missing, or events cannot be written.
     """
     extras.require('A timeline for TensorBoard', 'PIL')
     from gdp_grappler.reports import tensorboard
@@ -367,7 +370,8 @@ class PlacedStep:
   def _repr_html_(self) -> str:
     folded = layering.table(self._layering.folded())
     return (tables.paragraph(self._lines()) + tables.as_html(self._rows())
-            + tables.as_html(folded) + tables.paragraph(self.warnings))
+            + tables.as_html(folded, right=layering.NUMBERS)
+            + tables.paragraph([f'warning: {w}' for w in self.warnings]))
 
   def _lines(self) -> list[str]:
     tensors, size = self.placement.cut(self.graph)

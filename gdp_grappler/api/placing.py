@@ -318,7 +318,8 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
   if step is subject.step and _moves_asked(subject, known):
     subject = subject.without_asked()
     step = subject.step
-  if planned.may_round(known) and not step.graph.may_round:
+  asked = step.graph.may_round
+  if planned.may_round(known) and not asked:
     subject, step = subject.that_may_round(), step.that_may_round()
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
@@ -334,7 +335,8 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None,
                              chosen_by=chosen_by, chosen=chosen,
-                             layer_plan=layers), order, deadline)
+                             layer_plan=layers, alone_rounds=asked or
+                             not layers), order, deadline)
 
 
 def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:

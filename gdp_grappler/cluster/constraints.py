@@ -74,6 +74,21 @@ def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return ~graph.same_numbers[np.arange(graph.num_ops), types[devices]]
 
 
+def rounded_on(graph: op_graph.OpGraph,
+               cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [N, D], ops that compute other numbers there, as of `rounded`.
+
+  Args:
+    graph: N ops.
+    cluster: The D devices.
+  """
+  kernels = graph.allowed_types[:, _types(cluster)]
+  return kernels & np.stack([
+      rounded(graph, cluster, np.full(graph.num_ops, device))
+      for device in range(cluster.num_devices)
+  ], axis=1)
+
+
 def way_out_of_memory(graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> str:
   """What would let a graph that does not fit use more memories; '' if nothing.

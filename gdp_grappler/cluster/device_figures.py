@@ -101,6 +101,7 @@ class Card:
     peers: NVLink or Infinity Fabric; None for PCIe alone.
     through_host: Whether the driver refuses to copy from card to card over
       PCIe, and copies to the host and on.
+    own_way: Whether no other card shares its wires to the processor.
     launch_s: Seconds of the smallest kernel.
   """
 
@@ -113,6 +114,7 @@ class Card:
   cpu: str
   peers: Peers | None = None
   through_host: bool = False
+  own_way: bool = False
   launch_s: float = GPU_LAUNCH_S
 
 
@@ -288,7 +290,7 @@ CARDS = {
         # without, 8 TB/s, 18 bricks of NVLink 5; NVLink-C2C to the host.
         Card('GB200', _gib(186), 1250e12, _TF32_EFFICIENCY,
              8000e9, _C2C_BYTES_PER_S, 'grace',
-             Peers('switch', 18, _NVLINK5_BYTES_PER_S)),
+             Peers('switch', 18, _NVLINK5_BYTES_PER_S), own_way=True),
         # NVIDIA RTX Blackwell GPU architecture whitepaper, 2025: 32 GB GDDR7,
         # 104.8 TFLOP/s in TF32 as in float32, 1792 GB/s, PCIe 5.0 x16.
         Card('RTX5090', _gib(32), 104.8e12, GPU_EFFICIENCY, 1792e9,
@@ -310,6 +312,9 @@ CARDS = {
 V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=_gib(32),
                                    cpu='skylake2',
                                    peers=Peers('switch', 6, NVLINK_BYTES_PER_S))
+
+# A compute tray of GB200 NVL72 (data sheet, 2024): four cards, two processors.
+GB200_OF_TRAY = dataclasses.replace(CARDS['GB200'], cpu='grace2')
 
 # Cores, clocks and memory from Intel ARK and AMD's product pages. 32 FLOP per
 # cycle are two AVX2 units of 8 fused multiply-adds, 64 two of AVX-512.
@@ -357,6 +362,8 @@ CPUS = {
     # GB200 NVL72.
     'grace':
         Cpu('Grace', 1, 72, 3.1e9, 32, 512e9, _gib(480)),
+    'grace2':
+        Cpu('2 Grace', 2, 72, 3.1e9, 32, 512e9, _gib(960)),
     # 12 channels of DDR5-6400.
     'granite2':
         Cpu('2 Xeon 6980P', 2, 128, 2e9, 64, 614.4e9, _gib(1536)),

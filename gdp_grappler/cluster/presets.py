@@ -15,6 +15,7 @@ host; up to 16 hosts. Without a named processor a host has the one that its
 first card was sold with. GDP (section 4.1) uses 2, 4 or 8 P100 and a Broadwell,
 HDP 2 to 8 K40 and a Haswell. Up to eight V100 are a DGX-1, more are a DGX-2;
 A100 and H100 are behind NVSwitch, 16 A100 as in an HGX A100 with two boards.
+Up to two GB200 have one Grace processor, four are a tray of a GB200 NVL72.
 More than eight K40 or P100 in a host, or 9 to 16 H100, are rarely built: they
 continue the same pattern. Figures and sources: `device_figures`; wires:
 `topologies`.
@@ -38,7 +39,10 @@ from gdp_grappler.cluster import topologies
 
 _CARDS = tuple(device_figures.CARDS)
 _TPU = re.compile(r'tpu|^(\d+x)?v\d[ep]?-\d+$', re.IGNORECASE)
-_DGX1_CARDS = 8
+# Cards of other hosts, with more cards than these.
+_LARGER_HOSTS = {
+    device_figures.V100_OF_DGX2: 8, device_figures.GB200_OF_TRAY: 2
+}
 # Every host of one kind of card; those of several hosts, mixed sets and named
 # processors are too many to list.
 NAMES = ('cpu', *(f'{count}x{card}' for card in _CARDS
@@ -136,11 +140,10 @@ def _host(
     raise _unknown(
         name, f'a host has at most {preset_grammar.MOST_CARDS} cards, or '
         'logical GPUs of cards')
-  v100 = device_figures.CARDS['V100']
-  if cards.count(v100) > _DGX1_CARDS:
-    cards = [
-        device_figures.V100_OF_DGX2 if card == v100 else card for card in cards
-    ]
+  for larger, most in _LARGER_HOSTS.items():
+    own = device_figures.CARDS[larger.name]
+    if cards.count(own) > most:
+      cards = [larger if card == own else card for card in cards]
   return device_figures.CPUS[cpu or cards[0].cpu], cards, card_of
 
 

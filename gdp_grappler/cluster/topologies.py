@@ -6,6 +6,7 @@
   HGX H100. Where there are two sockets and more than four cards, each socket
   has half of the switches, and peers across share what joins the sockets. Host
   memory is taken near the card.
+* NVLink-C2C: a card of a Grace processor has wires to it of its own.
 * DGX-1: V100s joined by one or two bricks of NVLink as `nvidia-smi topo -m`
   shows them there; pairs without a brick go over PCIe and host memory.
 * NVSwitch: every pair at the full rate of a card, limited by the sender's way
@@ -131,7 +132,8 @@ def _pcie(cards: Sequence[device_figures.Card], sockets: int, source: int,
           target: int) -> Path:
   """Over PCIe."""
   ends = [cards[end] for end in (source, target) if end >= 0]
-  switches = len(cards) > _CARDS_WITHOUT_SWITCH
+  switches = (len(cards) > _CARDS_WITHOUT_SWITCH and
+              not any(card.own_way for card in ends))
   from_switch, to_switch = (
       end // _CARDS_PER_SWITCH if end >= 0 else -1 for end in (source, target))
   crosses = sockets > 1 and len(ends) == 2 and (_socket(source, len(cards))

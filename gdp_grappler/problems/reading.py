@@ -50,14 +50,39 @@ def read_task(task: str, tell: Tell = logging.info,
   Raises:
     GdpError: no cluster is named, or a file or a name cannot be used.
   """
+  graph, cluster = _parts(task, option)
+  progress.doing(f'reading {graph}')
+  return read(request_lib.Request(graph),
+              lambda devices: resolve.resolve(cluster, devices), tell)
+
+
+def check_task(task: str) -> None:
+  """Raises an error if the graph or the cluster of a task does not exist.
+
+  A program that reads one task after the other checks all of them first.
+
+  Args:
+    task: 'GRAPH@CLUSTER'.
+
+  Raises:
+    GdpError: no cluster is named, or the graph or the cluster does not exist.
+  """
+  from gdp_grappler.workloads import registry
+  graph, cluster = _parts(task)
+  resolve.resolve(cluster, ())
+  request = request_lib.Request(graph)
+  if request.given is None and graph not in registry.names():
+    _check_origin(request)
+
+
+def _parts(task: str, option: str = '') -> tuple[str, str]:
+  """The graph and the cluster of a task."""
   graph, at, cluster = task.rpartition('@')
   if not at or not graph:
     raise errors.GdpError(
         f'{option}"{task}" names no cluster. Give for example '
         'rnnlm-2@2xP100.')
-  progress.doing(f'reading {graph}')
-  return read(request_lib.Request(graph),
-              lambda devices: resolve.resolve(cluster, devices), tell)
+  return graph, cluster
 
 
 def read(request: request_lib.Request, where: Where,
@@ -166,15 +191,21 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
     # It was built where nobody looked for devices.
     built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
+  _check_origin(request)
+  return sources.read(request.origin, batch_size=request.batch_size,
+                      signature=request.signature or None,
+                      shapes=request.shapes, architecture=architecture,
+                      tell=tell)
+
+
+def _check_origin(request: request_lib.Request) -> None:
+  """Raises an error if a graph is no workload and does not exist."""
+  from gdp_grappler.workloads import registry
   if not (request.origin.names_function or request.origin.exists):
     near = suggestions.did_you_mean(request.graph, registry.names())
     raise errors.InvalidGraphError(
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
         'or the name of a workload such as rnnlm-2.')
-  return sources.read(request.origin, batch_size=request.batch_size,
-                      signature=request.signature or None,
-                      shapes=request.shapes, architecture=architecture,
-                      tell=tell)
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:

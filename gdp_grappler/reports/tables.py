@@ -175,19 +175,29 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
                                      for cell in row) + ' |' for row in cells)
 
 
-def as_html(rows: Sequence[Sequence[str]]) -> str:
+def as_html(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
   """The same as an element of a page; what is in the cells is text.
 
   Args:
     rows: [R] of [C] cells, the head first.
+    right: Columns that stand to the right, such as numbers; all others then
+      stand to the left. Without such columns the page decides.
   """
+  sides = [''] * len(rows[0])
+  if right:
+    sides = [
+        f' style="text-align: {"right" if column in right else "left"}"'
+        for column in range(len(rows[0]))
+    ]
   head, *body = rows
-  return ('<table><thead>' + _html_row(head, 'th') + '</thead><tbody>'
-          + ''.join(_html_row(row, 'td') for row in body) + '</tbody></table>')
+  return ('<table><thead>' + _html_row(head, 'th', sides) + '</thead><tbody>'
+          + ''.join(_html_row(row, 'td', sides) for row in body)
+          + '</tbody></table>')
 
 
-def _html_row(row: Sequence[str], tag: str) -> str:
-  cells = ''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)
+def _html_row(row: Sequence[str], tag: str, sides: Sequence[str]) -> str:
+  cells = ''.join(f'<{tag}{side}>{html.escape(cell)}</{tag}>'
+                  for cell, side in zip(row, sides))
   return f'<tr>{cells}</tr>'
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-_PREFIXES = ((1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1, ''))
+_PREFIXES = ((1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1,
+                                                                            ''))
 
 
 def amount(value: float, unit: str) -> str:

@@ -59,13 +59,18 @@ def _wrap_layers(module: Any) -> None:
 
 def _wrap_optimizers(module: Any) -> None:
   cls = module.BaseOptimizer
-  if _MARK in vars(cls):
-    return
-  # It needs TensorFlow, which Keras has loaded by now.
+  if _MARK not in vars(cls):
+    _wrap_variables(cls)
+    _wrap_files(cls)
+    setattr(cls, _MARK, True)
+
+
+def _wrap_variables(cls: Any) -> None:
+  """Makes optimizers know which of their variables belong to a part."""
+  # These modules need TensorFlow, which Keras has loaded by now.
   from gdp_grappler.sharding import factored_slots
   from gdp_grappler.sharding import keras_checkpoints
   stock_add, stock_build = cls.add_variable_from_reference, cls.build
-  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
   stock_add_own = cls.add_variable
 
   @functools.wraps(stock_add_own)
@@ -101,6 +106,14 @@ def _wrap_optimizers(module: Any) -> None:
       keras_checkpoints.hold(self)
     return stock_build(self, variables)
 
+  cls.add_variable_from_reference, cls.build = add, build
+  cls.add_variable = add_own
+
+
+def _wrap_files(cls: Any) -> None:
+  """Makes optimizers save and load the slots of whole tables."""
+  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
+
   @functools.wraps(stock_save)
   def save(self: Any, store: Any) -> None:
     for index, variable in enumerate(table_lib.joined(self.variables)):
@@ -115,10 +128,7 @@ def _wrap_optimizers(module: Any) -> None:
     for index, variable in enumerate(own):
       variable.assign(store[str(index)][...])
 
-  cls.add_variable_from_reference, cls.build = add, build
-  cls.add_variable = add_own
   cls.save_own_variables, cls.load_own_variables = save, load
-  setattr(cls, _MARK, True)
 
 
 def _wrap_tracking(module: Any) -> None:

@@ -1,4 +1,4 @@
-"""One cell: a placer on a task, and everything about what it found."""
+"""One cell: runs a placer on a task, and describes its placement."""
 
 from __future__ import annotations
 
@@ -34,39 +34,41 @@ from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
 
 if TYPE_CHECKING:
-  # It needs TensorFlow.
+  # It imports TensorFlow.
   from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 
 OK, OOM = 'ok', 'oom'
-# A placer says that it has no placement; a cell has no result for any other
-# reason, which is nobody's wish.
+# INFEASIBLE: the placer reports that it has no placement. FAILED: the cell has
+# no result for any other reason.
 INFEASIBLE, FAILED = 'infeasible', 'failed'
-# Of a curve; a search improves hundreds of times, a picture has a few hundred
-# pixels.
+# Largest number of points of a curve, about the pixels of a picture.
 _MOST_POINTS = 500
 
 
 class IllegalPlacementError(errors.GdpError):
-  """A placer broke a rule of the graph: a bug, never a result."""
+  """A placer violated a rule of the graph, which is always a bug."""
 
 
 def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
         simulator: simulator_lib.Simulator,
         plan_path: pathlib.Path) -> dict[str, Any]:
-  """Places, prices and writes the plan.
+  """Runs a placer, prices its placement, and writes the plan.
 
   Args:
     loaded: The task.
-    settings: Of the run.
-    name: Of the placer.
-    simulator: For the task's cluster, with its costs.
-    plan_path: Where the placement goes.
+    settings: Settings of the run.
+    name: Name of the placer.
+    simulator: Simulator of the task's cluster, with the task's cost model.
+    plan_path: File for the placement.
+
+  Returns:
+    The fields of the cell's record.
 
   Raises:
-    GdpError: the placer cannot place, or broke a rule of the graph.
+    GdpError: the placer cannot place, or violated a rule of the graph.
   """
   with _Evaluators(loaded, settings, simulator) as evaluator:
-    # Importing libraries and loading a policy is no part of a search.
+    # Imports and the loading of a policy do not count as search.
     placer = registry.create(name)
     budget_s = settings.budget_s(name)
     clock = clocks.CLOCKS[settings.clock]
@@ -93,7 +95,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
 
 
 class _Evaluators:
-  """The evaluator of a run; some have processes to be ended."""
+  """Makes the evaluator of a run, and ends its processes."""
 
   def __init__(self, loaded: loading.Loaded, settings: settings_lib.Settings,
                simulator: simulator_lib.Simulator) -> None:
@@ -127,7 +129,11 @@ class _Evaluators:
 
 def _in_time(evaluator: evaluator_lib.Evaluator,
              budget_s: float | None) -> evaluator_lib.Evaluator:
-  """Ends searches that do not look at the clock, where each price is a step."""
+  """Returns an evaluator that stops a search after its time budget.
+
+  It is for searches that do not look at the clock, and only if each price is a
+  measured or emulated step.
+  """
   if evaluator.simulated:
     return evaluator
   return deadline_evaluator.Until(evaluator, deadlines.within(budget_s))
@@ -145,7 +151,7 @@ def _refuse_illegal(name: str, placement: placement_lib.Placement,
 def _to_order(
     problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
     proposals: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
-  """The proposal that is predicted to be the best with control edges."""
+  """Returns the proposal that is predicted to be best with control edges."""
   if len(proposals) == 1:
     return dataclasses.replace(proposals[0], priorities=None)
   simulated = dataclasses.replace(
@@ -158,15 +164,15 @@ def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
            simulator: simulator_lib.Simulator,
            placement: placement_lib.Placement,
            to_order: placement_lib.Placement) -> dict[str, Any]:
-  """Step times and memory of a placement, and the step of one with edges.
+  """Returns step times and memory of a placement, and an ordered step time.
 
   Args:
     loaded: The task.
-    evaluator: Says what steps take.
-    simulator: Predicts what edges bring.
-    placement: First in, first out.
-    to_order: The one to be ordered, perhaps another one; with the priorities
-      under which it was found, if it was.
+    evaluator: Evaluator of step times.
+    simulator: Predicts what control edges gain.
+    placement: Placement to price with ready ops first in, first out.
+    to_order: Placement to price with control edges, perhaps another one; it has
+      the priorities with which a search found it, if any.
   """
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
@@ -197,7 +203,7 @@ def _placed(placement: placement_lib.Placement,
 def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
             placement: placement_lib.Placement,
             result: Mapping[str, Any]) -> dict[str, Any]:
-  """The distance to the bound, and what holds this placement back."""
+  """Returns the ratio to the lower bound, and what limits the placement."""
   if loaded.bound is None:
     return {'lower_bound_s': None, 'over_bound': None, 'limits': None}
   price = price_lib.price(loaded.graph,
@@ -240,7 +246,7 @@ def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
 def _per_device(values: np.ndarray | tuple[int, ...],
                 cluster: cluster_lib.Cluster,
                 only_positive: bool = False) -> dict[str, int]:
-  """By device; devices that share a memory share the figure."""
+  """Returns values by device; devices with a common memory share the figure."""
   found = {
       label: int(values[pool])
       for label, pool in zip(cluster.device_labels, cluster.memory_pools)

@@ -1,9 +1,9 @@
-"""The process that holds a task's graph and forks for each of its cells.
+"""A process that holds a task's graph and forks for each of its cells.
 
-It never imports TensorFlow and has one thread, so that forking is safe: a cell
-starts within milliseconds, in a process that no other cell has left traces in,
-and takes nothing down but itself. Answers each `Request` with the files that it
-has left, for whoever asked to keep: it may run on another machine. A
+It never imports TensorFlow and has one thread, so that forking is safe. A
+forked cell starts within milliseconds, has no traces of other cells, and harms
+only itself if it crashes. The process answers each `Request` with the files
+that it made, because the sender may be on another machine. It is a
 `job_worker`.
 """
 
@@ -36,12 +36,12 @@ _ERROR_EXIT = 70  # sysexits.h: EX_SOFTWARE.
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What all cells of a task have in common.
+  """Data that all cells of a task share.
 
   Attributes:
     task: Content of a file of `loading.save`.
-    settings: Of the run.
-    threads: For simulations side by side.
+    settings: Settings of the run.
+    threads: Number of simulations in parallel.
   """
 
   task: bytes
@@ -51,12 +51,12 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-  """A cell; leaves its `RECORD` and its `PLAN`.
+  """Request to run a cell; the answer has its `RECORD` and its `PLAN`.
 
   Attributes:
-    placer: Name.
-    key: Of `settings.cell_key`.
-    timeout_s: After so many seconds the cell is ended.
+    placer: Name of the placer.
+    key: Key of the cell, from `settings.cell_key`.
+    timeout_s: Seconds after which the cell is ended.
   """
 
   placer: str
@@ -70,18 +70,18 @@ class Run:
 
   @property
   def leaves(self) -> str:
-    """What there has to be at its end."""
+    """Name of the file that the answer must have."""
     return RECORD
 
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-  """The chart of a cell that has ended; leaves a `CHART`.
+  """Request to draw the chart of a finished cell; the answer has a `CHART`.
 
   Attributes:
-    title: Over it.
-    plan: The content of its `PLAN`.
-    timeout_s: After so many seconds the drawing is ended.
+    title: Title of the chart.
+    plan: Content of the cell's `PLAN`.
+    timeout_s: Seconds after which the drawing is ended.
   """
 
   title: str
@@ -95,12 +95,12 @@ class Draw:
 
   @property
   def leaves(self) -> str:
-    """What there has to be at its end."""
+    """Name of the file that the answer must have."""
     return CHART
 
 
 Request = Run | Draw
-# Files by their names.
+# Contents of files by name.
 Files = dict[str, bytes]
 
 
@@ -109,12 +109,12 @@ class CellError(errors.GdpError):
 
 
 def make(setup: Setup) -> Callable[[Request], Files]:
-  """What answers requests; see `job_worker`."""
+  """Returns the function that answers requests; see `job_worker`."""
   return _Holder(setup).run
 
 
 class _Holder:
-  """A loaded task with all that its cells have in common."""
+  """A loaded task, with everything that its cells share."""
 
   def __init__(self, setup: Setup) -> None:
     self._settings = setup.settings
@@ -123,17 +123,17 @@ class _Holder:
                                               self._loaded.cost_model,
                                               setup.threads)
     graph = self._loaded.graph
-    # What the graph remembers once asked is there before the first cell, so
-    # that no placer pays for others.
+    # Cached properties are computed before the first cell, so that no placer's
+    # time includes them.
     for prepared in ('topological_order', 'successors', 'edge_bytes',
                      'output_bytes', 'pinned_ops', 'num_groups', 'fingerprint'):
       getattr(graph, prepared)
 
   def run(self, request: Request) -> Files:
-    """Runs it in a process of its own.
+    """Runs a request in a process of its own.
 
     Raises:
-      CellError: it has no result.
+      CellError: the request has no result.
     """
     with tempfile.TemporaryDirectory() as folder:
       left = pathlib.Path(folder)
@@ -146,7 +146,7 @@ class _Holder:
 
   def _ran(self, request: Request,
            folder: pathlib.Path) -> tuple[int | None, str]:
-    """How it ended, as `_wait` says it, and the last line that it wrote."""
+    """Returns how the process ended, as `_wait` does, and its last line."""
     with tempfile.TemporaryFile() as words:
       holder, child = os.getpid(), os.fork()
       if not child:
@@ -158,7 +158,7 @@ class _Holder:
 
   def _run_here(self, request: Request, folder: pathlib.Path, words: BinaryIO,
                 holder: int) -> NoReturn:
-    """In the child."""
+    """Runs a request in the forked process."""
     code = _ERROR_EXIT
     try:
       os.dup2(words.fileno(), 2)
@@ -167,7 +167,7 @@ class _Holder:
       os.dup2(null, 0)
       messages.end_with_parent(holder)
       messages.volunteer_for_oom()
-      # Whatever a placer does in threads, not its simulations alone.
+      # Limits the cores of all threads of a placer, not only of simulations.
       cores.keep_to(self._simulator.threads)
       if isinstance(request, Draw):
         self._draw(request, folder)
@@ -175,15 +175,15 @@ class _Holder:
         self._measure(request, folder)
       code = 0
     except BaseException as error:
-      # Whatever it is, it is this cell's; the table's footnotes show it.
+      # Any error is a result of this cell. The table's footnotes show it.
       print(errors.described(error), file=sys.stderr)
     finally:
       sys.stderr.flush()
-      # Neither destructors nor exit handlers of the parent's objects.
+      # Skips destructors and exit handlers of the parent's objects.
       os._exit(code)
 
   def _draw(self, request: Draw, folder: pathlib.Path) -> None:
-    # Drawing is for one process in ten; it takes a second to import.
+    # Imported here, because few cells are drawn and the import takes a second.
     from placer_model.benchmark import gantt
     (folder / PLAN).write_bytes(request.plan)
     placement = plan_lib.load(str(folder / PLAN), self._loaded.graph,
@@ -210,9 +210,10 @@ class _Holder:
 
 
 def _wait(child: int, timeout_s: float) -> int | None:
-  """The exit code of a child, -N after signal N; None if it had to be killed.
+  """Returns the exit code of a child, or -N after signal N.
 
-  A parent that is gone ends the child at once.
+  None means that the child was killed, because of the time limit or because
+  this process's parent has ended.
   """
   handle = os.pidfd_open(child)
   try:
@@ -229,7 +230,7 @@ def _wait(child: int, timeout_s: float) -> int | None:
 
 def _explain(end: int | None, words: str, timeout_s: float,
              has_result: bool) -> str:
-  """'' for a cell that has its result, else one line."""
+  """Returns why a cell has no result, in one line; '' if it has one."""
   if end is None:
     return f'no result within {timeout_s:g} s; the cell was ended'
   if end == -signal.SIGKILL:

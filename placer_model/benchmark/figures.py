@@ -1,4 +1,4 @@
-"""Numbers of a cell, and texts of numbers, for tables and pictures."""
+"""Numbers of cells, and texts of numbers, for tables and pictures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ FIFO, ORDERED = 'step_time_s', 'ordered_step_time_s'
 
 
 def valid(record: Record | None) -> TypeGuard[Record]:
-  """Whether there is a step time."""
+  """Returns whether a cell has a valid step time."""
   return record is not None and record['status'] == cell_lib.OK
 
 
 def has_figures(record: Record | None) -> bool:
-  """Whether there is a placement, be it one that does not fit."""
+  """Returns whether a cell has a placement, even one that does not fit."""
   return record is not None and record['status'] in (cell_lib.OK, cell_lib.OOM)
 
 
 def ratio(other: Record | None, ours: Record | None) -> float | None:
-  """Step time of another placer over ours; None unless both run.
+  """Returns another placer's step time over ours; None unless both run.
 
-  Steps that take no time are equal; nothing else compares with them.
+  Two steps of length zero have the ratio 1. If only one is zero, there is no
+  ratio.
   """
   if not (valid(other) and valid(ours)):
     return None
@@ -36,13 +37,16 @@ def ratio(other: Record | None, ours: Record | None) -> float | None:
 
 
 def search_ratio(other: Record | None, ours: Record | None) -> float | None:
-  """Seconds of search until the best placement: another placer's over ours."""
+  """Returns another placer's seconds until its best placement over ours."""
   other_s, our_s = seconds_to_best(other), seconds_to_best(ours)
   return other_s / our_s if other_s and our_s else None
 
 
 def seconds_to_best(record: Record | None) -> float | None:
-  """Of a search; of a placer that searches for nothing, all its seconds."""
+  """Returns the seconds until a search found its best placement.
+
+  For a placer without a search, they are all its seconds.
+  """
   if not valid(record):
     return None
   curve = record['curve']
@@ -50,7 +54,7 @@ def seconds_to_best(record: Record | None) -> float | None:
 
 
 def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
-  """The geometric mean of what there is, and of how many."""
+  """Returns the geometric mean of the known values, and their number."""
   known = [value for value in values if value is not None]
   if not known:
     return None, 0
@@ -58,13 +62,14 @@ def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
 
 
 def why_not(task: Mapping[str, Any], placer: str) -> str:
-  """Why a cell of a task has no figures: one line.
+  """Returns one line on why a cell has no figures.
 
-  It does not name the placer where all cells have failed for one reason.
+  The line does not name the placer if all cells of the task failed for the same
+  reason.
 
   Args:
-    task: Of the results.
-    placer: Of the cell.
+    task: A task of the results.
+    placer: Placer of the cell.
   """
   cells = task['cells']
   message = cells[placer]['message']
@@ -74,7 +79,7 @@ def why_not(task: Mapping[str, Any], placer: str) -> str:
 
 
 def failures(task: Mapping[str, Any]) -> list[str]:
-  """A line for each cell of a task that failed."""
+  """Returns a line for each cell of a task that failed."""
   return [
       why_not(task, placer) for placer, record in task['cells'].items()
       if record['status'] == cell_lib.FAILED
@@ -83,12 +88,12 @@ def failures(task: Mapping[str, Any]) -> list[str]:
 
 def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
          key: str = FIFO) -> str | None:
-  """The placer with the shortest step of those that run; the first of equals.
+  """Returns the placer with the shortest valid step, the first of equals.
 
   Args:
-    cells: By placer.
-    names: Which count; by default all.
-    key: Of the step time: in which order.
+    cells: Records by placer.
+    names: Placers to compare; by default all.
+    key: Kind of step time, `FIFO` or `ORDERED`.
   """
   known = [
       n for n in (cells if names is None else names)
@@ -98,14 +103,14 @@ def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
 
 
 def is_best(cells: Mapping[str, Record], name: str) -> bool:
-  """Whether nobody is faster than a placer; equals share."""
+  """Returns whether no placer is faster than this one."""
   leader = best(cells)
   lead = ratio(cells[name], None if leader is None else cells[leader])
   return lead is not None and lead <= 1 + 1e-9
 
 
 def step(record: Record | None, key: str = FIFO) -> str:
-  """'0.1234 s', 'OOM +1.20 GiB', 'infeasible' or 'failed'."""
+  """Returns '0.1234 s', 'OOM +1.20 GiB', 'infeasible' or 'failed'."""
   if record is None:
     return NONE
   if not has_figures(record):
@@ -117,13 +122,13 @@ def step(record: Record | None, key: str = FIFO) -> str:
 
 
 def times(value: float | None) -> str:
-  """'1.234x'."""
+  """Returns '1.234x'."""
   return NONE if value is None else f'{value:.3g}x' if value >= 100 else (
       f'{value:.3f}x')
 
 
 def size(count: int) -> str:
-  """'1.20 GiB'."""
+  """Returns '1.20 GiB'."""
   for unit, power in (('GiB', 30), ('MiB', 20), ('KiB', 10)):
     if abs(count) >= 1 << power:
       return f'{count / (1 << power):.2f} {unit}'

@@ -1,4 +1,4 @@
-"""One simulated step as a chart: a lane per device and per sender."""
+"""Chart of a simulated step, with a lane per device and per sender."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
   """Writes the chart as a PNG.
 
   Args:
-    path: Where.
-    title: Over it.
-    graph: N ops.
-    placement: Of these ops.
-    schedule: Of this placement.
+    path: File of the picture.
+    title: Title of the chart.
+    graph: Graph of N ops.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
   """
   lanes = lanes_lib.lanes(graph, placement, schedule, _COLUMNS)
   count = len(lanes.rows)

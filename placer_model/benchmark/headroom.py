@@ -1,4 +1,4 @@
-"""How far the best placement of a task is from the bound, and what by."""
+"""How far a task's best placement is from the lower bound, and why."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Mapping
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 
-# A step this close to its bound leaves nothing to gain worth a search.
+# A step with a smaller ratio to its bound is not worth a search.
 _AT_BOUND = 1.05
-# Something that lasts this share of the step is what the step waits for.
+# A path, link or device that takes this share of the step limits it.
 _DOMINATES = .9
-# A memory that is filled to this share leaves no choice.
+# A memory that is filled to this share limits the choice of placements.
 _FULL = .9
 
 
@@ -21,19 +21,19 @@ class Verdict:
   """What limits the best placement of a task.
 
   Attributes:
-    task: Its name.
-    placer: Who found it.
-    step_time_s: First in, first out.
-    lower_bound_s: Of every placement.
-    over_bound: step / bound.
-    bound_by: 'critical path' or 'work': which bound is the larger one.
+    task: Name of the task.
+    placer: Placer with the best placement.
+    step_time_s: Step time in seconds, with ready ops first in, first out.
+    lower_bound_s: Lower bound of the step times of all placements.
+    over_bound: Ratio of step time to lower bound.
+    bound_by: 'critical path' or 'work', the larger of the two bounds.
     reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
-    is_full: Whether it fills a memory nearly.
+    is_full: Whether the placement nearly fills a memory.
     needs_several: Whether one accelerator cannot hold the graph; None if that
       was not tried.
-    ordered: Who is fastest with control edges; None if nobody is
-      priced so.
-    ordered_step_time_s: Of that one.
+    ordered: Placer with the shortest step with control edges; None if there is
+      no such price.
+    ordered_step_time_s: That step time.
   """
 
   task: str
@@ -50,7 +50,7 @@ class Verdict:
 
   @property
   def text(self) -> str:
-    """One sentence for a reader."""
+    """One sentence that explains `reason`."""
     return _TEXTS[self.reason] + ('; memory limits the choice'
                                   if self.is_full else
                                   '; one accelerator does not hold the graph'
@@ -69,7 +69,10 @@ COMMUNICATION = ('transfers', 'link')
 
 
 def verdict(task: Mapping[str, Any]) -> Verdict | None:
-  """About the best placement; None if none runs or no bound is known."""
+  """Returns what limits the best placement of a task.
+
+  None means that no placement runs or no bound is known.
+  """
   cells = task['cells']
   best = figures.best(cells)
   if best is None or not task['lower_bound_s']:

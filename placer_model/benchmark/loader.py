@@ -1,4 +1,4 @@
-"""The process that loads, as its parent sees it."""
+"""The parent's side of the process that loads graphs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from placer_model.benchmark import loading_worker
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 
-# GNMT-8 takes minutes to build the first time.
+# The first build of GNMT-8 takes minutes.
 _LOAD_TIMEOUT_S = 1800.
-# A process that has had more keeps it; a new one starts small.
+# A process that has used more memory is ended, because it does not release it.
 _MOST_BYTES = 2 << 30
 _LOAD = f'{loading_worker.__name__}:main'
 
 
 class Loader:
-  """A process that loads; started when needed, and again when it ended."""
+  """A process that loads graphs; started on demand, and again if it ended."""
 
   def __init__(self) -> None:
     """Starts nothing yet."""
@@ -31,19 +31,19 @@ class Loader:
     self.close()
 
   def close(self) -> None:
-    """Ends the process; another request starts another one."""
+    """Ends the process; a further request starts another one."""
     if self._process:
       self._process.close()
       self._process = None
 
   def workloads(self) -> dict[str, int] | loading_worker.Failure:
-    """Names of the workloads, and the accelerators that the papers give."""
+    """Returns workloads with the number of accelerators in the papers."""
     return self._ask(loading_worker.LIST)
 
   def load(
       self, task: tasks_lib.Task, settings: settings_lib.Settings,
       path: pathlib.Path) -> loading_worker.Summary | loading_worker.Failure:
-    """Writes a task's file; see `loading.save`."""
+    """Writes a task's file, see `loading.save`."""
     answer = self._ask(loading_worker.Load(task, settings, path))
     if (isinstance(answer, loading_worker.Summary) and
         answer.peak_bytes > _MOST_BYTES):
@@ -51,7 +51,7 @@ class Loader:
     return answer
 
   def _ask(self, request: str | loading_worker.Load) -> Any:
-    """What belongs to the request, or a `Failure`."""
+    """Returns the answer to a request, or a `Failure`."""
     try:
       if self._process is None:
         self._process = worker_process.WorkerProcess(_LOAD)

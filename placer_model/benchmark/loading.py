@@ -1,4 +1,4 @@
-"""From a task to all that its cells need, as one file."""
+"""Loads a task, and passes it to the processes of its cells as a file."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _PRICED = ('tensor_ops', 'flops', 'io_bytes', 'groups', 'allowed_types',
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Loaded:
-  """A task's graph and whatever belongs to it.
+  """A task's graph, with the data that its cells need.
 
   Attributes:
-    task: Which.
-    graph: N ops.
-    cluster: D devices.
-    cost_model: Of a graph that comes with costs, or of a profile; None for the
-      roofline.
-    expert_devices: int32 [N], where an expert puts the ops; None if unknown.
-    bound: Lower bound of the simulated step; None if steps are measured.
+    task: The task.
+    graph: Graph of N ops.
+    cluster: Cluster of D devices.
+    cost_model: Cost model, if the graph has costs or there is a profile; None
+      for the roofline.
+    expert_devices: int32 [N], placement by an expert; None if unknown.
+    bound: Lower bound of the simulated step; None if steps are not simulated.
     source: Serialized MetaGraphDef to measure; None if nothing is measured.
     setting: One line on the workload; '' for other graphs.
-    paper_ops: Ops as the paper counts them; 0 if unknown.
+    paper_ops: Number of ops as the paper counts them; 0 if unknown.
   """
 
   task: tasks_lib.Task
@@ -59,7 +59,7 @@ class Loaded:
 
   @property
   def digest(self) -> str:
-    """16 hex digits that change with all that a price depends on."""
+    """16 hex digits that depend on everything that prices depend on."""
     result = hashlib.sha256(self.graph.fingerprint.encode())
     for field in _PRICED:
       result.update(getattr(self.graph, field).tobytes())
@@ -79,7 +79,7 @@ class Loaded:
     return result.hexdigest()[:16]
 
   def summary(self) -> dict[str, Any]:
-    """The task's part of the results, without its cells."""
+    """Returns the task's part of the results, without its cells."""
     bound = self.bound
     return {
         'name': self.task.name,
@@ -125,14 +125,14 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
 
 
 def save(path: pathlib.Path, loaded: Loaded) -> None:
-  """Writes what `parse` takes; for processes of one run only."""
+  """Writes a file for `parse`, which only processes of this run may read."""
   path.write_bytes(pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL))
 
 
 def parse(data: bytes) -> Loaded:
-  """What `save` wrote."""
+  """Returns the task that `save` wrote."""
   loaded = pickle.loads(data)
-  # Arrays come out of a pickle writable.
+  # Arrays from a pickle are writable; `replace` makes them read-only.
   return dataclasses.replace(loaded, graph=loaded.graph.replace())
 
 

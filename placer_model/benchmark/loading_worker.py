@@ -1,8 +1,8 @@
-"""The process that has TensorFlow: lists workloads and loads graphs.
+"""The process with TensorFlow: lists workloads and loads graphs.
 
-Answers `LIST` with a dict from workload to the accelerators that the papers
-give it, and a `Load` with the task's summary or a `Failure`; see `messages`.
-It ends with its parent.
+It answers `LIST` with a dict from workload to the number of accelerators in the
+papers, and a `Load` with a `Summary` or a `Failure`; see `messages`. It ends
+with its parent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LIST = 'list'
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-  """What to load, and where it goes.
+  """Request to load a task.
 
   Attributes:
-    task: Which.
-    settings: Of the run.
-    path: File for `loading.parse`.
+    task: The task.
+    settings: Settings of the run.
+    path: File to write, for `loading.parse`.
   """
 
   task: tasks_lib.Task
@@ -38,11 +38,11 @@ class Load:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-  """What became of a `Load`.
+  """Answer to a `Load` that succeeded.
 
   Attributes:
-    fields: `Loaded.summary`.
-    peak_bytes: Most memory that this process has had.
+    fields: Result of `Loaded.summary`.
+    peak_bytes: Largest memory that this process has used.
   """
 
   fields: dict[str, Any]
@@ -51,13 +51,13 @@ class Summary:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-  """Why there is no answer; one line."""
+  """Reason why a request failed, in one line."""
 
   message: str
 
 
 def main() -> None:
-  """Answers until the parent is gone."""
+  """Answers requests until the parent has ended."""
   output = messages.begin_child()
   while True:
     try:
@@ -71,7 +71,7 @@ def _answer(request: str | Load) -> dict[str, int] | Summary | Failure:
   try:
     return _load(request) if isinstance(request, Load) else _workloads()
   except Exception as error:
-    # One graph that cannot be loaded must not end the others.
+    # A graph that cannot be loaded must not end the run.
     return Failure(errors.described(error))
 
 

@@ -1,4 +1,4 @@
-"""Bars normalised to the human expert, and curves of searches."""
+"""Bars relative to the human expert, and curves of searches."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from placer_model.benchmark import placer_sets
 from placer_model.benchmark import records
 
 _COLUMNS = 4
-_WIDE = 20.  # An axis that spans more is logarithmic.
-_FARTHEST = 4.  # A bar is broken here; its number stands beside it.
-_THICK = .75  # Of a row of 1.
+_WIDE = 20.  # An axis with a larger ratio of its ends is logarithmic.
+_FARTHEST = 4.  # Longer bars are cut here; a number beside them says how long.
+_THICK = .75  # Thickness of a bar, as a share of its row.
 Task = Mapping[str, Any]
 
 
@@ -27,9 +27,9 @@ def draw_all(folder: records.Folder, tasks: Sequence[Task],
   """Draws bars and curves; returns all pictures of the folder.
 
   Args:
-    folder: Where they go.
-    tasks: Of the results.
-    kind: What the titles say, one of `rewards.ALL`.
+    folder: Output folder.
+    tasks: Tasks of the results.
+    kind: Kind of step times for titles, one of `rewards.ALL`.
   """
   found = [(folder.picture('bars'), bars(tasks, kind))]
   for axis, name in ((0, 'evaluations'), (1, 'seconds')):
@@ -47,14 +47,14 @@ def draw_all(folder: records.Folder, tasks: Sequence[Task],
 
 
 def save(path: pathlib.Path, figure: figure_lib.Figure) -> None:
-  """Writes a PNG without the date, so that equal figures are equal files."""
+  """Writes a PNG without the date, so that equal figures give equal files."""
   path.parent.mkdir(parents=True, exist_ok=True)
   with matplotlib.rc_context({'path.simplify': True}):
     figure.savefig(path, dpi=110, metadata={'Software': None})
 
 
 def bars(tasks: Sequence[Task], kind: str) -> figure_lib.Figure | None:
-  """A panel per task, a bar per placer; None if no placement runs."""
+  """Returns a panel per task with a bar per placer; None if none runs."""
   shown = [task for task in tasks if figures.best(task['cells'])]
   if not shown:
     return None
@@ -70,12 +70,12 @@ def bars(tasks: Sequence[Task], kind: str) -> figure_lib.Figure | None:
 
 def curves(tasks: Sequence[Task], axis: int, name: str,
            kind: str) -> figure_lib.Figure | None:
-  """A panel per task in which something searched; None if there is none.
+  """Returns a panel per task that has a search; None if there is none.
 
   Args:
-    tasks: Of the results.
-    axis: Column of the curve that is drawn over: 0 evaluations, 1 seconds.
-    name: Of that axis.
+    tasks: Tasks of the results.
+    axis: Column of the curve for the x axis: 0 evaluations, 1 seconds.
+    name: Name of that axis.
     kind: One of `rewards.ALL`.
   """
   shown = [task for task in tasks if _searches(task)]
@@ -91,7 +91,7 @@ def curves(tasks: Sequence[Task], axis: int, name: str,
 
 
 def _panels(count: int, height: float) -> tuple[Any, np.ndarray]:
-  """A figure and `count` axes in rows of up to `_COLUMNS`."""
+  """Returns a figure and `count` axes in rows of up to `_COLUMNS`."""
   columns = min(_COLUMNS, count)
   rows = -(-count // columns)
   figure = figure_lib.Figure((max(8., 1. + 3.6 * columns), .6 + height * rows),
@@ -134,21 +134,21 @@ def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
 
 
 def _write(panel: Any, x: float, row: int, text: str, **style: Any) -> None:
-  """Text beside a bar, which no line strikes through."""
+  """Writes text beside a bar, on a ground that hides lines."""
   panel.text(x, row, text, va='center', fontsize=7, zorder=5,
              bbox={'facecolor': 'white', 'edgecolor': 'none',
                    'pad': .4}, **style)
 
 
 def _break_bar(panel: Any, row: int) -> None:
-  """Two slanted gaps near the end of a bar that is longer than its panel."""
+  """Draws two slanted gaps near the end of a bar that is cut."""
   for x in (_FARTHEST - .45, _FARTHEST - .3):
     panel.plot((x - .06, x + .06), (row + .55 * _THICK, row - .55 * _THICK),
                color='white', linewidth=2, zorder=3)
 
 
 def _searches(task: Mapping[str, Any]) -> dict[str, np.ndarray]:
-  """Curves [C, 3] of placers whose search found something better."""
+  """Returns curves [C, 3] of placers whose search improved its first price."""
   return {
       name: np.array(record['curve'], float)
       for name, record in task['cells'].items()
@@ -161,7 +161,7 @@ def _curves_of(panel: Any, task: Mapping[str, Any], axis: int,
   found = _searches(task)
   last = max(curve[-1, axis] for curve in found.values())
   for placer, curve in found.items():
-    # The search went on after its last improvement.
+    # A search continues after its last improvement.
     record = task['cells'][placer]
     end = record['evaluations'] if axis == 0 else record['seconds']
     last = max(last, end)

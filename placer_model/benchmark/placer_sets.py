@@ -1,4 +1,4 @@
-"""Sets of placers by name, and those that make sense on a task."""
+"""Sets of placers by name, and the placers that apply to a task."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from gdp_grappler.placers.simple import single_device
 
 
 def heuristics() -> tuple[str, ...]:
-  """All that do not learn, as tables list them."""
+  """Returns all placers that do not learn, in the order of tables."""
   return tuple(e.name for e in _own() if not e.learns)
 
 
 def learned() -> tuple[str, ...]:
-  """Those that learn."""
+  """Returns the placers that learn."""
   return tuple(e.name for e in _own() if e.learns)
 
 
 def learns(name: str) -> bool:
-  """Whether this is one of those that learn, by whatever name."""
+  """Returns whether a placer learns; other names of a placer count too."""
   entry = placer_table.table().get(name)
   return entry is not None and entry.learns
 
 
 def kind(name: str) -> str:
-  """What a placer does, for tables; 'removed' if this version lacks it.
+  """Returns a placer's kind for tables; 'removed' if this version lacks it.
 
-  Results of an earlier version may name placers that are gone.
+  Results of an earlier version may name placers that no longer exist.
 
   Args:
-    name: Of a placer of any version.
+    name: Name of a placer of any version.
   """
   entry = placer_table.table().get(name)
   return entry.kind if entry else 'removed'
 
 
 def color(name: str) -> str:
-  """The color of a placer in pictures; grey if this version lacks it.
+  """Returns a placer's color in pictures; grey if this version lacks it.
 
   Args:
-    name: Of a placer of any version.
+    name: Name of a placer of any version.
   """
   entry = placer_table.table().get(name)
   return entry.color if entry else '#999999'
 
 
 def _own() -> list[placer_table.Entry]:
-  """Without other names of them."""
+  """Returns the placers without aliases."""
   return [entry for entry in placer_table.table().values() if not entry.same_as]
 
 
 def parse(text: str) -> tuple[str, ...]:
-  """The placers that a user means, each once.
+  """Returns the placers that a user's text means, each once.
 
   Args:
     text: 'all', 'heuristics', 'learned' or names, separated by commas.
 
   Raises:
-    GdpError: nothing of that name.
+    GdpError: there is no placer or set of that name.
   """
   names = registry.names()
   sets = {
@@ -85,19 +85,19 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def named_by_user(text: str) -> frozenset[str]:
-  """Those asked for by name, not by set."""
+  """Returns the placers that the user named, instead of a set."""
   return frozenset(part.strip() for part in text.split(','))
 
 
 def applicable(names: Sequence[str], cluster: cluster_lib.Cluster,
                has_expert: bool, wanted: frozenset[str]) -> tuple[str, ...]:
-  """Those that make sense on a task, and those asked for by name.
+  """Returns the placers that apply to a task, or that the user named.
 
   Args:
-    names: Of `parse`.
-    cluster: It may have no GPU, and one host.
+    names: Result of `parse`.
+    cluster: Cluster of the task; it may have no GPU, and only one host.
     has_expert: Whether an expert placement is known.
-    wanted: Of `named_by_user`.
+    wanted: Result of `named_by_user`.
   """
   lacking = set()
   if single_device.first_device(cluster, 'GPU') is None:
@@ -111,6 +111,6 @@ def applicable(names: Sequence[str], cluster: cluster_lib.Cluster,
 
 
 def expert_on_one_gpu(num_ops: int, cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int32 [N], the first GPU, or the host where there is none."""
+  """Returns the first GPU, or the host without one, for all ops, int32 [N]."""
   first = single_device.first_device(cluster, 'GPU')
   return np.full(num_ops, cluster.host if first is None else first, np.int32)

@@ -1,4 +1,4 @@
-"""How far a benchmark is: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a benchmark: a live line on a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from placer_model.benchmark import figures
 
 
 class Eta:
-  """Seconds that remain, from how long each placer took so far."""
+  """Estimates the remaining seconds from each placer's time so far."""
 
   def __init__(self, placers: Sequence[str], jobs: int = 1) -> None:
-    """Of cells to come.
+    """Takes the cells to run.
 
     Args:
-      placers: Of each cell, with repetitions.
-      jobs: Cells side by side.
+      placers: Placer of each cell, with repetitions.
+      jobs: Number of cells that run in parallel.
     """
     self._left = collections.Counter(placers)
     self._seconds: dict[str, list[float]] = collections.defaultdict(list)
     self._jobs = jobs
 
   def ended(self, placer: str, seconds: float | None) -> None:
-    """One cell less; None for one that did not run."""
+    """Removes one cell; `seconds` is None if it did not run."""
     self._left[placer] -= 1
     if seconds is not None:
       self._seconds[placer].append(seconds)
 
   def seconds(self) -> float:
-    """Of all cells that are left; not a number as long as nothing ended.
+    """Returns the remaining seconds; NaN until a cell has ended.
 
-    A placer that has not ended yet takes as long as the mean of the others.
+    A placer without an ended cell is assumed to take the mean of the others.
     """
     known = {name: sum(s) / len(s) for name, s in self._seconds.items()}
     if not known:
@@ -49,16 +49,16 @@ class Eta:
 
 
 class Progress:
-  """Shows cells as they end; a context manager."""
+  """Shows each cell when it ends; a context manager."""
 
   def __init__(self, console: rich.console.Console, placers: Sequence[str],
                jobs: int) -> None:
-    """Of as many cells as there are `placers`."""
+    """Starts with no cell done; there is one cell per item of `placers`."""
     self._console = console
     self._eta = Eta(placers, jobs)
     self._total, self._done = len(placers), 0
     self._live = live_bar.live_bar(console)
-    self._bar: rich.progress.TaskID  # Of the live line, once it is there.
+    self._bar: rich.progress.TaskID  # Set when the live line starts.
 
   def __enter__(self) -> Progress:
     if self._live:
@@ -71,14 +71,14 @@ class Progress:
       self._live.stop()
 
   def says(self, text: str) -> None:
-    """What is being done between two cells."""
+    """Shows what is done between cells."""
     if self._live:
       self._live.update(self._bar, description=text)
     else:
       self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
   def kept(self, placers: Sequence[str]) -> None:
-    """Cells that an earlier run has finished."""
+    """Counts cells that an earlier run has finished."""
     for placer in placers:
       self._eta.ended(placer, None)
     self._done += len(placers)
@@ -88,7 +88,7 @@ class Progress:
       self.says(f'[{self._done}/{self._total}] kept: {", ".join(placers)}')
 
   def not_loaded(self, task: str, placers: Sequence[str], message: str) -> None:
-    """A task whose cells have all failed."""
+    """Counts and shows a task whose cells have all failed."""
     for placer in placers:
       self._eta.ended(placer, None)
     self._done += len(placers)

@@ -1,6 +1,6 @@
-"""What the papers' authors measured, to stand beside what we simulate.
+"""Step times that the papers' authors measured, for comparison with ours.
 
-Seconds per step, on the authors' machines and with their TensorFlow.
+They are seconds per step, on the authors' machines and with their TensorFlow.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from placer_model.benchmark import tables
 
 OOM = 'OOM'
 _TINY = '@tiny'
-# Zhou et al., "Transferable Graph Optimizers for ML Compilers", NeurIPS 2020,
-# the same authors' later table over the tasks of GDP: task -> learned (GO-one),
+# Zhou et al., "Transferable Graph Optimizers for ML Compilers", NeurIPS 2020, a
+# later table by GDP's authors for the same tasks: task -> learned (GO-one),
 # human, METIS, HDP, search speed-up over HDP.
 GO: dict[str, tuple[float, float, float | str, float, float]] = {
     'rnnlm-2@2xP100': (.173, .192, .355, .191, 2.95),
@@ -44,7 +44,7 @@ HDP: dict[str, tuple[float | str, float, float, float, float]] = {
 
 
 def beside_table1(tasks: Sequence[Mapping[str, Any]]) -> str:
-  """GO's figures for these tasks, as Markdown; '' if there are none."""
+  """Returns GO's figures for these tasks, as Markdown; '' without any."""
   rows = []
   for task in _full(tasks, GO):
     learned, human, metis, hdp, search = GO[task]
@@ -58,7 +58,7 @@ def beside_table1(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
-  """HDP's figures for these tasks, as Markdown; '' if there are none."""
+  """Returns HDP's figures for these tasks, as Markdown; '' without any."""
   rows = []
   for task in _full(tasks, HDP):
     before, hdp = HDP[task][:-1], HDP[task][-1]
@@ -71,7 +71,7 @@ def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 def _full(tasks: Sequence[Mapping[str, Any]],
           known: Container[str]) -> list[str]:
-  """Tasks that are known; a small variant is another graph."""
+  """Returns the known tasks; a small variant is another graph."""
   return [
       task['name'] for task in tasks
       if _TINY not in task['name'] and task['name'] in known

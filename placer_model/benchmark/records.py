@@ -1,4 +1,4 @@
-"""What a run leaves on disk: a file and a plan per cell, and all results."""
+"""Files of a run: a record and a plan per cell, and all results."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ RESULTS = 'results.json.gz'
 
 
 class Folder:
-  """The files of an output folder."""
+  """Paths of the files in an output folder."""
 
   def __init__(self, path: pathlib.Path) -> None:
-    """Of `path`, which exists."""
+    """Takes an existing folder."""
     self.path = path
 
   def record(self, task: tasks_lib.Task, placer: str, key: str) -> pathlib.Path:
-    """File of a cell."""
+    """Returns the file of a cell's record."""
     return self.path / 'cells' / task.file_name / f'{placer}-{key}.json'
 
   def plan(self, task: tasks_lib.Task, placer: str, key: str) -> pathlib.Path:
-    """File of the placement of a cell."""
+    """Returns the file of a cell's placement."""
     return self.path / 'plans' / task.file_name / f'{placer}-{key}.json'
 
   def picture(self, name: str) -> pathlib.Path:
-    """File of a picture of all tasks."""
+    """Returns the file of a picture of all tasks."""
     return self.path / 'pictures' / f'{name}.png'
 
   def chart(self, task: str) -> pathlib.Path:
-    """File of the schedule of a task, given by `Task.file_name`."""
+    """Returns the file of a task's chart; `task` is `Task.file_name`."""
     return self.path / 'pictures' / 'gantt' / f'{task}.png'
 
   def write_results(self, results: dict[str, Any]) -> None:
     """Writes `RESULTS`.
 
     Raises:
-      GdpError: it cannot be written.
+      GdpError: the file cannot be written.
     """
     files.write_compressed_json(self.path / RESULTS, results)
 
 
 def write(path: pathlib.Path, key: str, task: str, placer: str,
           fields: dict[str, Any]) -> None:
-  """Writes the record of a finished cell, whole or not at all.
+  """Writes the record of a finished cell; a reader never sees a part of it.
 
   Raises:
-    GdpError: it cannot be written.
+    GdpError: the file cannot be written.
   """
   json_files.write_json(
       path,
@@ -67,10 +67,10 @@ def write(path: pathlib.Path, key: str, task: str, placer: str,
 
 def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
                   message: str) -> dict[str, Any]:
-  """Writes and returns the record of a cell that has no result.
+  """Writes and returns the record of a cell without a result.
 
   Raises:
-    GdpError: it cannot be written.
+    GdpError: the file cannot be written.
   """
   write(path, key, task, placer,
         {'status': cell_lib.FAILED, 'message': message})
@@ -78,11 +78,11 @@ def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
 
 
 def read_results(path: pathlib.Path) -> dict[str, Any]:
-  """What `Folder.write_results` wrote.
+  """Returns the results that `Folder.write_results` wrote.
 
   Raises:
-    GdpError: it cannot be read, another version has written it, or it is not
-      what one of gdp_bench looks like.
+    GdpError: the file cannot be read, is of another version, or has a wrong
+      structure.
   """
   found = files.read_compressed_json(path)
   if not isinstance(found, dict) or found.get('schema') != settings_lib.SCHEMA:
@@ -96,7 +96,7 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
 
 
 def has_plan(path: pathlib.Path) -> bool:
-  """Whether the placement of a cell is there, be it an edited one."""
+  """Returns whether the file has a readable plan, even an edited one."""
   try:
     plan.read(str(path))
   except errors.PlanError:
@@ -105,11 +105,11 @@ def has_plan(path: pathlib.Path) -> bool:
 
 
 def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:
-  """The record of a cell; None if there is none that can be used."""
+  """Returns the record of a cell; None without a usable one."""
   try:
     found = files.parse_json(files.read(path))
   except (OSError, ValueError):
-    return None  # Not there, or damaged by whoever; it is computed again.
+    return None  # Missing or damaged: the cell is computed again.
   usable = (isinstance(found, dict) and found.get('key') == key and
             found.get('schema') == settings_lib.SCHEMA and
             not digests.differs(found))

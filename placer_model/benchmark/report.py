@@ -1,4 +1,4 @@
-"""The output folder's results, tables, pictures and index."""
+"""Results, tables, pictures and index of an output folder."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _NOTES = {
 
 def results(settings: settings_lib.Settings, command: str,
             tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-  """All that is known of a run.
+  """Returns the content of the results file.
 
   Args:
-    settings: Of the run.
-    command: That made it.
+    settings: Settings of the run.
+    command: Command that made the results.
     tasks: Summaries of tasks with their 'cells'.
   """
   return {
@@ -62,11 +62,11 @@ def results(settings: settings_lib.Settings, command: str,
 
 
 def write(folder: records.Folder, found: dict[str, Any]) -> None:
-  """Writes everything but the cells.
+  """Writes all files except those of cells.
 
   Args:
-    folder: Where. Charts of schedules that are there are kept.
-    found: Of `results`.
+    folder: Output folder. Its charts of schedules are kept.
+    found: Result of `results`.
 
   Raises:
     GdpError: a file cannot be written.
@@ -92,7 +92,7 @@ def write(folder: records.Folder, found: dict[str, Any]) -> None:
 def index(settings: settings_lib.Settings, command: str,
           tasks: Sequence[dict[str,
                                Any]], pictures: Sequence[pathlib.Path]) -> str:
-  """README.md of an output folder, as Markdown."""
+  """Returns the README.md of an output folder, as Markdown."""
   count = sum(len(task['cells']) for task in tasks)
   parts = [
       '# Placers compared',
@@ -151,7 +151,7 @@ def _how(settings: settings_lib.Settings) -> str:
 
 
 def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
-  """The tasks whose best placement is far from the bound, farthest first."""
+  """Returns tasks whose best placement is far above the bound, as Markdown."""
   verdicts = sorted(_verdicts(tasks), key=lambda v: -v.over_bound)
   if not verdicts:
     return 'No lower bound is known for these tasks.'
@@ -171,7 +171,7 @@ def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
 
 
 def _bound(tasks: Sequence[dict[str, Any]]) -> str:
-  """Communication, memory, or the bound itself."""
+  """Returns tasks by what limits their best placement, as Markdown."""
   verdicts = _verdicts(tasks)
   kinds = {
       'communication': [

@@ -1,7 +1,8 @@
-"""What a results.json.gz has to look like before tables are made of it.
+"""Checks the structure of a results.json.gz.
 
-It may be anybody's, or edited: whatever tables and pictures look up is there,
-of its kind, and nothing that arithmetic or a terminal would stumble over.
+The file may be from an untrusted source. After the check, every value that
+tables and pictures use is present and of the right kind, numbers are finite,
+and texts have no commands for a terminal.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from gdp_grappler.problems import rewards
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import clocks
 
-# Sums, squares and ratios of such numbers are finite.
+# Largest number allowed, so that sums, squares and ratios are finite.
 _MOST = 1e30
 _MOST_LETTERS = 1 << 16
 _COMMANDS = re.compile(r'[\x00-\x08\x0b-\x1f\x7f-\x9f]')
 
-# Says what is wrong with a value; '' for nothing.
+# Returns what is wrong with a value, or ''.
 _Check = Callable[[Any], str]
 
 
 def fault(found: object) -> str:
-  """What is wrong with results, in some words; '' for nothing.
+  """Returns what is wrong with results; '' if nothing is.
 
   Args:
-    found: What the file holds.
+    found: Content of the file.
   """
   return _RESULTS(found)
 
@@ -46,13 +47,13 @@ def _text(value: object) -> str:
 
 
 def _words(value: object) -> str:
-  """In several lines or not, without commands for the terminal."""
+  """Checks a text of one or more lines without terminal commands."""
   fine = isinstance(value, str) and not _COMMANDS.search(value)
   return '' if fine else 'is no text'
 
 
 def _name(value: object) -> str:
-  """Of a file."""
+  """Checks a part of a file name."""
   return _text(value) or ('is a path' if '/' in str(value) else '')
 
 
@@ -77,7 +78,7 @@ def _maybe(check: _Check) -> _Check:
 
 
 def _each(check: _Check) -> _Check:
-  """Of a list."""
+  """Returns a check of a list's items."""
 
   def checked(value: object) -> str:
     if not isinstance(value, list):
@@ -88,7 +89,7 @@ def _each(check: _Check) -> _Check:
 
 
 def _every(check: _Check) -> _Check:
-  """Of an object whose names may be any."""
+  """Returns a check of the values of an object with any names."""
 
   def checked(value: object) -> str:
     if not isinstance(value, dict):
@@ -102,11 +103,12 @@ def _every(check: _Check) -> _Check:
 
 def _with(needed: Mapping[str, _Check],
           allowed: Mapping[str, _Check] | None = None) -> _Check:
-  """Of an object with these names.
+  """Returns a check of an object with given names.
 
   Args:
-    needed: What has to be there.
-    allowed: What may be; others may not. By default others may be anything.
+    needed: Checks of names that must be present.
+    allowed: Checks of names that may be present; other names are then faults.
+      By default, other names may be present with any value.
   """
 
   def checked(value: object) -> str:
@@ -128,7 +130,7 @@ def _with(needed: Mapping[str, _Check],
 
 
 def _first(faults: Mapping[str, str]) -> str:
-  """The first that is one, with the way to what has it."""
+  """Returns the first fault, with the path to its value."""
   for name, said in faults.items():
     if said:
       return f'/{name}{said}' if said.startswith('/') else f'/{name} {said}'
@@ -136,12 +138,12 @@ def _first(faults: Mapping[str, str]) -> str:
 
 
 def _point(value: Any) -> str:
-  """Of a curve: placements priced, seconds, step."""
+  """Checks a point of a curve: placements priced, seconds, step time."""
   return _each(_number)(value) or ('' if len(value) == 3 else 'is no point')
 
 
 def _peaks(value: Mapping[str, Any]) -> str:
-  """Memories that are there to be compared."""
+  """Checks that memories in use have capacities to compare with."""
   peaks, capacity = value['peak_bytes'], value['capacity_bytes']
   fine = peaks and peaks.keys() == capacity.keys() and all(capacity.values())
   return '' if fine else '/peak_bytes are not those of capacity_bytes'
@@ -167,7 +169,7 @@ def _task(value: Any) -> str:
   said = _with(_OF_TASKS)(value)
   if said or not value['lower_bound_s']:
     return said
-  # Who knows a bound says what holds a placement back from it.
+  # If a bound is known, each cell must say what limits its placement.
   if any('limits' in cell and cell['limits'] is None
          for cell in value['cells'].values()):
     return '/lower_bound_s is known, and not what a cell is limited by'

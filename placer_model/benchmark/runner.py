@@ -1,4 +1,4 @@
-"""gdp_bench's journey: tasks and placers in, an output folder out."""
+"""A run of `gdp_bench`, from tasks and placers to an output folder."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ from placer_model.benchmark import report
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 
-# Stands for the cluster of --local_workers in the name of a task.
+# Name of the cluster of --local_workers in the name of a task.
 _WORKERS = 'workers'
 _RUN_CELLS = f'{cell_worker.__name__}:make'
 
 
 class Interrupted(Exception):
-  """Ctrl-C; what had been finished is kept."""
+  """The user pressed Ctrl-C; finished cells are kept."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BenchOptions:
-  """What the command line says.
+  """Options of a run, as given on the command line.
 
   Attributes:
-    tasks: As `tasks.parse` reads it.
-    placers: As `placer_sets.parse` reads it.
-    out_dir: Where everything goes. Cells that are already there are kept.
-    settings: Of all cells.
-    command: What was typed, for the index.
-    ray: As of `machines.of`; None for processes of this machine.
+    tasks: Text for `tasks.parse`.
+    placers: Text for `placer_sets.parse`.
+    out_dir: Output folder. Its finished cells are kept.
+    settings: Settings of all cells.
+    command: The command line, for the index.
+    ray: Ray cluster that runs the cells, see `machines.of`. None means
+      processes of this machine.
   """
 
   tasks: str
@@ -62,15 +63,15 @@ class BenchOptions:
 
 
 def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
-  """Computes what is missing, writes all tables; returns all results.
+  """Computes missing cells and writes all tables; returns all results.
 
   Args:
-    options: What to do.
-    console: Where progress goes.
+    options: Options of the run.
+    console: Console for progress.
 
   Raises:
-    GdpError: bad input, another run in `out_dir`, or a full disk.
-    Interrupted: Ctrl-C.
+    GdpError: the input is bad, another run uses `out_dir`, or the disk is full.
+    Interrupted: the user pressed Ctrl-C.
   """
   placers = placer_sets.parse(options.placers)
   with loader_lib.Loader() as loader:
@@ -97,15 +98,15 @@ def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
 
 
 def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
-  """Writes the tables and pictures of a run's results; returns these.
+  """Writes the tables and pictures of existing results; returns these.
 
   Args:
-    path: Of the results.
-    out_dir: Where everything goes.
+    path: File of the results.
+    out_dir: Output folder.
 
   Raises:
-    GdpError: results that cannot be read, another run in `out_dir`, or a full
-      disk.
+    GdpError: the results cannot be read, another run uses `out_dir`, or the
+      disk is full.
   """
   found = records.read_results(path)
   with run_folder.held(out_dir, '--out_dir'):
@@ -114,12 +115,12 @@ def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
 
 
 def failures(results: dict[str, Any]) -> list[str]:
-  """A line for each cell of the results that failed, and why."""
+  """Returns a line for each cell of the results that failed."""
   return [line for task in results['tasks'] for line in figures.failures(task)]
 
 
 def _workers(options: BenchOptions) -> int | None:
-  """Cells side by side; a cluster knows better than the default of --jobs."""
+  """Returns the number of parallel cells; None leaves it to a Ray cluster."""
   jobs = options.settings.jobs
   return None if options.ray and jobs == 1 else jobs
 
@@ -139,7 +140,7 @@ def _tasks(options: BenchOptions,
 
 def _cluster(task: tasks_lib.Task,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  """Names an unknown cluster before any work is done."""
+  """Returns a task's cluster; an unknown one is an error before any work."""
   if not settings.local_workers:
     return resolve.resolve(task.cluster, (),
                            max_memory.parse(settings.max_memory))
@@ -152,7 +153,7 @@ def _cluster(task: tasks_lib.Task,
 
 
 class _Bench:
-  """A run; counts what is finished."""
+  """A run, with the number of its finished cells."""
 
   def __init__(self, options: BenchOptions, folder: records.Folder,
                loader: loader_lib.Loader, machines: jobs_lib.Machines,
@@ -164,7 +165,7 @@ class _Bench:
 
   def run(self, tasks: tuple[tasks_lib.Task, ...],
           grid: Sequence[tuple[tasks_lib.Task, str]]) -> list[dict[str, Any]]:
-    """Every task's part of the results."""
+    """Returns every task's part of the results."""
     with scratch_lib.Folder('gdp_bench') as scratch, progress_lib.Progress(
         self._console, [p for _, p in grid], self._machines.width) as progress:
       return [
@@ -198,7 +199,7 @@ class _Bench:
   def _not_loaded(self, task: tasks_lib.Task, placers: Sequence[str],
                   message: str,
                   progress: progress_lib.Progress) -> dict[str, Any]:
-    """A task whose cells have all failed for one reason."""
+    """Returns a task whose cells have all failed for one reason."""
     cells = {
         placer: {
             'task': task.name, 'placer': placer, 'status': cell_lib.FAILED,
@@ -215,9 +216,10 @@ class _Bench:
 
   def _known(self, task: tasks_lib.Task, keys: Mapping[str,
                                                        str]) -> dict[str, Any]:
-    """Records of cells that need not be computed; failures are tried again.
+    """Returns usable records of an earlier run.
 
-    Nor is a cell of use whose placement was lost or damaged.
+    A failed cell is computed again, and so is a cell whose placement is lost or
+    damaged.
     """
     found = {}
     for placer, key in keys.items():
@@ -250,7 +252,7 @@ class _Bench:
     return found
 
   def _team(self, path: pathlib.Path) -> jobs_lib.Team[Any]:
-    """Workers for the cells of a task, which share the cores."""
+    """Returns workers for the cells of a task, which share the cores."""
     threads = max(1, len(os.sched_getaffinity(0)) // self._machines.width)
     return self._machines.team(
         _RUN_CELLS, cell_worker.Setup(path.read_bytes(), self._settings,
@@ -259,7 +261,7 @@ class _Bench:
 
   def _record(self, task: tasks_lib.Task,
               ended: jobs_lib.Ended[cell_worker.Run]) -> dict[str, Any]:
-    """The record of a cell that has ended; the last of its files."""
+    """Writes the files of a cell, its record last; returns the record."""
     cell = ended.job
     path = self._folder.record(task, cell.placer, cell.key)
     if not ended.problem:
@@ -278,14 +280,14 @@ class _Bench:
   def _draw(self, task: tasks_lib.Task, path: pathlib.Path, keys: Mapping[str,
                                                                           str],
             cells: Mapping[str, Any], progress: progress_lib.Progress) -> None:
-    """The chart of the best placement, unless it is there."""
+    """Draws the chart of the best placement, unless it exists."""
     best = figures.best(cells)
     if best is None:
       return
     picture = self._folder.chart(task.file_name)
     record = self._folder.record(task, best, keys[best])
-    # A picture has the time of the record that it shows, be it older than that
-    # of another run in this folder.
+    # A picture gets the modification time of the record that it shows. So
+    # another run's picture in this folder is recognized even if it is newer.
     shown = record.stat().st_mtime_ns
     if picture.exists() and picture.stat().st_mtime_ns == shown:
       return

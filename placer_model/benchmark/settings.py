@@ -1,4 +1,4 @@
-"""What a cell's result depends on, and the key of a cell."""
+"""Settings of cells, and the key that identifies a cell's result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from placer_model.benchmark import placer_sets
 SCHEMA = 1
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
-# No cell imports these.
+# Modules that no cell imports.
 _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
            'placer_model/pretrained/',
            *(f'placer_model/benchmark/{name}.py'
@@ -39,25 +39,30 @@ _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """How all cells of a run are computed.
+  """Settings of all cells of a run.
 
   Attributes:
-    seed: Of every placer.
+    seed: Seed of all placers.
     reward: One of `rewards.ALL`.
-    quick: Small variants of the workloads, and short searches.
-    time_budget_s: What a search may take. None: as much as each has by default,
-      but 2 s for those that do not learn if `quick`. Which placement a search
-      has found when its time is over depends on the machine.
-    cell_timeout_s: A cell that takes longer has failed. None: 15 minutes, 2 if
-      `quick`, 6 hours for those that learn, and the budget on top.
-    local_workers: Servers to measure on; 0 for the devices of this machine.
-    batch_size: As of `request.Request`, for all graphs.
-    trip_count: As of `request.Request`.
-    profile: As of `request.Request`.
-    jobs: Cells computed side by side.
-    may_round: As of `request.Request`.
-    max_memory: As of `max_memory.parse`, for all clusters.
-    clock: Of `clocks.CLOCKS`; measures the seconds of searches.
+    quick: Whether to use small variants of the workloads, and short searches.
+    time_budget_s: Time limit of each search, in seconds. None means the limit
+      of the placer or, if `quick`, a short limit for placers that do not learn.
+      The result of a search with a time limit depends on the machine.
+    cell_timeout_s: Seconds after which a cell has failed. None means a limit
+      that depends on `quick` and on whether the placer learns, plus the time
+      budget.
+    local_workers: Number of servers to measure on; 0 for the devices of this
+      machine.
+    batch_size: Batch size of all graphs, see `request.Request`.
+    trip_count: Iterations of loops without a known count, see
+      `request.Request`.
+    profile: Profile with costs of ops, see `request.Request`.
+    jobs: Number of cells computed in parallel.
+    may_round: Whether ops may move to devices that round differently, see
+      `request.Request`.
+    max_memory: Limits on the memory of all clusters' devices, see
+      `max_memory.parse`.
+    clock: Clock that measures the seconds of searches, of `clocks.CLOCKS`.
   """
 
   seed: int = 0
@@ -80,13 +85,13 @@ class Settings:
     return self.reward == rewards.SIMULATED
 
   def budget_s(self, placer: str) -> float | None:
-    """Seconds that a placer's search may take."""
+    """Returns the time limit of a search; None for the placer's own limit."""
     if self.time_budget_s is not None or placer_sets.learns(placer):
       return self.time_budget_s
     return _QUICK_BUDGET_S if self.quick else None
 
   def timeout_s(self, placer: str) -> float:
-    """Seconds after which a cell has failed."""
+    """Returns the seconds after which a cell has failed."""
     if self.cell_timeout_s is not None:
       return self.cell_timeout_s
     if placer_sets.learns(placer) and not self.quick:
@@ -95,7 +100,7 @@ class Settings:
     return limit_s + (self.budget_s(placer) or 0.)
 
   def to_json(self) -> dict[str, Any]:
-    """All that a reader should know."""
+    """Returns the settings that the results show."""
     return {
         'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
         'time_budget_s': self.time_budget_s,
@@ -107,25 +112,25 @@ class Settings:
 
   @classmethod
   def from_json(cls, fields: Mapping[str, Any]) -> Settings:
-    """What `to_json` made, with the usual limits of time.
+    """Returns settings from `to_json`, with the default timeout of cells.
 
-    Before it said whether ops may round they might.
+    Results from before `may_round` existed allowed it.
     """
     return cls(**{'may_round': True, **fields})
 
 
 def cell_key(settings: Settings, task: str, graph_digest: str,
              placer: str) -> str:
-  """16 hex digits that change with all that a cell's result depends on.
+  """Returns 16 hex digits that depend on all that a cell's result depends on.
 
-  How many cells run side by side does not count, although seconds of a search
-  depend on it: the result says how many there were.
+  The number of parallel cells is left out, although the seconds of a search
+  depend on it. The results state it.
 
   Args:
-    settings: Of the run.
-    task: Its name.
-    graph_digest: Of `loading.Loaded`.
-    placer: Its name.
+    settings: Settings of the run.
+    task: Name of the task.
+    graph_digest: Digest of the graph, `loading.Loaded.digest`.
+    placer: Name of the placer.
   """
   parts = (SCHEMA, task, graph_digest, placer, settings.seed, settings.reward,
            settings.budget_s(placer), settings.local_workers,
@@ -136,17 +141,17 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
 
 @functools.cache
 def versions() -> dict[str, str]:
-  """Versions of Python, of this project and of what placers are made of."""
+  """Returns versions of Python, of this project and of placers' packages."""
   return versions_lib.of(_PACKAGES)
 
 
 def sources() -> dict[str, pathlib.Path]:
-  """Whatever a cell's result may depend on in both packages, by its path.
+  """Returns all files that a cell's result may depend on, by path.
 
-  That is every file, native libraries too, but for the policy, which only some
-  placers read, what is needed once cells are finished, command lines, whose
-  values arrive as settings, and what does not run: documents and the sources of
-  the libraries.
+  These are all files of both packages, native libraries too, with these
+  exceptions: the policy, which only some placers read; modules that run after
+  the cells; command lines, whose values are in the settings; and files that do
+  not run, such as documents and sources of libraries.
   """
   return {
       name: path for package in (gdp_grappler, placer_model)
@@ -161,7 +166,7 @@ def _folder(package: types.ModuleType) -> pathlib.Path:
 
 
 def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
-  """All files of a folder, by their paths with its name."""
+  """Returns all files of a folder by paths that begin with its name."""
   return {
       path.relative_to(folder.parent).as_posix(): path
       for path in sorted(folder.rglob('*')) if path.is_file()
@@ -174,7 +179,7 @@ def _code_digest() -> str:
 
 
 def _policy_digest(placer: str) -> str:
-  """Of the policy that a placer reads; '' if it reads none."""
+  """Returns the digest of the policy that a placer reads; '' without one."""
   if placer_table.Need.POLICY not in registry.get(placer).needs:
     return ''
   folder = environment.policy_folder() or shipped_policy.shipped_policy()

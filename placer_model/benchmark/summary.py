@@ -1,4 +1,4 @@
-"""What a finished run prints."""
+"""The text that a finished run prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gdp_grappler.reports import tables as tables_lib
 from placer_model.benchmark import figures
 from placer_model.benchmark import tables
 
-# Columns of `tables.means`, and as they are called on a terminal.
+# Columns of `tables.means`, and their names on a terminal.
 _SHOWN = {
     'placer': 'placer', 'tasks': 'tasks', 'OOM': 'OOM', 'no placement': 'none',
     'best on': 'best', 'speed-up over human (tasks)': 'vs human',
@@ -22,12 +22,12 @@ _SHOWN = {
 
 def show(results: dict[str, Any], out_dir: str,
          console: rich.console.Console) -> None:
-  """Prints the means and where everything is.
+  """Prints the means and the output folder.
 
   Args:
-    results: Of `report.results`.
-    out_dir: As the user named it.
-    console: Where to.
+    results: Result of `report.results`.
+    out_dir: Output folder, as the user named it.
+    console: Console to print to.
   """
   kind = results['settings']['reward']
   small = ', small variants' if results['settings']['quick'] else ''
@@ -37,7 +37,7 @@ def show(results: dict[str, Any], out_dir: str,
   rows = [tuple(_SHOWN.values())]
   kind_column = means.head.index('kind')
   for row in means.rows:
-    # A terminal has no room for how many tasks a mean is of.
+    # Drops the number of tasks of a mean, because a terminal is narrow.
     name, *numbers = (row[column].split(' (')[0] for column in columns)
     star = '*' * (row[kind_column] == placer_table.Kind.PORTFOLIO)
     rows.append((f'{name}{star}', *numbers))
@@ -55,7 +55,7 @@ def show(results: dict[str, Any], out_dir: str,
 
 
 def _next_steps(results: dict[str, Any]) -> str:
-  """What a user may want to do with what was found."""
+  """Returns a text on what to do with the results."""
   leaders = collections.Counter(
       figures.best(task['cells']) for task in results['tasks'])
   leaders.pop(None, None)

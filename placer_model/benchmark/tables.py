@@ -1,7 +1,8 @@
-"""A run's results as the papers' tables, row by row.
+"""A run's results in the form of the papers' tables.
 
-A table is its head and its rows, texts for Markdown and plain numbers for CSV.
-Ratios are step times, other / ours, first in, first out.
+A table has a head and rows, which are texts for Markdown and plain numbers for
+CSV. A ratio is the other placer's step time over ours, with ready ops first in,
+first out.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ Task = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-  """Rows of texts, and the same as numbers.
+  """Rows of texts, and the same rows as numbers.
 
   Attributes:
-    head: [C] names of columns.
-    rows: Texts, [C] each.
-    numbers: The rows as numbers where they are; None where there is none.
-    footnotes: What the rows refer to by number.
+    head: [C], names of columns.
+    rows: Rows of C texts each.
+    numbers: Rows of C values each: the number or text of a cell; None for an
+      empty one.
+    footnotes: Footnotes, to which texts refer by number from 1.
   """
 
   head: tuple[str, ...]
@@ -38,7 +40,7 @@ class Table:
   footnotes: tuple[str, ...] = ()
 
   def to_markdown(self) -> str:
-    """With columns of numbers to the right; says so if there is no row."""
+    """Returns Markdown with numbers to the right; a sentence without rows."""
     if not self.rows:
       return 'None of the tasks of this run belongs here.\n'
     right = [
@@ -53,7 +55,7 @@ class Table:
     return text + '\n' * bool(notes) + ''.join(notes)
 
   def to_csv(self) -> str:
-    """Comma-separated, one line per row."""
+    """Returns comma-separated values, one line per row."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
     writer.writerow(self.head)
@@ -75,7 +77,7 @@ class _Builder:
 
   def step(self, task: Task, placer: str | None,
            key: str = 'step_time_s') -> tuple[str, Any]:
-    """A step time, or why there is none; a failure gets a footnote."""
+    """Returns a step time, or why there is none, with a footnote if needed."""
     record = task['cells'].get(placer)
     if placer is None or record is None:
       return figures.NONE, None
@@ -95,10 +97,10 @@ class _Builder:
 
 
 def table1(tasks: Sequence[Task]) -> Table:
-  """GDP's table 1: a row per model, and what is gained over HP and HDP.
+  """Returns GDP's table 1: a row per model, and gains over experts and HDP.
 
-  All tasks but those of HDP's table. `best` is the best placer that does not
-  learn, the human expert aside.
+  It has all tasks except those of HDP's table. 'best other' is the best placer
+  that does not learn, without the human expert.
   """
   builder = _Builder(
       ('model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
@@ -132,7 +134,7 @@ def table1(tasks: Sequence[Task]) -> Table:
 
 
 def hdp_table(tasks: Sequence[Task]) -> Table:
-  """HDP's table 1: run time by placer, and the gain over the best other."""
+  """Returns HDP's table 1: run time by placer, and the gain over the best."""
   columns = {
       'CPU only': 'cpu_only', 'GPU only': 'gpu_only', 'human': _EXPERT,
       'Scotch': 'scotch', 'MinCut': 'min_cut', 'HDP': _HDP
@@ -171,7 +173,7 @@ def hdp_table(tasks: Sequence[Task]) -> Table:
 
 
 def everything(tasks: Sequence[Task]) -> Table:
-  """The long form: a row per cell, every figure."""
+  """Returns a table with all figures and a row per cell."""
   builder = _Builder(
       ('task', 'placer', 'kind', 'FIFO step', 'critical-path-first step',
        'speed-up over human', 'speed-up over HDP', 'lower bound',
@@ -189,7 +191,7 @@ def everything(tasks: Sequence[Task]) -> Table:
 
 
 def means(tasks: Sequence[Task]) -> Table:
-  """Geometric means over tasks: a row per placer."""
+  """Returns geometric means over tasks, with a row per placer."""
   builder = _Builder(('placer', 'kind', 'tasks', 'OOM', 'no placement',
                       'best on', 'speed-up over human (tasks)',
                       'speed-up over HDP (tasks)', 'step / bound (tasks)',
@@ -220,7 +222,7 @@ def means(tasks: Sequence[Task]) -> Table:
 
 def _row(builder: _Builder, task: Task, placer: str,
          record: figures.Record) -> list[tuple[str, Any]]:
-  """All figures of a cell behind its name."""
+  """Returns the columns of a cell after its name."""
   cells = task['cells']
   if not figures.has_figures(record):
     blank = [_text(figures.NONE)] * 13
@@ -249,7 +251,7 @@ def _row(builder: _Builder, task: Task, placer: str,
 
 
 def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
-  """The best that neither learns nor asks an expert."""
+  """Returns the best placer that neither learns nor is the expert."""
   return figures.best(
       cells, [n for n in cells if n != _EXPERT and not placer_sets.learns(n)])
 

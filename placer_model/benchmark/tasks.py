@@ -1,4 +1,4 @@
-"""Tasks: a workload, or any graph, on a cluster, as the papers pair them."""
+"""Tasks: a workload or another graph, on a cluster as in the papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gdp_grappler.graph.sources import origin
 GDP, HDP = 'gdp', 'hdp'
 WORKLOAD, ONE_GPU = 'workload', 'one_gpu'
 _TINY = '@tiny'
-# Where a user finds the names of all workloads.
+# Page of the docs that lists all workloads.
 _LISTED = 'docs/results/workloads'
 
 
@@ -23,11 +23,11 @@ class Task:
   """A graph to be placed on a cluster.
 
   Attributes:
-    source: As of `request.Request.graph`.
-    cluster: What `resolve.resolve` knows.
-    table: `GDP` or `HDP`: the table of that paper; '' for neither.
-    expert: `WORKLOAD`: the expert placement that comes with the workload;
-      `ONE_GPU`: the first accelerator, which is HDP's expert for Inception; '':
+    source: Name or path of the graph, see `request.Request.graph`.
+    cluster: Text that `resolve.resolve` accepts.
+    table: `GDP` or `HDP`: the paper whose table has the task; '' for neither.
+    expert: Source of the expert placement. `WORKLOAD`: the workload. `ONE_GPU`:
+      all ops on the first accelerator, which is HDP's expert for Inception. '':
       none.
   """
 
@@ -38,17 +38,17 @@ class Task:
 
   @property
   def name(self) -> str:
-    """'rnnlm-2@2xP100'; files by their names, without folders."""
+    """Name such as 'rnnlm-2@2xP100'; a file is named without its folder."""
     return f'{self.label}@{_label(self.cluster)}'
 
   @property
   def label(self) -> str:
-    """The part before the cluster."""
+    """The part of the name before the cluster."""
     return _label(self.source)
 
   @property
   def file_name(self) -> str:
-    """The name as part of a path."""
+    """The name as a part of a path."""
     return re.sub(r'[^\w.@+-]+', '_', self.name).strip('._')[-120:]
 
 
@@ -72,19 +72,22 @@ PAPER_TASKS = _paper_tasks()
 def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
                                                                        int], *,
           quick: bool = False, default_cluster: str = '') -> tuple[Task, ...]:
-  """The tasks that a user means.
+  """Returns the tasks that a user's text means.
 
   Args:
-    text: 'all', or NAME[@CLUSTER] separated by commas; NAME is a workload,
+    text: 'all', or NAME[@CLUSTER] separated by commas. NAME is a workload,
       'keras_applications:NAME', 'module:function' or a file. A workload without
-      a cluster is on those that the papers give it.
-    workloads: All names of workloads.
-    num_devices: Accelerators that the papers give a workload.
-    quick: Take the small variant of each workload.
-    default_cluster: For all tasks that name none, in place of the papers'.
+      a cluster gets all clusters that the papers give it.
+    workloads: Names of all workloads.
+    num_devices: Returns the number of accelerators that the papers give a
+      workload.
+    quick: Whether to use the small variant of each workload.
+    default_cluster: Cluster of all tasks that name none, instead of the
+      papers'.
 
   Raises:
-    GdpError: nothing of that name, no cluster, or a task twice.
+    GdpError: a name is unknown, a cluster is missing, or two tasks have the
+      same name.
   """
   found: list[Task] = []
   for item in filter(None, (part.strip() for part in text.split(','))):
@@ -148,7 +151,7 @@ def _large(source: str) -> str:
 
 
 def _tiny(task: Task, workloads: Collection[str]) -> Task:
-  """The task with the small variant of its workload; a file stays itself."""
+  """Returns the task with its workload's small variant; a file stays."""
   if task.source.endswith(_TINY) or (task.source not in workloads and
                                      task.source + _TINY not in workloads and
                                      task not in PAPER_TASKS):
@@ -160,7 +163,11 @@ def _tiny(task: Task, workloads: Collection[str]) -> Task:
 
 
 def _without_repetition(tasks: Sequence[Task]) -> tuple[Task, ...]:
-  """Each task once; two with the same files cannot be told apart."""
+  """Returns each task once.
+
+  Raises:
+    GdpError: two tasks would have the same files.
+  """
   first: dict[str, Task] = {}
   for task in tasks:
     other = first.setdefault(task.file_name, task)

@@ -1,8 +1,9 @@
 """ColocRL: an LSTM Placer over hand-made co-location groups.
 
 Mirhoseini et al., Device Placement Optimization with Reinforcement Learning
-(ICML 2017), section 3.3: an op whose output only one other op consumes stays
-with it, and what belongs to one layer, or one step of a layer, stays together.
+(ICML 2017), section 3.3: an op whose output only one other op consumes is
+grouped with that op, and the ops of one layer, or of one step of a layer, are
+grouped together.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from gdp_grappler.placers import placer as placer_lib
 from placer_model.hdp import placers
 from placer_model.hdp import search as search_lib
 
-# Scopes that gradients and optimizers put around the layer they belong to, and
+# Name scopes that gradients and optimizers put around a layer's own scope, and
 # the suffix of an op's gradient.
 _WRAPPERS = frozenset(('gradients', 'gradient_tape', 'StatefulPartitionedCall',
                        'PartitionedCall', 'training', 'optimizer', 'update'))
 _GRADIENT = re.compile(r'_grad(_\d+)?$')
-# Sets of ops, int [C], and how many scopes they have in common.
+# Sets of ops, int [C], and the number of leading scopes that they share.
 _Part = tuple[np.ndarray, int]
 
 
 class ColocRlPlacer(placers.HdpPlacer):
-  """Devices learned for groups that are given; see `hand_made_groups`."""
+  """Learns devices for fixed groups; see `hand_made_groups`."""
 
   def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     grouping = hand_made_groups(problem.graph, problem.allowed,
@@ -42,18 +43,20 @@ class ColocRlPlacer(placers.HdpPlacer):
 
 def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
                      seconds: np.ndarray, max_groups: int) -> np.ndarray:
-  """int32 [G], what stays together, numbered in topological order.
+  """Returns the group of each unit, int32 [G], in topological order.
 
-  First, a unit goes with the unit that alone consumes an output of it, if both
-  may have the same devices. What is left is cut into layers: the tree of name
-  scopes, gradients with what they are gradients of, its branches in
-  topological order, is halved by work until there are `max_groups`.
+  First, a unit joins the unit that alone consumes one of its ops' outputs, if
+  both may have the same devices. If more than `max_groups` sets are left, they
+  are cut into layers. The layers are parts of the tree of name scopes, in which
+  gradients belong to the ops that they are gradients of. The heaviest part is
+  halved by work, with branches in topological order, until there are
+  `max_groups` parts.
 
   Args:
-    graph: N ops in G units.
-    allowed: bool [G, D].
+    graph: Graph of N ops in G units.
+    allowed: bool [G, D], allowed devices of each unit.
     seconds: float64 [N], work of the ops.
-    max_groups: At most so many, at least 1.
+    max_groups: Largest number of groups, at least 1.
   """
   sets = _with_only_consumer(graph, allowed)
   count = int(sets.max(initial=-1)) + 1
@@ -66,10 +69,10 @@ def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
 
 def _with_only_consumer(graph: op_graph.OpGraph,
                         allowed: np.ndarray) -> np.ndarray:
-  """int [G], sets of units, 0 .. count - 1."""
+  """Returns the set of each unit, int [G], from 0 to count - 1."""
   source, target = graph.groups[graph.edges].T
   kinds = choices.kinds(allowed)
-  # The only consumer of an op is its lowest and its highest one.
+  # An op has one consumer if its lowest and its highest one are equal.
   lowest = np.full(graph.num_ops, graph.num_groups)
   highest = np.full(graph.num_ops, -1)
   np.minimum.at(lowest, graph.edges[:, 0], target)
@@ -84,7 +87,7 @@ def _with_only_consumer(graph: op_graph.OpGraph,
 
 
 class _Layers:
-  """Sets of ops in the tree of name scopes."""
+  """Cuts sets of ops into parts of the tree of name scopes."""
 
   def __init__(self, graph: op_graph.OpGraph, sets: np.ndarray, count: int,
                seconds: np.ndarray) -> None:
@@ -93,7 +96,7 @@ class _Layers:
     at[graph.topological_order] = np.arange(graph.num_ops)
     self._place = np.full(count, graph.num_ops)
     np.minimum.at(self._place, sets, at)
-    # The costliest op of a set gives it its scope.
+    # The scope of a set is that of its costliest op.
     leader = np.zeros(count, np.int64)
     order = np.argsort(seconds, kind='stable')
     leader[sets[order]] = order
@@ -101,7 +104,7 @@ class _Layers:
                    for i, op in enumerate(leader.tolist())]
 
   def cut(self, max_parts: int) -> np.ndarray:
-    """int [count], the part of each set."""
+    """Returns the part of each set, int [count]."""
     parts: list[_Part] = [(np.arange(len(self._paths)), 0)]
     done: list[_Part] = []
     while parts and len(parts) + len(done) < max_parts:
@@ -118,7 +121,10 @@ class _Layers:
     return result
 
   def _halve(self, members: np.ndarray, depth: int) -> tuple[_Part, _Part]:
-    """Two parts of about equal work that tear no scope of one depth."""
+    """Returns two parts of about equal work.
+
+    Parts are cut between scopes at the first depth with several scopes.
+    """
     while True:
       keys = np.unique([self._paths[i][depth] for i in members.tolist()],
                        return_inverse=True)[1].reshape(-1)
@@ -128,7 +134,7 @@ class _Layers:
     first = np.full(keys.max() + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, keys, self._place[members])
     order = np.argsort(first)
-    # A little for every set, so that sets without work are halved as well.
+    # Each set has a little work, so that sets without work are halved too.
     work = np.bincount(keys, self._work[members] + 1e-12)[order]
     total = np.cumsum(work)
     cut = int(np.abs(total - total[-1] / 2)[:-1].argmin())

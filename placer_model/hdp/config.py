@@ -11,54 +11,61 @@ from gdp_grappler import suggestions
 
 @dataclasses.dataclass(frozen=True)
 class HdpConfig:
-  """Everything but the seed that decides a search.
+  """Settings of a search, without the seed.
 
-  Names in brackets are those of the version that was published with
-  TensorFlow 1 as `hierarchical_controller`.
+  Names in brackets are those of the implementation `hierarchical_controller`
+  that was published with TensorFlow 1. *Published* values are its values.
 
   Attributes:
-    steps: Updates of the policy, where no time budget is given.
-    placer_samples: Placements per step; the Grouper gives one sample.
-    max_groups: Upper bound of the number of groups.
-    groups_per_device: Groups, below that bound, per device.
-    coloc_groups: Upper bound of ColocRL's hand-made groups.
+    steps: Number of updates of the policy, if no time budget is given.
+    placer_samples: Placements sampled per step, all for one sample of the
+      Grouper.
+    max_groups: Largest number of groups.
+    groups_per_device: Number of groups per device, as long as `max_groups` is
+      not exceeded.
+    coloc_groups: Largest number of ColocRL's hand-made groups.
     grouper_units: Hidden width of the Grouper [grouping_hidden_size].
-    initial_group_scale: Factor on the Grouper's last weights. Published: 1.
-    first_group_logit: Added to a unit's logit for the group that it is in if
-      units are joined along their largest tensors. The Grouper begins with
-      those groups and learns to leave them: a scatter of units over groups
-      sends much wherever the groups go. Published: 0, a scatter.
-    max_outputs: Outputs of an op that its embedding tells apart
+    initial_group_scale: Factor on the initial weights of the Grouper's last
+      layer. Published: 1.
+    first_group_logit: Number added to the logit of a unit's first group. The
+      first groups join units along their largest tensors, so the Grouper begins
+      with these groups and learns to leave them. If units are scattered over
+      the groups instead, much data is sent wherever the groups are placed.
+      Published: 0, a scatter.
+    max_outputs: Number of outputs of an op that its embedding distinguishes
       [max_num_outputs].
-    adjacency_size: Neighbours in an op's embedding [adj_embed_dim].
-    place_scale: Places in topological order, an op's own and its neighbours',
-      run from 0 to this. Published: to the number of ops, which no net of this
-      size learns from.
+    adjacency_size: Number of neighbours in an op's embedding [adj_embed_dim].
+    place_scale: Largest position in topological order, of an op itself and of
+      its neighbours. Published: the number of ops, from which a network of this
+      size does not learn.
     hidden_units: Width of the Placer's LSTMs and device embeddings
       [hidden_size]; even, because the encoder has two directions.
-    attention_units: Width in which query and memory are compared.
-    aligned_decoder: The decoder is also fed the encoder's state of the group
-      that it decides next. Published: False, it has to count.
+    attention_units: Width of the vectors in which attention compares query and
+      memory.
+    aligned_decoder: Whether the decoder also gets the encoder's state of the
+      group that it decides next. Published: False; the decoder has to count
+      groups.
     tanh_constant: C of equation 1; logits stay within -C and C.
     temperature: T of equation 1.
-    logits_noise: Standard deviation of what is added to logits when sampling,
+    logits_noise: Standard deviation of the noise added to logits when sampling,
       as a share of their root mean square [logits_std_noise].
-    stop_noise_step: Steps with that noise.
-    learning_rate: Of Adam [lr].
-    learning_rate_decay: Factor [lr_dec] on it ...
-    decay_steps: ... each so many steps ...
-    start_decay_step: ... after these.
-    max_gradient_norm: Gradients are scaled down to it [grad_bound].
-    baseline_decay: Of the moving average of rewards [bl_dec].
-    baseline_from_failing: The baseline begins at the failing signal
-      [start_with_failing_signal], else at the first step's mean reward.
-    failing_signal: Run time that a failing placement is charged, in the unit
-      of the reward.
-    relative_reward: Run times are divided by the seconds of all ops, each on
-      its fastest device; published: by 1 s.
-    normalize_advantage: Advantages are divided by their root mean square, a
-      moving average like the baseline. Published: False.
-    entropy_weight: Nats per decision are rewarded with it. Published: 0.
+    stop_noise_step: Number of steps with that noise.
+    learning_rate: Initial learning rate of Adam [lr].
+    learning_rate_decay: Factor by which the learning rate falls [lr_dec].
+    decay_steps: Number of steps between two such decreases.
+    start_decay_step: Number of steps before the learning rate begins to fall.
+    max_gradient_norm: Largest global norm of a gradient [grad_bound].
+    baseline_decay: Decay of the moving average of rewards [bl_dec].
+    baseline_from_failing: Whether the baseline starts with the reward of the
+      failing signal [start_with_failing_signal]; otherwise it starts with the
+      mean reward of the first step.
+    failing_signal: Run time that a failing placement is charged, in the unit of
+      the reward.
+    relative_reward: Whether the unit of run times is the seconds of all ops,
+      each on its fastest device. Published: False; the unit is 1 s.
+    normalize_advantage: Whether advantages are divided by their root mean
+      square, a moving average like the baseline. Published: False.
+    entropy_weight: Reward of a nat of entropy per decision. Published: 0.
   """
 
   steps: int = 1000
@@ -100,24 +107,24 @@ class HdpConfig:
           'two directions of half that width. Give an even number.')
 
   def replace(self, **changes: Any) -> HdpConfig:
-    """A copy with other values.
+    """Returns a copy with other values.
 
     Raises:
-      GdpError: a wrong value.
+      GdpError: a value is wrong.
     """
     return dataclasses.replace(self, **changes)
 
   def num_groups(self, num_devices: int) -> int:
-    """How many groups the Grouper tells apart."""
+    """Returns the number of groups that the Grouper distinguishes."""
     return min(self.max_groups, self.groups_per_device * num_devices)
 
   def learning_rate_at(self, step: int) -> float:
-    """Learning rate of a step, counted from 0."""
+    """Returns the learning rate of a step, counted from 0."""
     decays = max(0, step - self.start_decay_step) // self.decay_steps
     return self.learning_rate * self.learning_rate_decay**decays
 
   def noise_at(self, step: int) -> float:
-    """Noise on the logits in a step, counted from 0."""
+    """Returns the noise on the logits in a step, counted from 0."""
     return self.logits_noise if step < self.stop_noise_step else 0.
 
   def _check(self, field: dataclasses.Field[Any], value: float) -> None:
@@ -139,10 +146,10 @@ _POSITIVE = ('tanh_constant', 'temperature', 'learning_rate',
 
 
 def preset(name: str) -> HdpConfig:
-  """One of `PRESETS`.
+  """Returns one of `PRESETS`.
 
   Raises:
-    GdpError: no such preset.
+    GdpError: there is no preset of this name.
   """
   if name not in PRESETS:
     raise errors.GdpError(
@@ -150,13 +157,13 @@ def preset(name: str) -> HdpConfig:
   return PRESETS[name]
 
 
-# `published` has the figures of the version of TensorFlow 1. `tuned` was chosen
-# by trials on Transformer-XL and RNNLM priced by the simulator, and is the same
-# for all graphs; on ResNet-50 it finds less than its predecessor. In it,
-# groups hold together from the beginning; the failing signal is of the order of
-# the slowest run times, since a larger one drowns all else; and C and T let the
-# policy become certain, but slowly: tanh should not have lost its slope by the
-# time that the policy has learned to avoid the CPU.
+# `published` has the values of the implementation for TensorFlow 1. `tuned` is
+# the same for all graphs. It was chosen by simulated trials on Transformer-XL
+# and RNNLM; on ResNet-50 it finds slower placements than its predecessor. Its
+# groups are connected from the beginning. Its failing signal is of the order of
+# the slowest run times, because a larger one hides all other differences. Its C
+# and T let the policy become certain, but slowly: tanh must still have a slope
+# when the policy has learned to avoid the CPU.
 PRESETS = {
     'published':
         HdpConfig(),

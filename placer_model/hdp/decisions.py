@@ -1,10 +1,10 @@
-"""From a device per group to a legal device per unit.
+"""Maps the devices of groups to legal devices of units.
 
-A group of the Grouper mixes units that may go anywhere with units that must
-stay on the host; nearly every group has one of those. So a group decides among
-the devices that some movable member may have, and members that cannot follow
-go to the host. The intersection over all members would nail almost every group
-to the host.
+A group of the Grouper mixes units that may have any device with units that must
+stay on the host. Nearly every group has one of the latter, so the intersection
+of all members' devices would put almost every group on the host. Therefore a
+group chooses among the devices that some movable member may have, and members
+that may not have the chosen device go to the host.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from gdp_grappler.cluster import constraints
 
 def allowed_devices(grouping: np.ndarray, num_groups: int,
                     allowed: np.ndarray) -> np.ndarray:
-  """bool [K, D], devices among which a group may choose.
+  """Returns the devices among which a group may choose, bool [K, D].
 
-  Those that some member with a choice may have; where no member has one, those
-  that some member may have; all devices for a group without members.
+  They are the devices that some movable member may have. If no member is
+  movable, they are the devices that some member may have. A group without
+  members may choose all devices.
 
   Args:
     grouping: int [G], group of each unit.
-    num_groups: K.
-    allowed: bool [G, D].
+    num_groups: Number K of groups.
+    allowed: bool [G, D], allowed devices of each unit.
   """
   free = allowed.sum(axis=1) > 1
   result = _union(grouping[free], num_groups, allowed[free])
@@ -36,14 +37,15 @@ def allowed_devices(grouping: np.ndarray, num_groups: int,
 
 def devices_of_units(grouping: np.ndarray, devices: np.ndarray,
                      allowed: np.ndarray, host: int) -> np.ndarray:
-  """int [S, G], every unit on its group's device if it may be there.
+  """Returns the device of each unit, int [S, G].
 
-  Else on the host, else on the first device that it may have.
+  A unit has its group's device if that is allowed, else the host, else the
+  first device that it may have.
 
   Args:
     grouping: int [G], group of each unit.
     devices: int [S, K], a device per group.
-    allowed: bool [G, D].
+    allowed: bool [G, D], allowed devices of each unit.
     host: Index of the host.
   """
   fallback = constraints.fallback_devices(allowed, host)

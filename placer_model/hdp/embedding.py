@@ -1,10 +1,10 @@
 """Embeddings of ops and of groups of ops (HDP, section 2.1).
 
-An op is described by its type, the sizes and the number of its outputs, and
-its neighbours. What decides here is a co-location group, a unit for short: the
-embeddings of its ops are added up. Sizes are bytes, not shapes, since that is
-what an `OpGraph` has; counts and sizes are logarithms, because they span nine
-orders of magnitude.
+An op is described by its type, the sizes and the number of its outputs, and its
+neighbours. The Grouper decides about co-location groups, here called *units*,
+so the embeddings of a unit's ops are added. Sizes are bytes instead of shapes,
+because an `OpGraph` has no shapes. Counts and sizes are logarithms, because
+they span nine orders of magnitude.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# About the logarithm of the largest tensors: brings sizes to the order of 1.
+# About the logarithm of the largest tensors. Sizes over it are of order 1.
 _LOG_LARGE = 20.
 
 
@@ -21,10 +21,11 @@ class GraphEmbedder:
   """Embeddings of one graph of G units.
 
   Attributes:
-    units: float32 [G, F], what the Grouper sees: counts of types, sizes of the
-      outputs by their number, count of outputs, place in topological order,
-      and places of neighbours, those with the heaviest edges first: positive
-      for consumers, negative for producers, 0 where there are no more.
+    units: float32 [G, F], input of the Grouper: counts of op types, sizes of
+      the outputs by their number, count of outputs, position in topological
+      order, and positions of neighbours, those with the heaviest edges first. A
+      neighbour's position is positive for a consumer and negative for a
+      producer; 0 stands for a missing neighbour.
   """
 
   def __init__(self, graph: op_graph.OpGraph, max_outputs: int,
@@ -32,10 +33,11 @@ class GraphEmbedder:
     """Initializes a GraphEmbedder.
 
     Args:
-      graph: N ops in G units.
-      max_outputs: Outputs told apart; the last stands for all further ones.
-      adjacency_size: Neighbours per unit.
-      place_scale: The last place in topological order.
+      graph: Graph of N ops in G units.
+      max_outputs: Number of outputs that are distinguished; the last one stands
+        for all further ones.
+      adjacency_size: Number of neighbours per unit.
+      place_scale: Largest position in topological order.
     """
     self._op_types, self._vocabulary = _type_numbers(graph)
     self._graph = graph
@@ -47,16 +49,15 @@ class GraphEmbedder:
     ], axis=1).astype(np.float32)
 
   def groups(self, grouping: np.ndarray, num_groups: int) -> np.ndarray:
-    """What the Placer sees.
+    """Returns the input of the Placer, float32 [K, W], all from 0 to 1.
+
+    The columns are: counts of op types, sizes and count of outputs, each
+    relative to the group with the largest value; then, for each group, 1 if
+    there are edges to it; then, for each group, 1 if there are edges from it.
 
     Args:
       grouping: int [G], group of each unit.
-      num_groups: K.
-
-    Returns:
-      float32 [K, W], all from 0 to 1: counts of types, sizes and count of
-      outputs, each relative to the group that has most of it; then 1 for each
-      group that a group has edges to, then for those it has edges from.
+      num_groups: Number K of groups.
     """
     of_ops = grouping[self._graph.groups]
     source, target = of_ops[self._graph.edges].T
@@ -69,7 +70,10 @@ class GraphEmbedder:
                           axis=1).astype(np.float32)
 
   def _contents(self, sets: np.ndarray, count: int) -> np.ndarray:
-    """[count, types + max_outputs + 1], logarithms of sums over sets of ops."""
+    """Returns logarithms of sums over sets of ops.
+
+    The shape is [count, types + max_outputs + 1].
+    """
     width = self._vocabulary
     types = np.bincount(sets * width + self._op_types,
                         minlength=count * width).reshape(count, width)
@@ -87,7 +91,7 @@ def _type_numbers(graph: op_graph.OpGraph) -> tuple[np.ndarray, int]:
 
 
 def _outputs(graph: op_graph.OpGraph, max_outputs: int) -> np.ndarray:
-  """float64 [N, max_outputs + 1], bytes by output, and how many outputs."""
+  """Returns bytes by output, and output counts, [N, max_outputs + 1]."""
   order = np.argsort(graph.tensor_ops, kind='stable')
   ops = graph.tensor_ops[order]
   starts = np.searchsorted(ops, ops)
@@ -99,7 +103,7 @@ def _outputs(graph: op_graph.OpGraph, max_outputs: int) -> np.ndarray:
 
 
 def _places(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [G] in (0, 1], rank of a unit's first op among the units."""
+  """Returns ranks of the units' first ops, float64 [G] in (0, 1]."""
   at = np.empty(graph.num_ops, np.int64)
   at[graph.topological_order] = np.arange(graph.num_ops)
   first = np.full(graph.num_groups, graph.num_ops)
@@ -111,7 +115,7 @@ def _places(graph: op_graph.OpGraph) -> np.ndarray:
 
 def _neighbours(graph: op_graph.OpGraph, place: np.ndarray,
                 size: int) -> np.ndarray:
-  """float64 [G, size], signed places of the nearest units by bytes."""
+  """Returns signed positions of the heaviest neighbours, [G, size]."""
   pairs = graph.groups[graph.edges].astype(np.int64)
   crossing = pairs[:, 0] != pairs[:, 1]
   keys, where = np.unique(

@@ -1,4 +1,4 @@
-"""A Placer without memory: each row by itself, for HDP without grouping."""
+"""A Placer that places each row by itself, for HDP without grouping."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class FeedForwardPlacer(tf.Module):
 
   def __init__(self, num_features: int, num_devices: int,
                config: config_lib.HdpConfig, seed: int) -> None:
-    """Makes the net with its first weights.
+    """Makes the network with its initial weights.
 
     Args:
-      num_features: F.
-      num_devices: D.
-      config: Sizes and equation 1.
-      seed: Of the weights.
+      num_features: Number F of features of a row.
+      num_devices: Number D of devices.
+      config: Width of the hidden layer, and constants of equation 1.
+      seed: Seed of the weights.
     """
     super().__init__(name='feed_forward_placer')
     make = weights_lib.Weights(seed)

@@ -1,4 +1,4 @@
-"""Groups that the Grouper begins with."""
+"""The groups that the Grouper starts with."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 
-# What the aim is lowered by while it gives too many groups.
+# Factor on the desired number of groups while coarsening gives too many.
 _LESS = 0.8
 
 
 def joined(problem: placer_lib.Problem, max_groups: int) -> np.ndarray:
-  """int32 [G], units joined along their largest tensors.
+  """Returns groups of units joined along their largest tensors, int32 [G].
 
-  Groups are numbered in topological order, so that the Placer reads and decides
-  them in the order in which data flows.
+  Groups are numbered in topological order, so that the Placer processes them in
+  the direction of the dataflow.
 
   Args:
-    problem: G units.
-    max_groups: At most so many. Where even more sets of units have different
-      devices to choose from, the last group has all that are left.
+    problem: Problem with G units.
+    max_groups: Largest number of groups. If units have more different sets of
+      allowed devices than that, the last group has all remaining units.
   """
   graph, aim = problem.graph, max_groups
   while True:

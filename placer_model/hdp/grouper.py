@@ -10,19 +10,20 @@ from placer_model.hdp import weights as weights_lib
 
 
 class Grouper(tf.Module):
-  """Assigns each unit by itself to a group."""
+  """Assigns each unit to a group, independently of the other units."""
 
   def __init__(self, num_features: int, num_groups: int,
                config: config_lib.HdpConfig, seed: int,
                first: np.ndarray | None = None) -> None:
-    """Makes the net with its first weights.
+    """Makes the network with its initial weights.
 
     Args:
-      num_features: F.
-      num_groups: K.
-      config: Width of the hidden layer, scale of the first weights.
-      seed: Of the weights.
-      first: int [G], groups to begin with; None for none.
+      num_features: Number F of features of a unit.
+      num_groups: Number K of groups.
+      config: Width of the hidden layer, scale of the initial weights, and logit
+        of the first groups.
+      seed: Seed of the weights.
+      first: int [G], groups to start with; None for none.
     """
     super().__init__(name='grouper')
     make = weights_lib.Weights(seed)
@@ -35,19 +36,23 @@ class Grouper(tf.Module):
 
   def sample(self, units: tf.Tensor, seed: tf.Tensor,
              noise: tf.Tensor) -> tf.Tensor:
-    """int32 [G], a group for each unit.
+    """Draws a group for each unit, int32 [G].
 
     Args:
-      units: float32 [G, F].
-      seed: int32 [2].
-      noise: As in `weights.with_noise`.
+      units: float32 [G, F], features of the units.
+      seed: int32 [2], seed of the sample.
+      noise: Relative width of the noise on the logits, see
+        `weights.with_noise`.
     """
     logits = weights_lib.with_noise(self._logits(units), noise, seed + 1)
     return tf.random.stateless_categorical(logits, 1, seed, tf.int32)[:, 0]
 
   def log_prob(self, units: tf.Tensor,
                grouping: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Log-probability of a grouping int32 [G]; mean entropy per unit."""
+    """Returns the log-probability of a grouping int32 [G], and mean entropy.
+
+    The entropy is in nats per unit.
+    """
     logits = self._logits(units)
     log_p = -tf.nn.sparse_softmax_cross_entropy_with_logits(grouping, logits)
     p = tf.nn.softmax(logits)

@@ -1,4 +1,4 @@
-"""An LSTM on TensorFlow's fused kernels, with a gradient that is fast."""
+"""An LSTM on TensorFlow's fused kernels, with a faster gradient."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from placer_model.hdp import weights as weights_lib
 
 
 class Lstm(tf.Module):
-  """Weights of one layer in one direction."""
+  """The weights of one layer in one direction."""
 
   def __init__(self, make: weights_lib.Weights, inputs: int, units: int,
                name: str) -> None:
-    """Makes the first weights.
+    """Makes the initial weights.
 
     Args:
-      make: Where they come from.
-      inputs: Width of what the layer reads.
+      make: Maker of the weights.
+      inputs: Width of the layer's input.
       units: Width of its states.
-      name: Of the layer.
+      name: Name of the layer.
     """
     super().__init__(name=name)
     self._weights = make.matrix(inputs + units, 4 * units, f'{name}_kernel')
@@ -29,7 +29,7 @@ class Lstm(tf.Module):
 
   def run(self, x: tf.Tensor, cell: tf.Tensor | None = None,
           hidden: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Whole sequences [K, S, inputs] to cells and states, [K, S, units]."""
+    """Maps sequences [K, S, inputs] to cells and states, [K, S, units]."""
     zeros = tf.zeros([x.shape[1], self._units])
     return _run(x, zeros if cell is None else cell,
                 zeros if hidden is None else hidden,
@@ -38,7 +38,7 @@ class Lstm(tf.Module):
 
   def step(self, x: tf.Tensor, cell: tf.Tensor,
            hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """One step of S sequences, [S, inputs]; without gradient."""
+    """Runs one step of S sequences, [S, inputs]; it has no gradient."""
     result = tf.raw_ops.LSTMBlockCell(x=x, cs_prev=cell, h_prev=hidden,
                                       w=self._weights, b=self._bias,
                                       forget_bias=1., cell_clip=-1.,
@@ -71,11 +71,11 @@ def _gradient(x: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor,
               weights: tf.Tensor, bias: tf.Tensor, forward: Any,
               cells_gradient: tf.Tensor,
               hiddens_gradient: tf.Tensor) -> tuple[Any, ...]:
-  """Gradients of the five arguments of `_run`.
+  """Returns the gradients of the five arguments of `_run`.
 
-  The kernel BlockLSTMGrad adds to the whole matrix of weights' gradient in
-  every step, which takes nearly all of its time at the few sequences that we
-  have. One product over all steps does it as well.
+  The kernel BlockLSTMGrad adds to the weights' whole gradient matrix in every
+  step, which takes nearly all of its time if there are few sequences. Here one
+  product over all steps computes the same matrix.
   """
   steps, units = x.shape[0], hidden.shape[-1]
   cells = tf.concat([cell[None], forward.cs[:-1]], axis=0)

@@ -21,12 +21,12 @@ _SEED_RANGE = 1 << 31
 
 
 class HdpPlacer:
-  """The hierarchical planner: groups and their devices learned jointly.
+  """The hierarchical planner: groups and their devices are learned jointly.
 
-  It returns the best valid placement it ever sampled.
+  It returns the best valid placement that it sampled.
 
   Attributes:
-    config: Of the search.
+    config: Settings of the search.
     history: [steps] `search.Step` of the last `place`.
   """
 
@@ -35,8 +35,8 @@ class HdpPlacer:
     """Initializes the placer.
 
     Args:
-      config: Of the search; the preset `tuned` if None.
-      clock: Measures the time budget; the problem's clock if None.
+      config: Settings of the search. None means the preset `tuned`.
+      clock: Clock of the time budget. None means the problem's clock.
     """
     self.config = config or config_lib.preset('tuned')
     self._clock = clock
@@ -46,7 +46,7 @@ class HdpPlacer:
     """See `Placer`.
 
     Raises:
-      InfeasiblePlacementError: no placement sampled was valid.
+      InfeasiblePlacementError: no sampled placement is valid.
     """
     clock = self._clock or problem.clock
     start = clock()
@@ -74,7 +74,7 @@ class HdpPlacer:
 
 
 class HdpRandomGroupingPlacer(HdpPlacer):
-  """HDP's ablation: groups drawn once at random, devices learned."""
+  """HDP's ablation: random groups, of which only the devices are learned."""
 
   def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     num_groups = self.config.num_groups(problem.cluster.num_devices)
@@ -85,10 +85,11 @@ class HdpRandomGroupingPlacer(HdpPlacer):
 
 
 class HdpNoGroupingPlacer(HdpPlacer):
-  """HDP's ablation: a feed-forward net places each unit by itself.
+  """HDP's ablation: a feed-forward network places each unit by itself.
 
-  It sees what the Grouper sees. A sequence of as many steps as there are ops
-  is not an option: attention over 80,000 ops from 80,000 ops is out of reach.
+  Its input is that of the Grouper. A sequence-to-sequence network over single
+  ops is not possible: the cost of attention grows with the square of the number
+  of ops.
   """
 
   def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
@@ -108,15 +109,15 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
                 embedder: embedding.GraphEmbedder, num_groups: int,
                 grouper: grouper_lib.Grouper | None = None,
                 grouping: np.ndarray | None = None) -> search_lib.Search:
-  """A search with the sequence-to-sequence Placer over K groups.
+  """Returns a search with the sequence-to-sequence Placer over K groups.
 
   Args:
-    problem: What to place where.
-    config: Of the search.
-    embedder: Of the problem's graph.
-    num_groups: K.
-    grouper: Gives the groups, or else
-    grouping: int [G], fixed groups.
+    problem: Problem to solve.
+    config: Settings of the search.
+    embedder: Embedder of the problem's graph.
+    num_groups: Number K of groups.
+    grouper: Network that chooses the groups; None if `grouping` is given.
+    grouping: int [G], fixed groups; None if `grouper` is given.
   """
 
   def embed(grouping: np.ndarray) -> np.ndarray:
@@ -130,5 +131,5 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
 
 
 def weight_seed(problem: placer_lib.Problem, network: int) -> int:
-  """Seed of a network's first weights."""
+  """Returns the seed of a network's initial weights."""
   return (2 * problem.seed + network) % _SEED_RANGE

@@ -1,4 +1,4 @@
-"""Grouper and Placer together: samples and updates."""
+"""HDP's policy: samples and updates of Grouper and Placer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Placer = seq2seq.Seq2SeqPlacer | feed_forward.FeedForwardPlacer
 
 
 class Policy:
-  """Two networks under one optimizer, compiled for one graph.
+  """Two networks with one optimizer, compiled for one graph.
 
-  Random numbers depend on the seeds given and on nothing else.
+  Random numbers depend only on the given seeds.
   """
 
   def __init__(self, grouper: grouper_lib.Grouper | None, placer: Placer,
@@ -24,10 +24,10 @@ class Policy:
     """Initializes a Policy.
 
     Args:
-      grouper: None where the grouping is given.
-      placer: Devices of groups.
-      units: float32 [G, F], what the Grouper sees.
-      config: Of the search.
+      grouper: Network that chooses groups; None for a fixed grouping.
+      placer: Network that chooses devices of groups.
+      units: float32 [G, F], input of the Grouper.
+      config: Settings of the search.
     """
     self._grouper, self._placer = grouper, placer
     self._units = tf.constant(units)
@@ -43,18 +43,18 @@ class Policy:
     self._compiled_update = tf.function(self._descend, autograph=False)
 
   def sample_grouping(self, seed: tuple[int, int], noise: float) -> np.ndarray:
-    """int32 [G], one sample of the Grouper; there must be one."""
+    """Draws a grouping from the Grouper, which has to exist; int32 [G]."""
     return self._sample_grouping(tf.constant(seed), tf.constant(noise)).numpy()
 
   def sample_devices(self, rows: np.ndarray, allowed: np.ndarray,
                      seed: tuple[int, int], noise: float) -> np.ndarray:
-    """int32 [S, K], samples of the Placer.
+    """Draws devices of groups from the Placer, int32 [S, K].
 
     Args:
       rows: float32 [K, W], embeddings of the groups.
-      allowed: bool [K, D].
+      allowed: bool [K, D], allowed devices of each group.
       seed: Two numbers.
-      noise: On the logits.
+      noise: Relative width of the noise on the logits.
     """
     return self._sample_devices(tf.constant(rows), tf.constant(allowed),
                                 tf.constant(seed), tf.constant(noise)).numpy()
@@ -62,18 +62,18 @@ class Policy:
   def update(self, grouping: np.ndarray, rows: np.ndarray, allowed: np.ndarray,
              devices: np.ndarray, advantages: np.ndarray,
              learning_rate: float) -> float:
-    """One step along the policy gradient.
+    """Takes one step along the policy gradient.
 
     Args:
-      grouping: int32 [G].
-      rows: float32 [K, W].
-      allowed: bool [K, D].
-      devices: int32 [S, K].
-      advantages: float [S].
-      learning_rate: Of this step.
+      grouping: int32 [G], group of each unit.
+      rows: float32 [K, W], embeddings of the groups.
+      allowed: bool [K, D], allowed devices of each group.
+      devices: int32 [S, K], sampled devices.
+      advantages: float [S], advantage of each sample.
+      learning_rate: Learning rate of this step.
 
     Returns:
-      Nats per decision of the Placer, before the update.
+      The Placer's entropy in nats per decision, before the update.
     """
     self._optimizer.learning_rate.assign(learning_rate)
     entropy = self._compiled_update(tf.constant(grouping, tf.int32),
@@ -83,7 +83,7 @@ class Policy:
     return float(entropy)
 
   def _grouping(self, seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    assert self._grouper is not None  # A given grouping is not sampled.
+    assert self._grouper is not None  # A fixed grouping is not sampled.
     return self._grouper.sample(self._units, seed, noise)
 
   def _devices(self, rows: tf.Tensor, allowed: tf.Tensor, seed: tf.Tensor,

@@ -7,14 +7,14 @@ import numpy as np
 
 def rewards(seconds: np.ndarray, unit_s: float,
             failing_signal: float) -> np.ndarray:
-  """Minus the square root of the run time.
+  """Returns minus the square root of the run time.
 
   Args:
-    seconds: float [S]; infinite where a placement fails, for want of memory or
-      otherwise.
-    unit_s: What run times are measured in.
-    failing_signal: Charged where a placement fails, in that unit. Nothing
-      that runs is charged more.
+    seconds: float [S], run times; infinite for a placement that fails, because
+      of memory or otherwise.
+    unit_s: Unit of run times, in seconds.
+    failing_signal: Run time that a failing placement is charged, in that unit.
+      No placement is charged more.
 
   Returns:
     float64 [S].
@@ -26,8 +26,8 @@ class MovingBaseline:
   """An exponential moving average of the mean reward of a step.
 
   Attributes:
-    value: Baseline of the next step; None before the first, where nothing is
-      given: its own mean stands in.
+    value: Baseline of the next step. None before the first step, if no initial
+      value is given; the baseline is then the mean reward of that step.
   """
 
   def __init__(self, decay: float, value: float | None = None,
@@ -36,15 +36,16 @@ class MovingBaseline:
 
     Args:
       decay: Weight of the old average.
-      value: The first.
-      normalize: Divide by the root of a moving average of the squares.
+      value: Initial value, or None.
+      normalize: Whether to divide advantages by the root of a moving average of
+        their squares.
     """
     self.value = value
     self._decay, self._normalize = decay, normalize
     self._square: float | None = None
 
   def advantages(self, values: np.ndarray) -> np.ndarray:
-    """float64 [S], above the average of the steps before; updates it."""
+    """Returns values minus the baseline, float64 [S], and updates it."""
     mean = float(values.mean())
     if self.value is None:
       self.value = mean

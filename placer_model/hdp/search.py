@@ -1,4 +1,4 @@
-"""The search: sample, price, learn, and keep the best (HDP, section 2.2)."""
+"""The search: sample, price, update, and keep the best (HDP, section 2.2)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _SEED_RANGE = 1 << 31
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-  """What one step of a search was like.
+  """Statistics of one step of a search.
 
   Attributes:
     evaluations: Placements priced so far.
-    seconds: Since the search began.
-    best_step_time_s: Of the best valid placement so far; infinite if none.
-    reward: Mean of the step.
-    valid_share: Of the step's placements.
-    entropy: Nats per decision of the Placer.
+    seconds: Seconds since the search began.
+    best_step_time_s: Step time of the best valid placement so far; infinite if
+      there is none.
+    reward: Mean reward of the step's placements.
+    valid_share: Share of the step's placements that are valid.
+    entropy: The Placer's entropy in nats per decision.
   """
 
   evaluations: int
@@ -42,12 +43,14 @@ class Step:
 
 
 class Search:
-  """One graph, one cluster, one policy.
+  """The search for a placement of one graph on one cluster.
 
   Attributes:
-    history: One `Step` after another.
-    best_step_time_s: Infinite until a valid placement is found.
-    best_devices: int [G] of units; None until then.
+    history: `Step` of each step so far.
+    best_step_time_s: Step time of the best placement so far; infinite until a
+      valid one is found.
+    best_devices: int [G], devices of the units in this placement; None until a
+      valid one is found.
   """
 
   def __init__(self, problem: placer_lib.Problem, policy: policy_lib.Policy,
@@ -57,12 +60,12 @@ class Search:
     """Initializes a Search.
 
     Args:
-      problem: What to place where; G units.
-      policy: Learns.
-      embed: From int [G] to what the Placer sees, float32 [K, W].
-      num_groups: K.
-      config: Of the search.
-      grouping: int [G], where it is fixed; None to ask the Grouper.
+      problem: Problem with G units.
+      policy: Policy to train.
+      embed: Maps a grouping int [G] to the Placer's input, float32 [K, W].
+      num_groups: Number K of groups.
+      config: Settings of the search.
+      grouping: int [G], fixed grouping; None to sample it from the Grouper.
     """
     self.history: list[Step] = []
     self.best_step_time_s = float('inf')
@@ -85,14 +88,17 @@ class Search:
   def run(
       self, start: float,
       clock: Callable[[], float] = time.monotonic) -> placement_lib.Placement:
-    """Steps until the budget is spent, at least one; the best placement.
+    """Runs steps until the budget is spent, at least one.
 
     Args:
-      start: What the clock said when the budget began to run.
-      clock: By which the budget is kept.
+      start: Time by `clock` at which the budget began.
+      clock: Clock of the budget, in seconds.
+
+    Returns:
+      The best placement.
 
     Raises:
-      InfeasiblePlacementError: no placement seen was valid.
+      InfeasiblePlacementError: no sampled placement is valid.
     """
     self._start, self._clock = start, clock
     budget = self._problem.time_budget_s
@@ -113,7 +119,7 @@ class Search:
                                      self._problem.cluster)
 
   def step(self) -> Step:
-    """One grouping, several placements of it, one update."""
+    """Samples one grouping and several placements of it, and updates once."""
     count, config = len(self.history), self._config
     noise = config.noise_at(count)
     grouping, rows, allowed = self._fixed or self._described(
@@ -139,7 +145,7 @@ class Search:
         grouping, self._num_groups, self._problem.allowed)
 
   def _price(self, units: np.ndarray) -> np.ndarray:
-    """float64 [S] seconds, infinite if invalid; remembers the best."""
+    """Returns seconds, float64 [S], infinite if invalid; keeps the best."""
     prices = self._problem.evaluator.price_groups(self._problem.graph, units)
     self._evaluations += len(prices)
     seconds, best = prices.valid_seconds, prices.best()

@@ -12,22 +12,23 @@ from placer_model.hdp import weights as weights_lib
 
 
 class Seq2SeqPlacer(tf.Module):
-  """Reads K groups, then names a device for each, one after the other.
+  """Reads K groups, then chooses a device for each, one after the other.
 
-  The encoder has two directions. The decoder is fed the embedding of the
-  device it named last, attends to the encoder's states by content (Bahdanau et
-  al. 2015), and samples from softmax(C tanh(l / T)), equation 1.
+  The encoder has two directions. The input of the decoder is the embedding of
+  the device that it chose last. The decoder attends to the encoder's states by
+  content (Bahdanau et al. 2015), and samples from softmax(C tanh(l / T)),
+  equation 1.
   """
 
   def __init__(self, num_features: int, num_devices: int,
                config: config_lib.HdpConfig, seed: int) -> None:
-    """Makes the net with its first weights.
+    """Makes the network with its initial weights.
 
     Args:
-      num_features: W.
-      num_devices: D.
+      num_features: Width W of a group's embedding.
+      num_devices: Number D of devices.
       config: Sizes and switches.
-      seed: Of the weights.
+      seed: Seed of the weights.
     """
     super().__init__(name='seq2seq_placer')
     make = weights_lib.Weights(seed)
@@ -46,14 +47,15 @@ class Seq2SeqPlacer(tf.Module):
 
   def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
              seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """Samples placements.
+    """Draws placements.
 
     Args:
       rows: float32 [K, W], embeddings of the groups.
-      allowed: bool [K, D].
-      count: S.
-      seed: int32 [2].
-      noise: As in `weights.with_noise`.
+      allowed: bool [K, D], allowed devices of each group.
+      count: Number S of placements.
+      seed: int32 [2], seed of the sample.
+      noise: Relative width of the noise on the logits, see
+        `weights.with_noise`.
 
     Returns:
       int32 [S, K].
@@ -83,11 +85,14 @@ class Seq2SeqPlacer(tf.Module):
 
   def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
                devices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Log-probabilities [S] of placements int32 [S, K]; mean entropy."""
+    """Returns log-probabilities [S] of placements int32 [S, K], and entropy.
+
+    The entropy is the mean over decisions, in nats.
+    """
     count = devices.shape[0]
     memory, keys, state = self._encode(rows, count)
     devices = tf.transpose(devices)  # [K, S]
-    # A product, for the gradient of a gather adds up in no certain order.
+    # A product, because the gradient of a gather adds in an undefined order.
     fed = tf.tensordot(tf.one_hot(devices[:-1], allowed.shape[1]),
                        self._devices, 1)
     go = tf.repeat(self._go, count, axis=0)
@@ -101,7 +106,11 @@ class Seq2SeqPlacer(tf.Module):
 
   def _encode(self, rows: tf.Tensor,
               count: int) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-    """States [K, h], keys [K, a], and the decoder's first state, [S, h]."""
+    """Encodes the groups.
+
+    Returns:
+      States [K, h], keys [K, a], and the decoder's first state, [S, h] each.
+    """
     rows = rows[:, None]  # [K, 1, W]
     cell_f, hidden_f = self._forward.run(rows)
     cell_b, hidden_b = self._backward.run(rows[::-1])
@@ -113,14 +122,14 @@ class Seq2SeqPlacer(tf.Module):
     return memory, tf.matmul(memory, self._memory_map), state
 
   def _align(self, signal: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
-    """What the decoder is fed: with the group's own state, or without."""
+    """Appends the encoder's state of the group to the input, if configured."""
     if not self._config.aligned_decoder:
       return signal
     return tf.concat([signal, memory], axis=-1)
 
   def _logits(self, hidden: tf.Tensor, memory: tf.Tensor,
               keys: tf.Tensor) -> tf.Tensor:
-    """Decoder states [..., h] to [..., D]."""
+    """Maps decoder states [..., h] to logits [..., D]."""
     query = tf.tensordot(hidden, self._query_map, 1)  # [..., a]
     match = tf.tanh(query[..., None, :] + keys)  # [..., K, a]
     scores = tf.tensordot(match, self._attention, 1)[..., 0]  # [..., K]

@@ -1,22 +1,22 @@
-"""What the networks of this package have in common."""
+"""Functions and weights that the networks of this package share."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-# Logit of a device that is not allowed: finite, and its probability is zero.
+# Logit of a device that is not allowed. It is finite, but its exponential is 0.
 MASKED_LOGIT = -1e9
 
 
 class Weights:
-  """Makes variables that depend on a seed and on the order of creation."""
+  """Makes variables that depend only on a seed and the order of creation."""
 
   def __init__(self, seed: int) -> None:
     self._seed, self._count = seed, 0
 
   def matrix(self, rows: int, columns: int, name: str,
              scale: float = 1.) -> tf.Variable:
-    """float32 [rows, columns], `scale` times what Glorot (2010) has."""
+    """Returns weights by Glorot (2010), times `scale`, [rows, columns]."""
     self._count += 1
     limit = scale * (6. / (rows + columns))**0.5
     return tf.Variable(
@@ -24,19 +24,19 @@ class Weights:
                                     -limit, limit), name=name)
 
   def zeros(self, size: int, name: str) -> tf.Variable:
-    """float32 [size]."""
+    """Returns zeros, float32 [size]."""
     return tf.Variable(tf.zeros([size]), name=name)
 
 
 def bounded(logits: tf.Tensor, constant: float,
             temperature: float) -> tf.Tensor:
-  """C tanh(l / T), equation 1."""
+  """Returns C tanh(l / T), equation 1."""
   return constant * tf.tanh(logits / temperature)
 
 
 def with_noise(logits: tf.Tensor, noise: tf.Tensor,
                seed: tf.Tensor) -> tf.Tensor:
-  """Logits and normal noise, `noise` times their root mean square wide."""
+  """Adds normal noise, `noise` times the logits' root mean square wide."""
   width = noise * tf.sqrt(tf.reduce_mean(logits**2))
   return tf.cond(
       noise > 0., lambda: logits + width * tf.random.stateless_normal(
@@ -45,11 +45,11 @@ def with_noise(logits: tf.Tensor, noise: tf.Tensor,
 
 def log_prob_and_entropy(logits: tf.Tensor,
                          choices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-  """Of independent choices.
+  """Returns log-probabilities and entropies of independent choices.
 
   Args:
     logits: float32 [..., D].
-    choices: int32 [...].
+    choices: int32 [...], chosen devices.
 
   Returns:
     Log-probabilities [...], and entropies in nats [...].

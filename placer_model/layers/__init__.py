@@ -1,5 +1,5 @@
-"""Layers of the placer network, one module per idea of the paper.
+"""Layers of the policy network, one module per idea of the paper.
 
-Belongs here: Keras layers that know tensors only. Does not belong here: the
-network they add up to (`network`), tf-agents.
+Belongs here: Keras layers that work on plain tensors. Does not belong here: the
+network that combines the layers (`network`), tf-agents.
 """

@@ -14,12 +14,12 @@ from placer_model import graph_tensor
 class GraphSageLayer(tf.keras.layers.Layer):
   """One iteration of the graph embedding network.
 
-  Equation 2, with the aggregator of Hamilton et al. (NeurIPS 2017, equation
-  3): h_N(v) = max over u in N(v) of sigmoid(W h_u + b). Then
-  (equation 3) h_v' = relu(f([h_v, h_N(v)])) with a dense layer f.
-  N(v) are the producers and the consumers of v; each side has its own W, and
-  f sees both results, so that the direction of the dataflow is not lost. A
-  unit without neighbours aggregates zero, which a sigmoid never reaches.
+  The aggregator (equation 2) is that of Hamilton et al. (NeurIPS 2017, equation
+  3): h_N(v) = max over u in N(v) of sigmoid(W h_u + b). The new state (equation
+  3) is h_v' = relu(f([h_v, h_N(v)])) with a dense layer f. N(v) are the
+  producers and the consumers of v. Each of the two sets has its own W, and f
+  gets both results, so that the direction of the dataflow is not lost. A unit
+  without neighbours aggregates 0, a value that no sigmoid reaches.
   """
 
   def __init__(self, units: int, seed: int = 0, **kwargs: Any) -> None:
@@ -27,8 +27,8 @@ class GraphSageLayer(tf.keras.layers.Layer):
 
     Args:
       units: Width h of the states, before and after.
-      seed: Decides the first weights.
-      **kwargs: Of the Keras layer.
+      seed: Seed of the initial weights, see `reset`.
+      **kwargs: Arguments of the Keras layer.
     """
     super().__init__(**kwargs)
     self._seed = seed
@@ -50,14 +50,14 @@ class GraphSageLayer(tf.keras.layers.Layer):
         })
 
   def call(self, graph: tfgnn.GraphTensor) -> tfgnn.GraphTensor:
-    """New states for all units; the edges stay."""
+    """Returns the graph with new states of all units."""
     return self._update(graph)
 
   def reset(self) -> None:
-    """Draws the kernels anew from the seed.
+    """Draws the kernels again, from the seed.
 
-    TF-GNN's layer takes no initializer, and Keras would draw from the global
-    random state.
+    TF-GNN's layer takes no initializer, and Keras draws the kernels from the
+    global random state.
     """
     for index, weight in enumerate(self.trainable_weights):
       if weight.shape.rank == 2:

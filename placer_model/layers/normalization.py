@@ -1,11 +1,11 @@
-"""Raw features to inputs of order one, in TensorFlow ops.
+"""Maps raw features to inputs of order one, in TensorFlow ops.
 
-Magnitudes span twelve decades, so all are taken as logarithms: once at a fixed
-scale, which tells a microsecond from a second, and once relative to the
-graph's own mean or critical path, which is the same for a graph and for the
-same graph a hundred times larger. Each is also given standardized over the
-graph, so that units differ by as much as they can. This runs inside the
-exported policy, so training and serving cannot disagree about it.
+Magnitudes span twelve decades, so the inputs are logarithms. One logarithm has
+a fixed scale and tells a microsecond from a second. A second one is relative to
+the graph's own mean or critical path, so it does not change if all costs of a
+graph are multiplied. Each input of a unit is also given standardized over the
+graph, which enlarges the differences between units. These ops are part of the
+exported policy, so training and serving use the same normalization.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tensorflow as tf
 from gdp_grappler.features import schema
 from placer_model.layers import norms
 
-# Value at which each column counts as small: log1p(value / scale) / 10.
+# Scale of each column, a value that counts as small: log1p(value / scale) / 10.
 UNIT_SCALES = {
     'flops': 1e6,
     'io_bytes': 1e3,
@@ -33,7 +33,7 @@ UNIT_SCALES = {
     'upward_rank_s': 1e-6,
     'level': 1.0,
 }
-# Value at which each column counts as ordinary: log(value / scale) / 5.
+# Scale of each column, an ordinary value: log(value / scale) / 5.
 DEVICE_SCALES = {
     'memory_bytes': 2.0**34,
     'flops_per_s': 1e12,
@@ -43,17 +43,17 @@ DEVICE_SCALES = {
     'link_bytes_per_s': 1e10,
     'devices_on_compute': 1.0,
 }
-# Columns also taken relative to their mean over the graph, and to the
-# cluster's best.
+# Columns that are also given relative to their mean over the graph.
 _BY_MEAN = ('flops', 'io_bytes', 'output_bytes', 'param_bytes', 'input_bytes',
             'fastest_s', 'slowest_s')
+# Columns that are also given relative to the cluster's best device.
 _BY_BEST = ('memory_bytes', 'flops_per_s', 'bandwidth_bytes_per_s')
 _TYPES = ('is_cpu', 'is_gpu')
 _FLAGS = _TYPES + ('is_host',)
 
 
 def device_inputs(devices: tf.Tensor) -> tf.Tensor:
-  """Inputs that describe devices.
+  """Returns the inputs that describe devices.
 
   Args:
     devices: float32 [D, len(DEVICE_FEATURES)].
@@ -74,7 +74,7 @@ def device_inputs(devices: tf.Tensor) -> tf.Tensor:
 
 
 def log_speeds(devices: tf.Tensor) -> tf.Tensor:
-  """float32 [D], logarithm of each peak as a share of the cluster's best.
+  """Returns logarithms of peaks as shares of the cluster's best, float32 [D].
 
   Args:
     devices: float32 [D, len(DEVICE_FEATURES)].
@@ -85,13 +85,13 @@ def log_speeds(devices: tf.Tensor) -> tf.Tensor:
 
 
 def device_slots(devices: tf.Tensor) -> tf.Tensor:
-  """int32 [D], index of each device among the devices of its type."""
+  """Returns each device's index among devices of its type, int32 [D]."""
   before = tf.linalg.band_part(tf.cast(_alike(devices), tf.int32), -1, 0)
   return tf.reduce_sum(before, axis=1) - 1
 
 
 def places(units: tf.Tensor) -> tf.Tensor:
-  """float32 [M, P], `schema.PLACE_FEATURES`.
+  """Returns the columns `schema.PLACE_FEATURES`, float32 [M, P].
 
   Args:
     units: float32 [M, len(UNIT_FEATURES)].
@@ -100,7 +100,10 @@ def places(units: tf.Tensor) -> tf.Tensor:
 
 
 def slot_places(devices: tf.Tensor) -> tf.Tensor:
-  """float32 [D], the middle of each device's share of those of its type.
+  """Returns the relative position of each device in its type, float32 [D].
+
+  If [0, 1] is divided evenly among the devices of one type, the position of a
+  device is the middle of its part.
 
   Args:
     devices: float32 [D, len(DEVICE_FEATURES)].
@@ -111,13 +114,13 @@ def slot_places(devices: tf.Tensor) -> tf.Tensor:
 
 def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                 allowed: tf.Tensor, devices: tf.Tensor) -> tf.Tensor:
-  """Inputs that describe units, their edges, and graph and cluster as a whole.
+  """Returns inputs that describe units, their edges, the graph and cluster.
 
   Args:
     units: float32 [M, len(UNIT_FEATURES)].
-    edges: int32 [E, 2].
-    edge_bytes: float32 [E].
-    allowed: bool [M, D].
+    edges: int32 [E, 2], producer and consumer.
+    edge_bytes: float32 [E], bytes that each edge carries.
+    allowed: bool [M, D], allowed devices of each unit.
     devices: float32 [D, len(DEVICE_FEATURES)].
 
   Returns:
@@ -140,13 +143,13 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
 
 
 def _alike(devices: tf.Tensor) -> tf.Tensor:
-  """bool [D, D], whether two are of one type."""
+  """Returns whether two devices are of one type, bool [D, D]."""
   kind = _device_columns(devices, _TYPES)  # [D, 2]
   return tf.reduce_all(kind[:, None] == kind[None], axis=-1)
 
 
 def _relative(units: tf.Tensor) -> tf.Tensor:
-  """Against the graph's means, its longest path, and between devices."""
+  """Returns features relative to means, longest path, or another device."""
   magnitude = _unit_columns(units, _BY_MEAN)
   ranks = _unit_columns(units, ('downward_rank_s', 'upward_rank_s'))
   level = _unit_columns(units, ('level',))
@@ -163,7 +166,12 @@ def _relative(units: tf.Tensor) -> tf.Tensor:
 
 def _transfers(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                devices: tf.Tensor) -> tf.Tensor:
-  """Bytes in and out, sum and largest, and their seconds against computing."""
+  """Returns the bytes that each unit sends and receives, and their seconds.
+
+  Sums and maxima over a unit's edges are given as logarithms of the bytes, and
+  of the seconds of transfer relative to the mean computing time of units and to
+  the unit's own.
+  """
   fastest_s = _unit_columns(units, ('fastest_s',))  # [M, 1]
   moved = tf.nn.relu(
       tf.stack(
@@ -184,7 +192,11 @@ def _transfers(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
 
 
 def _choices(allowed: tf.Tensor, devices: tf.Tensor) -> tf.Tensor:
-  """How free a unit is: share of devices, no choice, any CPU, any GPU."""
+  """Returns how free a unit is.
+
+  The columns are: share of the devices that are allowed, whether at most one
+  is, whether any CPU is, and whether any GPU is.
+  """
   free = tf.cast(allowed, tf.float32)  # [M, D]
   number = tf.reduce_sum(free, axis=1, keepdims=True)  # [M, 1]
   of_type = tf.matmul(free, _device_columns(devices, _TYPES))  # [M, 2]
@@ -197,7 +209,7 @@ def _choices(allowed: tf.Tensor, devices: tf.Tensor) -> tf.Tensor:
 
 def _whole_graph(units: tf.Tensor, edge_bytes: tf.Tensor,
                  devices: tf.Tensor) -> tf.Tensor:
-  """float32 [4]: size, parallelism, communication and memory pressure."""
+  """Returns size, parallelism, communication and memory need, float32 [4]."""
   all_s = tf.reduce_sum(_unit_columns(units, ('fastest_s',)))
   longest_s = tf.reduce_max(
       _unit_columns(units, ('downward_rank_s', 'upward_rank_s')))
@@ -237,5 +249,5 @@ def _log1p(value: tf.Tensor) -> tf.Tensor:
 
 def _log_ratio(value: tf.Tensor,
                scale: tf.Tensor | Sequence[float]) -> tf.Tensor:
-  # A lone device has no links: zero or infinite figures must stay finite.
+  # A single device has no links, so its figures may be zero or infinite.
   return tf.math.log(tf.clip_by_value(value / scale, 1e-6, 1e6)) / 5.0

@@ -1,8 +1,8 @@
-"""Where a unit stands in the sequence (Vaswani et al. 2017, section 3.5).
+"""Encodings of a unit's position (Vaswani et al. 2017, section 3.5).
 
-GDP leaves positions out, because the graph embedding says where a unit stands.
-It does not where a graph repeats itself: units that look alike, among
-neighbours that look alike, have one embedding and get one device.
+GDP leaves positions out, because the graph embedding describes where a unit is.
+That is not true of a graph that repeats itself: units with equal features and
+equal neighbours have the same embedding, and get the same device.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-# Waves of the fastest sine over a whole graph, and of the slowest.
+# Periods over a whole graph, of the fastest and of the slowest sine.
 _MOST_WAVES, _LEAST_WAVES = 128., .5
 
-# Of places in a structure: as many as tell sixteen equal stretches apart.
+# Periods of the fastest sine of coordinates. It distinguishes twice as many
+# equal parts.
 _MOST_STRETCHES = 8.
 
 
 def encode_places(places: tf.Tensor, count: int) -> tf.Tensor:
-  """Whether places are known, and sines and cosines of those that are.
+  """Encodes coordinates by whether they are known, sines and cosines.
 
   Args:
-    places: float32 [R, P], 0 to 1; below 0 where unknown.
-    count: Number of sines.
+    places: float32 [R, P], coordinates from 0 to 1; negative where unknown.
+    count: Number of sines, and of cosines.
 
   Returns:
-    float32 [R, P (1 + 2 count)].
+    float32 [R, P (1 + 2 count)]; zeros where a coordinate is unknown.
   """
   waves = np.geomspace(_LEAST_WAVES, _MOST_STRETCHES, count)
   known = tf.cast(places >= 0, tf.float32)[:, :, None]  # [R, P, 1]
@@ -37,11 +38,11 @@ def encode_places(places: tf.Tensor, count: int) -> tf.Tensor:
 
 
 def encode(size: tf.Tensor, count: int) -> tf.Tensor:
-  """Sines and cosines of each place's share of the sequence.
+  """Encodes each position of a sequence by sines and cosines.
 
   Args:
-    size: int32 scalar, M.
-    count: Number of sines.
+    size: int32 scalar, length M of the sequence.
+    count: Number of sines, and of cosines.
 
   Returns:
     float32 [M, 2 count].

@@ -8,16 +8,16 @@ import tensorflow as tf
 
 from placer_model.layers import norms
 
-# What `ConditioningLayer` returns: a condition for each input width.
+# Result of `ConditioningLayer`: a tensor of conditions for each input width.
 Conditions = Mapping[int, tf.Tensor]
 
 
 def superpose(x: tf.Tensor, conditions: Conditions | None) -> tf.Tensor:
-  """c(x0) * x of equation 5, the input of a dense layer g.
+  """Returns c(x0) * x of equation 5, the input of a dense layer g.
 
   Args:
-    x: float32 [M, w].
-    conditions: For each width w a float32 [M, w]; None switches superposition
+    x: float32 [M, w], input before the conditioning.
+    conditions: float32 [M, w] for each width w. None switches superposition
       off.
 
   Returns:
@@ -27,11 +27,12 @@ def superpose(x: tf.Tensor, conditions: Conditions | None) -> tf.Tensor:
 
 
 class ConditioningLayer(tf.keras.layers.Layer):
-  """c of equation 5: one more transformer layer, on the graph embedding.
+  """The function c of equation 5: a transformer layer on the graph embedding.
 
-  Dense layers differ in the width of their input, so the transformer layer is
-  followed by a linear map for each width. Their biases start at 1 and their
-  kernels small: a fresh network begins close to an unconditioned one.
+  Dense layers differ in the width of their input, so a linear map for each
+  width follows the transformer layer. The maps' biases start at 1 and their
+  kernels start small. So an untrained network is close to one without
+  conditioning.
   """
 
   def __init__(self, transformer: tf.keras.layers.Layer, widths: Sequence[int],
@@ -39,11 +40,11 @@ class ConditioningLayer(tf.keras.layers.Layer):
     """Makes the layer.
 
     Args:
-      transformer: Maps [M, h] to [M, h].
+      transformer: Layer that maps [M, h] to [M, h].
       widths: Input widths of the dense layers to be conditioned.
-      scale: Standard deviation, roughly, of an untrained condition around 1.
-      seed: Decides the first weights.
-      **kwargs: Of the Keras layer.
+      scale: Approximate standard deviation of an untrained condition around 1.
+      seed: Seed of the initial weights of the linear maps.
+      **kwargs: Arguments of the Keras layer.
     """
     super().__init__(**kwargs)
     self.transformer = transformer
@@ -58,6 +59,6 @@ class ConditioningLayer(tf.keras.layers.Layer):
     ]
 
   def call(self, graph_embedding: tf.Tensor) -> Conditions:
-    """Conditions {w: [M, w]} from x0 [M, h]."""
+    """Returns conditions {w: [M, w]} from x0 [M, h]."""
     x = self.norm(self.transformer(graph_embedding))  # [M, h]
     return {width: dense(x) for width, dense in zip(self._widths, self.maps)}

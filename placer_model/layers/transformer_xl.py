@@ -1,12 +1,13 @@
 """Transformer-XL over the sequence of units (GDP, section 3.2).
 
-Dai et al. (ACL 2019), equations of section 3.2, without positional embedding,
-relative or absolute: the graph embedding says where a unit stands. There is no
-causal mask either, because all units are decided in one shot.
+The layers follow Dai et al. (ACL 2019), section 3.2, with two differences.
+There is no positional embedding, relative or absolute, because the graph
+embedding describes where a unit is. There is no causal mask, because the
+devices of all units are chosen at once.
 
 The memory of a segment is this layer's input for the previous segment, without
-gradient. It does not depend on any later computation, and without positions
-nothing else ties a segment to its place, so all segments run at once.
+a gradient. So no segment waits for the output of another, and all segments are
+computed in parallel.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import tensorflow as tf
 from placer_model.layers import norms
 from placer_model.layers import superposition
 
-_EXCLUDED = -1e9  # exp() of it is exactly zero, and it stays finite
+_EXCLUDED = -1e9  # Finite, and its exponential is exactly 0.
 
 
 def to_segments(x: tf.Tensor, length: int) -> tf.Tensor:
-  """Cuts [M, w] into [ceil(M / length), length, w]; the rest is zero."""
+  """Cuts [M, w] into [ceil(M / length), length, w], padded with zeros."""
   size = tf.shape(x)[0]
   count = -(-size // length)
   padded = tf.pad(x, [[0, count * length - size], [0, 0]])
@@ -30,28 +31,29 @@ def to_segments(x: tf.Tensor, length: int) -> tf.Tensor:
 
 
 def with_memory(own: tf.Tensor, cached: tf.Tensor) -> tf.Tensor:
-  """Puts before each segment what is cached of its predecessor.
+  """Prepends to each segment the cached values of the previous segment.
 
   Args:
-    own: float32 [n, H, S, d].
-    cached: float32 [n, H, S, d].
+    own: float32 [n, H, S, d], values of the segments.
+    cached: float32 [n, H, S, d], values to cache, computed without a gradient.
 
   Returns:
-    float32 [n, H, 2 S, d]; the first segment has zeros before it.
+    float32 [n, H, 2 S, d]; zeros precede the first segment.
   """
   previous = tf.concat([tf.zeros_like(cached[:1]), cached[:-1]], axis=0)
   return tf.concat([previous, own], axis=2)
 
 
 def context_bias(size: tf.Tensor, length: int) -> tf.Tensor:
-  """Excludes padding and the first segment's missing memory.
+  """Returns a bias that excludes padding and the first segment's memory.
 
   Args:
     size: int32 scalar, M.
-    length: S.
+    length: Length S of a segment.
 
   Returns:
-    float32 [n, 1, 1, 2 S], added to scores: 0 or a large negative number.
+    float32 [n, 1, 1, 2 S], to be added to attention scores: 0 or a large
+    negative number.
   """
   count = -(-size // length)
   position = (tf.range(-length, length)[None]
@@ -61,7 +63,7 @@ def context_bias(size: tf.Tensor, length: int) -> tf.Tensor:
 
 
 class SegmentAttention(tf.keras.layers.Layer):
-  """Multi-head attention of each segment to itself and its predecessor."""
+  """Multi-head attention of each segment to itself and the previous one."""
 
   def __init__(self, units: int, heads: int, head_units: int,
                segment_length: int, seed: int = 0, **kwargs: Any) -> None:
@@ -69,11 +71,11 @@ class SegmentAttention(tf.keras.layers.Layer):
 
     Args:
       units: Width h of input and output.
-      heads: H.
+      heads: Number H of heads.
       head_units: Width d of each head.
-      segment_length: S.
-      seed: Decides the first weights.
-      **kwargs: Of the Keras layer.
+      segment_length: Number S of units in a segment.
+      seed: Seed of the initial weights.
+      **kwargs: Arguments of the Keras layer.
     """
     super().__init__(**kwargs)
     self._heads, self._head_units = heads, head_units
@@ -85,7 +87,7 @@ class SegmentAttention(tf.keras.layers.Layer):
 
   def call(self, x: tf.Tensor,
            conditions: superposition.Conditions | None = None) -> tf.Tensor:
-    """Attends.
+    """Returns the attention output of each unit.
 
     Args:
       x: float32 [M, h].
@@ -119,7 +121,7 @@ class SegmentAttention(tf.keras.layers.Layer):
     return self.out(superposition.superpose(mixed, conditions))
 
   def _heads_first(self, x: tf.Tensor) -> tf.Tensor:
-    """[n, S, 5 H d] -> [n, 5 H, S, d]."""
+    """Transposes [n, S, 5 H d] to [n, 5 H, S, d]."""
     shape = [tf.shape(x)[0], self._length, 5 * self._heads, self._head_units]
     return tf.transpose(tf.reshape(x, shape), [0, 2, 1, 3])
 
@@ -127,8 +129,9 @@ class SegmentAttention(tf.keras.layers.Layer):
 class TransformerXlLayer(tf.keras.layers.Layer):
   """Attention and a position-wise network, each with norm and residual.
 
-  The norms come first (Xiong et al., ICML 2020), which trains without a
-  warm-up. Without attention, the layer is a residual MLP over single units.
+  The norms come first (Xiong et al., ICML 2020), so training needs no warm-up
+  of the learning rate. Without attention, the layer is a residual MLP that
+  processes each unit by itself.
   """
 
   def __init__(self, units: int, heads: int, head_units: int,
@@ -143,8 +146,8 @@ class TransformerXlLayer(tf.keras.layers.Layer):
       feed_forward_units: Inner width of the position-wise network.
       segment_length: See `SegmentAttention`.
       attention: False leaves attention out (ablation).
-      seed: Decides the first weights.
-      **kwargs: Of the Keras layer.
+      seed: Seed of the initial weights.
+      **kwargs: Arguments of the Keras layer.
     """
     super().__init__(**kwargs)
     self.attention = None
@@ -158,10 +161,10 @@ class TransformerXlLayer(tf.keras.layers.Layer):
 
   def call(self, x: tf.Tensor,
            conditions: superposition.Conditions | None = None) -> tf.Tensor:
-    """New states.
+    """Returns the new states.
 
     Args:
-      x: float32 [M, h].
+      x: float32 [M, h], states.
       conditions: See `superposition.superpose`.
 
     Returns:
@@ -175,7 +178,7 @@ class TransformerXlLayer(tf.keras.layers.Layer):
 
 def dense(units: int, seed: int, activation: str | None = None,
           **kwargs: Any) -> tf.keras.layers.Dense:
-  """A dense layer whose kernel depends on the seed alone."""
+  """Returns a dense layer whose initial kernel depends only on the seed."""
   return tf.keras.layers.Dense(
       units, activation, **kwargs,
       kernel_initializer=tf.keras.initializers.GlorotUniform(seed))

@@ -1,6 +1,6 @@
-"""What is learned once, on graphs that nobody wrote, and serves all others.
+"""Training on random graphs, of networks that then serve all other graphs.
 
 Belongs here: logs of searches, the training of the network that chooses moves,
-how well it does on graphs it has not seen. Does not belong here: learning on
-the graph that is to be placed (`training`), the network's use (`placers`).
+and tests on graphs that were held out. Does not belong here: training on the
+graph that is to be placed (`training`), the use of the network (`placers`).
 """

@@ -1,8 +1,8 @@
-"""Teaches a `MoveNetwork` by Adam, in NumPy: it has two thousand weights.
+"""Trains a `MoveNetwork` by Adam, in NumPy, because the network is small.
 
-The first output learns by the logistic loss whether a move gains; the second,
-of those that do, the logarithm of the gain by half its squared error. Moves
-count by their weights.
+The first output learns by the logistic loss whether a move gains. The second
+output learns the logarithm of the gain by half its squared error, from the
+moves that gain. Both losses are weighted by the weights of the moves.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LEAST_DEVIATION = 1e-2
 
 @dataclasses.dataclass(frozen=True)
 class Losses:
-  """Means over the moves of one pass.
+  """Mean losses over the moves of one pass.
 
   Attributes:
-    logistic: Of whether a move gains.
-    gain: Of how much.
+    logistic: Loss of the prediction whether a move gains.
+    gain: Loss of the prediction of the gain's size.
   """
 
   logistic: float
@@ -35,15 +35,15 @@ class Losses:
 
 
 class Learner:
-  """A network that learns.
+  """A network in training.
 
   Attributes:
-    network: As it is now.
+    network: The current network.
   """
 
   def __init__(self, network: move_network.MoveNetwork,
                config: pretrain_config.PretrainConfig) -> None:
-    """Begins with a network, without momentum."""
+    """Starts with a network, and with moments of zero."""
     self.network = network
     self._config = config
     self._updates = 0
@@ -53,7 +53,7 @@ class Learner:
     }
 
   def learn(self, log: logs.Log, rng: np.random.Generator) -> Losses:
-    """Goes once over a log, in random order."""
+    """Trains for one pass over a log, in random order."""
     order = rng.permutation(len(log))
     totals, weight = np.zeros(2), 0.
     for first in range(0, len(order), self._config.batch):
@@ -64,7 +64,7 @@ class Learner:
     return Losses(*(totals / max(weight, 1e-30)).tolist())
 
   def state(self) -> dict[str, np.ndarray]:
-    """What `restored` needs to go on from here."""
+    """Returns the arrays that `restored` needs."""
     arrays = {
         field.name: getattr(self.network, field.name)
         for field in dataclasses.fields(self.network)
@@ -75,16 +75,16 @@ class Learner:
   @classmethod
   def restored(cls, names: tuple[str, ...], state: Mapping[str, np.ndarray],
                config: pretrain_config.PretrainConfig) -> Learner:
-    """A learner that goes on where another was.
+    """Returns a learner with the state of another one.
 
     Args:
-      names: [F] of the features.
-      state: Of that learner.
-      config: Of both.
+      names: [F], names of the features.
+      state: Result of `state` of the other learner.
+      config: Settings of both learners.
 
     Raises:
-      KeyError: something is missing.
-      ValueError: something has another shape.
+      KeyError: an array is missing.
+      ValueError: an array has another shape.
     """
     arrays = {
         field.name: state[field.name]
@@ -98,7 +98,7 @@ class Learner:
     return result
 
   def _update(self, batch: logs.Log) -> np.ndarray:
-    """One step; returns both losses, summed by weight."""
+    """Takes one step; returns both losses, summed by weight."""
     network = self.network
     x = network.standardized(batch.features)
     before = x @ network.hidden_weights + network.hidden_bias
@@ -125,7 +125,7 @@ class Learner:
     ])
 
   def _step(self, gradients: dict[str, np.ndarray]) -> None:
-    """Adam (Kingma and Ba, ICLR 2015)."""
+    """Updates the weights by Adam (Kingma and Ba, ICLR 2015)."""
     self._updates += 1
     changed = {}
     for name, gradient in gradients.items():
@@ -144,13 +144,13 @@ class Learner:
 
 def first_network(names: tuple[str, ...], log: logs.Log, hidden: int,
                   rng: np.random.Generator) -> move_network.MoveNetwork:
-  """A network that knows nothing but the scale of its features.
+  """Returns an untrained network that standardizes features.
 
   Args:
-    names: [F] of the features.
-    log: Tells their means and deviations.
-    hidden: Units.
-    rng: Of the weights (He et al., ICCV 2015).
+    names: [F], names of the features.
+    log: Log from which the features' means and deviations are computed.
+    hidden: Number of hidden units.
+    rng: Source of the weights (He et al., ICCV 2015).
   """
   count = len(names)
   return move_network.MoveNetwork(

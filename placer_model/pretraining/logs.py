@@ -1,4 +1,4 @@
-"""What searches tried and what it brought."""
+"""Logs of searches: the moves that were tried, and their gains."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import repair
 
-# Gains below this share of a step are none: two prices of one thing.
+# Gains below this share of a step are rounding errors of the price.
 LEAST_GAIN = 1e-6
 _MOST_GAIN = 1.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Log:
-  """R moves.
+  """R moves and their gains.
 
   Attributes:
-    features: float32 [R, F] of `move_filter.MoveDescriber`.
-    gains: float32 [R], share of the step that each saved, up to 1; not
-      positive where it did not.
-    weights: float32 [R], for how many moves each stands.
+    features: float32 [R, F], features by `move_filter.MoveDescriber`.
+    gains: float32 [R], share of the step that each move saved, at most 1; not
+      positive if the move saved nothing.
+    weights: float32 [R], number of moves that each move stands for.
   """
 
   features: np.ndarray
@@ -46,11 +46,14 @@ class Log:
 
   @property
   def gaining(self) -> np.ndarray:
-    """bool [R]."""
+    """Whether each move gains, bool [R]."""
     return self.gains > LEAST_GAIN
 
   def thinned(self, share: float, rng: np.random.Generator) -> Log:
-    """All moves that gain, and a share of the others, which count for all."""
+    """Returns all moves that gain, and a random share of the others.
+
+    The weights of the others rise, so that they stand for all of them.
+    """
     kept = self.gaining | (rng.random(len(self)) < share)
     weights = np.where(self.gaining, self.weights, self.weights / share)
     return Log(self.features[kept], self.gains[kept],
@@ -58,10 +61,10 @@ class Log:
 
 
 class Collector(move_model.MoveModel):
-  """Lets a search price what it draws, and writes everything down."""
+  """A move model that lets a search price all moves, and logs them."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
-    """Lays the problem out."""
+    """Prepares the features of the problem's moves."""
     self.draws = 1
     self._describer = move_filter.MoveDescriber(problem)
     self._features: list[np.ndarray] = []
@@ -69,13 +72,13 @@ class Collector(move_model.MoveModel):
 
   def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """As searches that a network helps place sets anew."""
+    """Repairs moves, as searches with a network do."""
     return self._describer.repair(incumbent, candidates, kinds,
                                   repair.RepairConfig(), rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
-    """All of them."""
+    """Chooses all moves."""
     self._features.append(self._describer.describe(incumbent, candidates,
                                                    kinds))
     return np.arange(count)
@@ -85,25 +88,26 @@ class Collector(move_model.MoveModel):
     self._describer.set_priorities(priorities)
 
   def record_gains(self, gains: np.ndarray) -> None:
-    """Writes them down."""
+    """Logs the gains."""
     self._gains.append(np.clip(gains, -_MOST_GAIN, _MOST_GAIN))
 
   def log(self) -> Log:
-    """All that was tried so far, at least one move."""
+    """Returns the log of all moves so far; there has to be one."""
     gains = np.concatenate(self._gains).astype(np.float32)
     return Log(np.concatenate(self._features), gains, np.ones_like(gains))
 
 
 def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
             rng: np.random.Generator, ordered: bool = False) -> Log | None:
-  """The moves of one search; None if there is nothing to move.
+  """Returns the log of one search; None if there is nothing to move.
 
   Args:
-    problem: G groups.
-    starts: int [S, G], where it may begin.
-    evaluations: Placements that it prices.
-    rng: Of the search.
-    ordered: Whether it prices under priorities; for where these pay.
+    problem: Problem with G groups.
+    starts: int [S, G], placements from which the search may start.
+    evaluations: Number of placements that the search prices.
+    rng: Source of the search's random numbers.
+    ordered: Whether placements are priced with priorities; only for problems in
+      which priorities pay.
   """
   collector = Collector(problem)
   search = (priority_annealing.PriorityAnnealing(
@@ -122,13 +126,15 @@ def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
 
 
 def joined(logs: Sequence[Log]) -> Log:
-  """All moves of several logs, at least one."""
+  """Returns all moves of several logs, at least one."""
   return Log(*(np.concatenate([getattr(log, field.name) for log in logs])
                for field in dataclasses.fields(Log)))
 
 
 def save(path: str | os.PathLike[str], log: Log) -> None:
   """Replaces a file in one step.
+
+  Features are stored in half precision.
 
   Raises:
     GdpError: the file cannot be written.
@@ -140,7 +146,7 @@ def save(path: str | os.PathLike[str], log: Log) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Log:
-  """What `save` wrote; features as half precision has them.
+  """Returns the log that `save` wrote.
 
   Raises:
     GdpError: there is no such file, or it is damaged.

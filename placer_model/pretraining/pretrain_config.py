@@ -1,4 +1,4 @@
-"""How much is drawn, searched and learned."""
+"""Settings of pretraining, and their presets."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ _Config = TypeVar('_Config')
 
 @dataclasses.dataclass(frozen=True)
 class PretrainConfig:
-  """Sizes of a run.
+  """Settings of a run.
 
   Attributes:
-    rounds: How often problems are drawn and learned from.
-    problems: Drawn in each round.
-    priced_ops: What each search prices, in ops: placements times the graph's.
-    fewest: Placements that it prices at least.
-    most: Placements that it prices at most.
-    drawn: What may be drawn.
-    ordered: Share of the searches on several GPUs that price under priorities.
-    hasty: Share of the problems whose kernels are so short that what the host
-      does for them bounds the step, as it does on cards of today.
-    kept_losses: Share of the moves without gain that a log keeps; each of them
-      then counts for as many as were left out.
-    memory: Rounds whose logs are learned from.
-    hidden: Units of the network.
-    passes: Over the logs, after each round.
+    rounds: Number of rounds; each draws problems, searches, and trains.
+    problems: Problems drawn per round.
+    priced_ops: Work of each search: number of priced placements times the
+      number of ops of the graph.
+    fewest: Least number of placements that a search prices.
+    most: Largest number of placements that a search prices.
+    drawn: Distribution of the drawn problems.
+    ordered: Share of the searches on several GPUs that price with priorities.
+    hasty: Share of the problems with shortened kernels, so that the host's work
+      bounds more of the step, as on current cards.
+    kept_losses: Share of the moves without a gain that a log keeps. The weight
+      of each rises accordingly.
+    memory: Number of latest rounds whose logs are used.
+    hidden: Number of hidden units of the network.
+    passes: Passes over the logs after each round.
     batch: Moves per update.
-    learning_rate: Of Adam.
-    gain_share: What the error of the expected gain counts.
-    held_out: Placements that are priced for each problem held out.
+    learning_rate: Learning rate of Adam.
+    gain_share: Weight of the loss of a gain's size.
+    held_out: Placements that are priced for each held-out problem.
   """
 
   rounds: int
@@ -55,7 +56,11 @@ class PretrainConfig:
   held_out: int = 1500
 
   def evaluations(self, num_ops: int) -> int:
-    """Placements that a search on a graph of so many ops prices."""
+    """Returns the number of placements that a search prices.
+
+    Args:
+      num_ops: Number of ops of the graph.
+    """
     return min(max(self.priced_ops // max(num_ops, 1), self.fewest), self.most)
 
 
@@ -74,19 +79,19 @@ CONFIGS = {
 
 
 def named(name: str) -> PretrainConfig:
-  """One of `CONFIGS`.
+  """Returns one of `CONFIGS`.
 
   Raises:
-    GdpError: there is none of that name.
+    GdpError: there is no config of this name.
   """
   return one_of(CONFIGS, name)
 
 
 def one_of(configs: Mapping[str, _Config], name: str) -> _Config:
-  """That of a name.
+  """Returns the config of a name.
 
   Raises:
-    GdpError: there is none.
+    GdpError: there is no config of this name.
   """
   if name not in configs:
     raise errors.GdpError(suggestions.unknown('config', name, configs))

@@ -1,4 +1,4 @@
-"""How well scores tell the moves that gain from the others."""
+"""How well a network's scores separate moves that gain from others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-  """Of a network on a log.
+  """Quality of a network on a log; moves count by their weights.
 
   Attributes:
-    moves: How many there are.
-    base_rate: Share of them that gain.
-    auc: Probability that one that gains has a higher score than one that does
-      not, ties half; 0.5 if there are not both.
-    kept: Share of those that gain in the best quarter by score.
-    kept_gain: The same, each counted by its gain.
+    moves: Number of moves in the log.
+    base_rate: Share of the moves that gain.
+    auc: Probability that a move that gains has a higher score than one that
+      does not; ties count half. It is 0.5 if the log lacks one of the two
+      kinds.
+    kept: Share of the gaining moves that are in the best quarter by score.
+    kept_gain: The same share, with each move counted by its gain.
   """
 
   moves: int
@@ -36,7 +37,11 @@ class Quality:
 
 def of_network(network: move_network.MoveNetwork, log: logs.Log,
                gain_weight: float = _GAIN_WEIGHT) -> Quality:
-  """How well a network does; the AUC is that of its probability."""
+  """Returns the quality of a network.
+
+  The AUC is that of the predicted probability of a gain. The other measures use
+  the score that searches use.
+  """
   logits, gains = network.predict(log.features)
   kept, kept_gain = _kept(move_filter.gain_scores(logits, gains, gain_weight),
                           log)
@@ -45,7 +50,7 @@ def of_network(network: move_network.MoveNetwork, log: logs.Log,
 
 
 def area_under_curve(scores: np.ndarray, log: logs.Log) -> float:
-  """See `Quality.auc`, for scores [R]; weights count."""
+  """Returns `Quality.auc` for scores [R]."""
   gaining = log.gaining
   if gaining.all() or not gaining.any():
     return .5
@@ -57,7 +62,7 @@ def area_under_curve(scores: np.ndarray, log: logs.Log) -> float:
 
 
 def _kept(scores: np.ndarray, log: logs.Log) -> tuple[float, float]:
-  """Shares of moves that gain, and of gains, in the best quarter."""
+  """Returns the best quarter's shares of moves that gain, and of gains."""
   order = np.argsort(-scores, kind='stable')
   weights = log.weights[order]
   best = order[np.cumsum(weights) <= _QUARTER * weights.sum()]

@@ -1,4 +1,4 @@
-"""Rounds of drawing problems, working on them and learning."""
+"""Rounds of a pretraining run, and the drawing of their problems."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _Result = TypeVar('_Result')
 
 def drawn(team: jobs_lib.Team[jobs_lib.Call], count: int, seed: int,
           number: int) -> list[_Result]:
-  """What comes of the first problems of a round that are of any use.
+  """Returns the results of the first usable problems of a round.
 
-  Each has random numbers of its own, so that it is the same one whoever draws
-  it, and when.
+  Each problem has its own random numbers, so it does not depend on the worker
+  that draws it.
 
   Args:
-    team: Draws and works on a problem, given a seed; None says that it is of no
-      use.
-    count: Of problems that are.
-    seed: Of the run.
-    number: Of the round, from 0.
+    team: Draws a problem from a seed and works on it; returns None for an
+      unusable problem.
+    count: Number of results.
+    seed: Seed of the run.
+    number: Number of the round, from 0.
 
   Raises:
     JobError: the team failed.
@@ -43,14 +43,14 @@ def drawn(team: jobs_lib.Team[jobs_lib.Call], count: int, seed: int,
 
 def go_on(done: Sequence[object], last: int, one: Callable[[], str],
           in_time: Callable[[], bool], tell: Callable[[str], None]) -> None:
-  """Rounds until all are done or the time is up.
+  """Runs rounds until all are done or the time is up.
 
   Args:
-    done: Those that are; it grows by one with each.
-    last: How many there should be.
-    one: Does a round; what is to be told of it.
-    in_time: Whether one may begin.
-    tell: Hears a line per round.
+    done: Rounds that are done. It grows by one with each round.
+    last: Number of rounds of the run.
+    one: Runs a round; returns a line about it.
+    in_time: Returns whether a round may begin.
+    tell: Called with a line per round.
   """
   already = len(done)
   while len(done) < last:
@@ -63,11 +63,11 @@ def go_on(done: Sequence[object], last: int, one: Callable[[], str],
 
 def clock_of(budget_s: float | None,
              clock: Callable[[], float]) -> Callable[[], bool]:
-  """Whether there is time left, from now on.
+  """Returns a function that says whether time is left.
 
   Args:
-    budget_s: Seconds; None for any time.
-    clock: Seconds since any moment.
+    budget_s: Time limit in seconds, from now on; None for no limit.
+    clock: Returns seconds since a fixed moment.
   """
   begin = clock()
   return lambda: budget_s is None or clock() - begin < budget_s

@@ -1,11 +1,11 @@
-"""One run of pre-training, from its folder and back into it.
+"""A run of pretraining of the move network, and its folder.
 
-A round draws problems, searches on each, tests the network on these logs, which
-it has not seen, and then learns from them and those of the rounds before. All
-that a round depends on is in the folder or follows from the seed and its
-number: a run that is ended and continued is the run that was not.
+A round draws problems and searches on each. It tests the network on the logs of
+these searches before it trains on them, and on those of earlier rounds. All
+that a round depends on is in the folder, or follows from the seed and the
+round's number. So a resumed run gives the same result as an uninterrupted one.
 
-The folder holds `weights.npz` (`move_network`), `state.npz` (how to go on),
+The folder has `weights.npz` (`move_network`), `state.npz` (for resuming),
 `curves.json` (a line per round) and `logs/`.
 """
 
@@ -44,21 +44,21 @@ from placer_model.pretraining import searches
 
 _HELD_OUT_SEED = 1
 _SEARCH = f'{searches.__name__}:make'
-# Changes with what the random numbers of a problem are made from.
+# Part of a run's identity. Change it with the seeds of problems.
 _STREAMS = 'by round and number'
 Curve = list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class PretrainOptions:
-  """What a run is to do.
+  """Options of a run.
 
   Attributes:
-    model_dir: Its folder.
-    config: One of `pretrain_config.CONFIGS`, or sizes of one's own.
-    seed: Of everything.
-    rounds: How many in all; None for the config's.
-    time_budget_s: After so many seconds no round begins; None for any time.
+    model_dir: Folder of the run.
+    config: One of `pretrain_config.CONFIGS`, or other settings.
+    seed: Seed of all random numbers.
+    rounds: Number of rounds of the run. None means the config's.
+    time_budget_s: Seconds after which no round begins; None for no limit.
   """
 
   model_dir: pathlib.Path
@@ -72,19 +72,20 @@ def pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
              tell: Callable[[str],
                             None], clock: Callable[[], float] = time.monotonic,
              machines: jobs_lib.Machines | None = None) -> Curve:
-  """Runs, or goes on, until all rounds are done or the time is up.
+  """Runs, or resumes, until all rounds are done or the time is up.
 
   Args:
-    options: What to do.
-    held_out: Name -> a problem that is never learned from.
-    tell: Hears a line per round.
-    clock: Seconds since any moment.
-    machines: Where searches run; by default one process here. What is learned
+    options: Options of the run.
+    held_out: Problems by name that are never trained on.
+    tell: Called with a line per round.
+    clock: Returns seconds since a fixed moment.
+    machines: Machines for the searches; by default one process here. The result
       does not depend on them.
 
   Returns:
-    The curve: of each round what was learned, how well its logs were foretold
-    before they were learned from, and how well those held out are.
+    The curve. For each round it has the losses, the network's quality on the
+    round's logs before it was trained on them, and its quality on the held-out
+    problems.
 
   Raises:
     GdpError: the folder holds another run, is damaged or cannot be written.
@@ -99,7 +100,7 @@ def pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
 def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
               tell: Callable[[str], None], clock: Callable[[], float],
               team: jobs_lib.Team[jobs_lib.Call]) -> Curve:
-  """`pretrain` with a team that searches."""
+  """Runs `pretrain` with a team for searches."""
   run = _Run(options, team)
   in_time = rounds.clock_of(options.time_budget_s, clock)
   tests = {
@@ -119,7 +120,7 @@ def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
 
 
 def next_steps(model_dir: pathlib.Path) -> str:
-  """What a user may want to do with what a run has left."""
+  """Returns a text on what to do with the result of a run."""
   return (f'Next: see {model_dir / "curves.json"} for how well moves are '
           'foretold; the same command with more --rounds goes on. The default '
           'placer uses the weights of its package, which `make pretrain` makes '
@@ -130,7 +131,7 @@ class _Run:
   """The state of a run.
 
   Attributes:
-    curve: A line per round that is done.
+    curve: A dict of measures for each round that is done.
   """
 
   def __init__(self, options: PretrainOptions,
@@ -138,11 +139,11 @@ class _Run:
     """Reads the folder.
 
     Args:
-      options: What to do.
-      team: Searches.
+      options: Options of the run.
+      team: Workers for searches.
 
     Raises:
-      GdpError: it holds another run, or is damaged.
+      GdpError: the folder holds another run, or is damaged.
     """
     self._options, self._dir = options, options.model_dir
     self._team = team
@@ -155,24 +156,25 @@ class _Run:
     if (self._dir / 'state.npz').exists():
       self._restore()
     elif (self._dir / 'logs').exists():
-      # Of a run that ended before its first round did.
+      # These logs are of a run that ended in its first round.
       shutil.rmtree(self._dir / 'logs')
 
   def log_of(self, name: str, make: Callable[[], logs.Log]) -> logs.Log:
-    """A log from the folder, made if it is not there."""
+    """Returns a log of the folder, and makes it if it is missing."""
     path = self._dir / f'{name}.npz'
     if not path.exists():
       logs.save(path, make())
     return logs.load(path)
 
   def round(self, tests: Mapping[str, logs.Log]) -> dict[str, Any]:
-    """Searches, tests, learns and saves; returns a line of the curve."""
+    """Searches, tests, trains and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
     fresh = self.log_of(
         _log_name(number), lambda: logs.joined(
             rounds.drawn(self._team, config.problems, self._options.seed, number
                         )))
-    # What is learned does not hang on whether the log was there already.
+    # A generator of its own, so that the result does not depend on whether the
+    # log already existed.
     rng = np.random.default_rng((self._options.seed, number, 1))
     if self._learner is None:
       self._learner = learner_lib.Learner(
@@ -200,7 +202,7 @@ class _Run:
     return line
 
   def _save(self) -> None:
-    """The state last: with it, the round is done."""
+    """Saves the round; writes the state last, because it marks the end."""
     assert self._learner is not None
     move_network.save(self._dir / 'weights.npz', self._learner.network)
     files.write_atomically(self._dir / 'curves.json',
@@ -234,7 +236,7 @@ class _Run:
 
 
 def restart(model_dir: pathlib.Path) -> None:
-  """Removes what a run has left in its folder, and nothing else."""
+  """Removes what a run wrote into its folder, and nothing else."""
   run_folder.remove(model_dir / name
                     for name in ('weights.npz', 'state.npz', 'curves.json',
                                  'logs', 'held_out'))
@@ -245,7 +247,7 @@ def _log_name(number: int) -> str:
 
 
 def _file_name(task: str) -> str:
-  """A name that no two tasks share."""
+  """Returns a file name that is different for each task."""
   readable = ''.join(c if c.isalnum() or c in '.-' else '_' for c in task)
   return f'{readable[-60:]}_{hashlib.sha256(task.encode()).hexdigest()[:8]}'
 

@@ -1,4 +1,4 @@
-"""Searches whose moves are learned from or tested on."""
+"""The searches whose moves are trained on, or tested on."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gdp_grappler.workloads.synthetic import synthetic
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 
-# Orders of magnitude by which kernels may be shorter.
+# Largest decrease of kernel times, in orders of magnitude.
 _FASTER = 2.
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What searches of a run have in common.
+  """Settings that all searches of a run share.
 
   Attributes:
-    config: Sizes.
-    threads: Simulations side by side.
+    config: Settings of the run.
+    threads: Number of simulations in parallel.
   """
 
   config: pretrain_config.PretrainConfig
@@ -37,7 +37,7 @@ class Setup:
 
 
 def make(setup: Setup) -> Callable[[jobs_lib.Call], logs.Log | None]:
-  """What draws and searches, given a seed; see `job_worker`."""
+  """Returns the function that does jobs in a worker; see `job_worker`."""
   job_worker.alone()
   return lambda job: draw(setup.config, np.random.default_rng(job.arguments),
                           setup.threads)
@@ -45,16 +45,19 @@ def make(setup: Setup) -> Callable[[jobs_lib.Call], logs.Log | None]:
 
 def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
          threads: int | None = None) -> logs.Log | None:
-  """The moves of a search on a problem that is drawn; None if it has none.
+  """Draws a problem, and returns the moves of a search on it.
 
-  It begins at the planted placement, at a random one in blocks, or at the best
-  of those: where searches are long before their end, halfway and near it. Some
-  of the searches on GPUs price under priorities.
+  The search starts with the planted placement, with a random placement in
+  blocks, or with the best of them. So moves come from early, middle and late
+  stages of searches. Some searches on GPUs price with priorities.
 
   Args:
-    config: Sizes.
-    rng: Of all of it.
-    threads: Simulations side by side; by default one per core.
+    config: Settings of the run.
+    rng: Source of all random numbers.
+    threads: Number of simulations in parallel; by default one per core.
+
+  Returns:
+    The log of the moves, or None if there is nothing to move.
   """
   drawn = synthetic.draw(rng, config.drawn)
   step = drawn.step
@@ -76,9 +79,10 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
 
 def _with_short_kernels(step: step_lib.Step,
                         rng: np.random.Generator) -> step_lib.Step:
-  """As on cards that compute faster, by up to two orders of magnitude.
+  """Shortens kernels by a random factor, as on faster cards.
 
-  The host takes as long as ever, so that it bounds more and more of the step.
+  The host's work takes the same time, so that it bounds a larger part of the
+  step.
   """
   costs = roofline.Roofline()
   seconds = np.array(costs.op_seconds(step.graph, step.cluster))
@@ -92,7 +96,7 @@ def _with_short_kernels(step: step_lib.Step,
 
 
 def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
-  """The moves of a search on a given problem, from cheap placers' best.
+  """Returns the moves of a search on a problem, from cheap placers' best.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -110,7 +114,7 @@ def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
 
 def _problem(step: step_lib.Step, seed: int,
              threads: int | None = None) -> placer_lib.Problem:
-  """Without an expert."""
+  """Returns the problem of a step, without an expert's placement."""
   step = dataclasses.replace(step, expert=None)
   prices = simulator.Simulator(step.cluster, step.cost_model, threads)
   return dataclasses.replace(step.problem(prices, seed=seed), simulator=prices)

@@ -1,6 +1,6 @@
-"""How a policy learns: the only home of tf-agents.
+"""Training of the policy by tf-agents' PPO; no other package uses tf-agents.
 
-Belongs here: pricing what a policy proposes, reward, exploration, PPO, the
-levers around it, checkpoints and the record of a run. Does not belong here:
-the network (`placer_model.network`), flags (`placer_model.bin`).
+Belongs here: pricing of the policy's placements, rewards, exploration, PPO and
+optional additions to it, checkpoints and the record of a run. Does not belong
+here: the network (`placer_model.network`), flags (`placer_model.bin`).
 """

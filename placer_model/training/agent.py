@@ -1,9 +1,9 @@
-"""tf-agents' PPO at the size of a graph.
+"""tf-agents' PPO for a graph of many units.
 
-Every unit is one arm of a bandit. The M units ride tf-agents' batch axis and
-the K rollouts its time axis; each step is an episode of its own. So the
-probability ratio and its clipping are per decision and do not know how large
-the graph is, and `PPOClipAgent` is used as it comes.
+Each unit is one arm of a bandit. The M units are tf-agents' batch axis and the
+K rollouts its time axis, and each step is an episode of its own. So the
+probability ratio and its clipping are per decision and do not depend on the
+size of the graph, and `PPOClipAgent` is used without a change.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tf_agents.utils import common
 
 
 class PpoConfig(Protocol):
-  """PPO's numbers; see `train_config.TrainConfig`."""
+  """PPO's settings; see `train_config.TrainConfig`."""
 
   @property
   def epochs(self) -> int:
-    """Gradient steps on the same rollouts."""
+    """Number of gradient steps on the same rollouts."""
 
   @property
   def learning_rate(self) -> float:
-    """Of Adam."""
+    """Learning rate of Adam."""
 
   @property
   def clip_ratio(self) -> float:
@@ -40,7 +40,7 @@ class PpoConfig(Protocol):
 
   @property
   def entropy_bonus(self) -> float:
-    """Weight of the entropy."""
+    """Weight of the entropy in the loss."""
 
   @property
   def gradient_clip(self) -> float:
@@ -48,24 +48,24 @@ class PpoConfig(Protocol):
 
 
 class UnitActor(tf_agents_network.Network):
-  """Turns "which unit?" into a distribution over devices.
+  """Maps the numbers of units to distributions over devices.
 
-  The logits of all units come from one forward pass, whatever the number of
-  rollouts; the observation, a unit's number, only picks rows.
+  One forward pass computes the logits of all units, whatever the number of
+  rollouts. The observation, which is a unit's number, only selects rows.
   """
 
-  # tf-agents insists on the argument names `self` and `observation`.
+  # tf-agents requires the argument names `self` and `observation`.
   def __init__(self, placer: tf.keras.layers.Layer,
                logits: Callable[[], tf.Tensor], observation_spec: Any) -> None:
     super().__init__(input_tensor_spec=observation_spec, state_spec=(),
                      name='UnitActor')
-    self._placer = placer  # Keras then finds its variables.
+    self._placer = placer  # An attribute, so that Keras finds its variables.
     self._logits = logits
 
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, tuple[Any, ...]]:
-    """Distributions over devices of the observed units."""
+    """Returns distributions over devices of the observed units."""
     del step_type, training
     rows = tf.gather(self._logits(), observation)  # [..., D]
     return (tfp.distributions.Categorical(logits=rows,
@@ -73,7 +73,7 @@ class UnitActor(tf_agents_network.Network):
 
 
 class NoCritic(tf_agents_network.Network):
-  """Predicts zero: the paper's baseline is a running mean, not a network."""
+  """Predicts zero, because the paper's baseline is a running mean."""
 
   def __init__(self, observation_spec: Any) -> None:
     super().__init__(input_tensor_spec=observation_spec, state_spec=(),
@@ -82,7 +82,7 @@ class NoCritic(tf_agents_network.Network):
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, Any]:
-    """Zeros, one per observation."""
+    """Returns zeros, one per observation."""
     del step_type, training
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
@@ -94,15 +94,15 @@ class PlacementAgent:
                features: Mapping[str, tf.Tensor], num_units: int,
                num_devices: int, config: PpoConfig,
                optimizer: tf.keras.optimizers.Optimizer) -> None:
-    """Wraps a placer.
+    """Wraps a network.
 
     Args:
-      placer: Called with `features`, gives masked logits [M, D].
-      features: Of the graph.
-      num_units: M.
-      num_devices: D.
-      config: PPO's figures.
-      optimizer: Of the placer, see `optimizers.Optimizers`.
+      placer: Network that maps `features` to masked logits [M, D].
+      features: Features of the graph.
+      num_units: Number M of units.
+      num_devices: Number D of devices.
+      config: PPO's settings.
+      optimizer: Optimizer of the network, see `optimizers.Optimizers`.
     """
     self._epochs = config.epochs
     self._learning_rate = config.learning_rate
@@ -110,29 +110,30 @@ class PlacementAgent:
     self._probabilities = tf.function(
         lambda: tf.nn.softmax(self._logits(), axis=-1), autograph=False)
     self._optimizer = optimizer
-    with _errors_only():  # It warns of Keras's older optimizers, which do.
+    with _errors_only():  # tf-agents warns of Keras's legacy optimizers.
       self._agent = self._ppo(placer, num_units, num_devices, config)
     self._agent.initialize()
-    # In TensorFlow 2 tf-agents leaves the graph mode to its callers.
+    # In TensorFlow 2, tf-agents leaves making a tf.function to the caller.
     self._train = common.function(self._agent.train)
 
   def probabilities(self) -> np.ndarray:
-    """float32 [M, D], of each device for each unit."""
+    """Returns the probability of each device for each unit, float32 [M, D]."""
     return self._probabilities().numpy()
 
   def slow_down(self, share: float) -> None:
-    """Sets the learning rate to a share of the one it began with."""
+    """Sets the learning rate to a share of the initial one."""
     self._optimizer.learning_rate = self._learning_rate * share
 
   def train(self, probabilities: np.ndarray, decisions: np.ndarray,
             rewards: np.ndarray, advantages: np.ndarray) -> dict[str, float]:
-    """A few clipped gradient steps on K rollouts.
+    """Takes a few clipped gradient steps on K rollouts.
 
     Args:
-      probabilities: float [M, D] that the decisions were drawn from.
-      decisions: int [K, M].
-      rewards: float [K].
-      advantages: float [K]; or [M, K], one for each decision.
+      probabilities: float [M, D], distribution from which decisions were drawn.
+      decisions: int [K, M], device of each unit in each rollout.
+      rewards: float [K], reward of each rollout.
+      advantages: float [K], advantage of each rollout; or [M, K], of each
+        decision.
 
     Returns:
       'loss' and 'clip_fraction' of the last step.
@@ -142,20 +143,20 @@ class PlacementAgent:
 
   def train_each(self, probabilities: np.ndarray,
                  advantages: np.ndarray) -> dict[str, float]:
-    """A few clipped gradient steps on what every decision is worth.
+    """Takes a few clipped gradient steps on advantages of all decisions.
 
-    The objective is PPO's in expectation: each device of a unit counts as if
-    it had been drawn as often as its probability says.
+    The objective is the expectation of PPO's objective: each device of a unit
+    is weighted by its probability.
 
     Args:
       probabilities: float [M, D], the policy.
       advantages: float [M, D]; the policy's mean of each row is zero.
 
     Returns:
-      As `train`.
+      'loss' and 'clip_fraction' of the last step.
     """
     units, devices = probabilities.shape
-    # Twice, see `_experience`; only the first are counted.
+    # Each step has a twin, see `_experience`. The twins have no weight.
     weights = tf.constant(np.tile(probabilities, 2) * devices, tf.float32)
     decisions = np.tile(np.arange(devices)[:, None], units)
     return self._steps(
@@ -178,8 +179,8 @@ class PlacementAgent:
         gradient_clipping=config.gradient_clip,
         discount_factor=0.0,
         value_pred_loss_coef=0.0,
-        # One epoch per call: the graph of several would take as many times
-        # longer to trace, and `train` called again does the same.
+        # One epoch per call. Several epochs in one graph would take several
+        # times as long to trace, and repeated calls of `train` do the same.
         num_epochs=1,
         normalize_rewards=False,
         normalize_observations=False,
@@ -199,7 +200,7 @@ class PlacementAgent:
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-  """Keeps warnings of tf-agents back."""
+  """Suppresses warnings of tf-agents."""
   verbosity = logging.get_verbosity()
   logging.set_verbosity(logging.ERROR)
   try:
@@ -210,19 +211,19 @@ def _errors_only() -> Iterator[None]:
 
 def _experience(probabilities: np.ndarray, decisions: np.ndarray,
                 rewards: np.ndarray, advantages: np.ndarray) -> Any:
-  """T steps of M units as a batch of M trajectories.
+  """Returns T steps of M units as a batch of M trajectories.
+
+  tf-agents subtracts the mean over all steps from the advantages and divides by
+  their deviation, which would replace the paper's bias term by the mean of the
+  batch. To prevent this, each step has a twin with the opposite advantage. So
+  the mean is zero, and the deviation is the root mean square. The twin is
+  marked as a boundary between episodes and therefore has no weight.
 
   Args:
-    probabilities: float [M, D].
-    decisions: int [T, M].
-    rewards: float [T].
+    probabilities: float [M, D], distribution from which decisions were drawn.
+    decisions: int [T, M], device of each unit in each step.
+    rewards: float [T], reward of each step.
     advantages: float [T], or [M, T].
-
-  tf-agents subtracts the mean over all steps from the advantages and divides
-  by their deviation, which would turn any bias term into the mean of the
-  batch. To keep the paper's, each step has a twin with the opposite advantage
-  that is marked as a boundary between episodes and therefore has no weight:
-  the mean is zero, and the deviation the root mean square.
   """
   decisions = np.concatenate([decisions, decisions])
   rewards = np.concatenate([rewards, rewards])

@@ -1,4 +1,4 @@
-"""What a run is compared with: placers that do not learn."""
+"""Placers that a run is compared with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gdp_grappler.placers import registry
 
 NAMES = ('single_device', 'random', 'metis')
 SEARCH = 'local_search'
-# Of the time that is left, for one of these.
+# Share of the remaining time that one of NAMES may take.
 _SHARE = .4
 
 
@@ -31,13 +31,13 @@ class Result:
   """A placer's placement and its price.
 
   Attributes:
-    placer: Its name.
+    placer: Name of the placer.
     placement: Devices of the ops.
-    evaluation: Price, first in, first out.
-    ordered: Price with the control edges that are predicted to pay; None if
-      the placement is not valid.
-    evaluations: Placements priced on the way, the result included.
-    seconds: Time the placer took.
+    evaluation: Price with ready ops first in, first out.
+    evaluations: Placements priced during the search, the result included.
+    seconds: Time that the placer took.
+    ordered: Price with the control edges that are predicted to pay; None if the
+      placement is not valid.
   """
 
   placer: str
@@ -51,14 +51,14 @@ class Result:
 def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
              simulator: simulator_lib.Simulator, result: Result,
              deadline: deadlines.Deadline = deadlines.NEVER) -> Result:
-  """The result with the price of the other order.
+  """Returns the result with its price under control edges.
 
   Args:
-    graph: That was placed.
-    evaluator: Says what a step takes.
+    graph: The graph that was placed.
+    evaluator: Evaluator of step times.
     simulator: Predicts which control edges pay.
-    result: Of a placer.
-    deadline: Until when edges may be looked for.
+    result: Result of a placer.
+    deadline: Time until which control edges may be computed.
   """
   if not result.evaluation.valid:
     return result
@@ -77,11 +77,11 @@ def place_all(
   """Runs each of `NAMES`.
 
   Args:
-    problem: What they solve.
-    evaluator: Says what a step of their placements takes.
+    problem: Problem that the placers solve.
+    evaluator: Evaluator of their placements' step times.
     simulator: Predicts which control edges pay.
-    deadline: Until when edges may be looked for; of what is left a placer that
-      tries many cuts takes a part only.
+    deadline: Time until which control edges may be computed. A placer that
+      tries many cuts may use a part of the remaining time.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -91,7 +91,9 @@ def place_all(
 
 
 def best(results: Sequence[Result]) -> Result:
-  """The fastest of those that are valid, or of all; the first of equals.
+  """Returns the fastest valid result, the first of equals.
+
+  If none is valid, all results are compared.
 
   Args:
     results: At least one.
@@ -103,14 +105,14 @@ def best(results: Sequence[Result]) -> Result:
 
 def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
                 op_seconds: np.ndarray) -> float:
-  """Best run time of baselines, the unit of the reward.
+  """Returns the best run time of baselines, the unit of the reward.
 
-  Where none fits into memory, the time of all ops one after the other, each
-  on its fastest device, stands in.
+  If no baseline is valid, it returns the time of all ops one after the other,
+  each on its fastest device.
 
   Args:
-    evaluations: Of the baselines.
-    op_seconds: [N, D].
+    evaluations: Evaluations of the baselines.
+    op_seconds: [N, D], seconds of each op on each device.
   """
   valid = [e.step_time_s for e in evaluations if e.valid]
   return min(valid) if valid else float(op_seconds.min(axis=1).sum())
@@ -123,11 +125,11 @@ def place(name: str, problem: placer_lib.Problem,
   """Runs one placer.
 
   Args:
-    name: Of the placer.
-    problem: As of `place_all`.
-    evaluator: As of `place_all`.
-    simulator: As of `place_all`.
-    deadline: As of `place_all`.
+    name: Name of the placer.
+    problem: See `place_all`.
+    evaluator: See `place_all`.
+    simulator: See `place_all`.
+    deadline: See `place_all`.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.

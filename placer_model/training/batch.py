@@ -1,9 +1,9 @@
-"""GDP-batch: one policy on several graphs and clusters, which take turns.
+"""GDP-batch: trains one policy on several graphs and clusters in turns.
 
-Each graph has a trainer with trials, levels and a best placement of its own;
-weights and optimizers are shared. The curriculum is by size: small graphs take
-their turns from the beginning, larger ones join later, and in the end all are
-through with as many iterations. One graph alone is GDP-one.
+Each graph has a trainer with its own trials, levels and best placement. The
+trainers share weights and optimizers. The curriculum is by size: iterations on
+small graphs begin at once, those on larger graphs begin later, and all graphs
+complete their iterations at the same time. A batch of one graph is GDP-one.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import tensorflow as tf
 from placer_model.training import environment as environment_lib
 from placer_model.training import trainer as trainer_lib
 
-# The largest graph joins after this share of its iterations, all told.
+# The largest graph joins after this share of the run.
 _LEAD = 0.25
 _OVER = object()
 
 
 class Batch:
-  """Trainers that share a placer.
+  """Trainers that share a policy network.
 
   Attributes:
-    trainers: One per graph.
-    placer: What learns.
+    trainers: One trainer per graph.
+    placer: The network.
   """
 
   def __init__(self, trainers: Sequence[trainer_lib.Trainer],
                iterations: int | Sequence[int]) -> None:
-    """From at least one trainer; all have the same placer and optimizers.
+    """Takes at least one trainer; all share one network and its optimizers.
 
     Args:
-      trainers: Of the graphs.
-      iterations: Of each of them, or one number for all.
+      trainers: Trainers of the graphs.
+      iterations: Number of iterations of each trainer, or one number for all.
     """
     self.trainers = tuple(trainers)
     self.placer = trainers[0].placer
@@ -47,28 +47,29 @@ class Batch:
 
   @property
   def iteration(self) -> int:
-    """Iterations made so far, of all graphs together."""
+    """Number of iterations done, of all graphs together."""
     return sum(trainer.state.iteration for trainer in self.trainers)
 
   @property
   def iterations(self) -> int:
-    """Iterations at the end of the run, of all graphs together."""
+    """Number of iterations at the end of the run, of all graphs together."""
     return sum(self._iterations)
 
   def checkpoint(self) -> tf.train.Checkpoint:
-    """All that the run has to remember in order to go on exactly."""
+    """Returns all state that a resumed run needs in order to go on exactly."""
     return tf.train.Checkpoint(
         placer=self.placer,
         trainers=[trainer.checkpoint() for trainer in self.trainers])
 
   def share(self, index: int) -> float:
-    """From 0 to 1, how many of a graph's iterations are over."""
+    """Returns the share of a graph's iterations that are done, from 0 to 1."""
     return self.trainers[index].state.iteration / self._iterations[index]
 
   def warm_up(self) -> Iterator[trainer_lib.Trainer]:
-    """What comes before the first rollout, part by part, by turns.
+    """Does the work before the first rollout, in parts, by turns.
 
-    Gives the trainer whose part is over.
+    Yields:
+      The trainer that has completed a part.
     """
     left = [(trainer, trainer.warm_up()) for trainer in self.trainers]
     while left:
@@ -80,10 +81,10 @@ class Batch:
           yield trainer
 
   def next(self) -> int | None:
-    """Index of the trainer whose turn it is; None if all are through.
+    """Returns the index of the next trainer; None if all are done.
 
-    It follows from how far each one is, so that a resumed run goes on as an
-    uninterrupted one does.
+    The choice depends only on the trainers' progress, so that a resumed run
+    takes the same turns as an uninterrupted one.
     """
     waiting = [
         index for index, trainer in enumerate(self.trainers)
@@ -93,23 +94,27 @@ class Batch:
 
   @property
   def is_priced(self) -> bool:
-    """Whether every graph has its baselines priced."""
+    """Whether the baselines of every graph are priced."""
     return all(t.state.evaluations['baseline'] for t in self.trainers)
 
   def finish(self, stopped: Callable[[], bool]) -> list[environment_lib.Trials]:
-    """What the policy says at last of each graph, priced.
+    """Returns the policy's final placement of each graph, priced.
 
-    A policy of one graph is made to say the best placement; to imitate one of
-    several would make it forget the others.
+    With one graph, the policy first learns the best placement by imitation.
+    With several graphs it does not: imitating one would make the policy forget
+    the others.
 
     Args:
-      stopped: Whether there is no time left for that.
+      stopped: Returns whether no time is left for imitation.
     """
     if len(self.trainers) == 1:
       return [self.trainers[0].distill(stopped)]
     return [trainer.say() for trainer in self.trainers]
 
   def _due(self, index: int) -> float:
-    """When a trainer's next iteration is due; the run lasts from 0 to 1."""
+    """Returns when a trainer's next iteration is due.
+
+    Time goes from 0 at the start of the run to 1 at its end.
+    """
     done = self.share(index)
     return float(self._joins[index] + (1 - self._joins[index]) * done)

@@ -1,4 +1,4 @@
-"""Checkpoints of a run, and whose run a model directory holds."""
+"""Checkpoints of a run, and the identity of the run in a model directory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from placer_model.training import json_files
 
 _KEEP = 2
 _IDENTITY = 'config.json'
-# What is written goes by such names until it is whole.
+# Temporary names of files that are being written.
 _LEFT_BY_THE_KILLED = '.policy.*', '.*.json*', 'plans/.*.json*'
-# 'ckpt-ITERATION', then '-1', '-2', ... where several are of one iteration.
+# 'ckpt-ITERATION', with '-1', '-2', ... for further ones of that iteration.
 _NAME = re.compile(r'ckpt-(\d+)(?:-(\d+))?(?:[._]|$)')
 _ANY = 'ckpt-*'
-# What TensorFlow raises over a damaged checkpoint, or one of another network.
-# No memory is enough for the size that a damaged index tells.
+# Errors of TensorFlow for a damaged checkpoint, or for one of another network.
+# A damaged index may state a size that exceeds all memory.
 _UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError,
                MemoryError)
 
 
 class Checkpoints:
-  """The checkpoints under `directory`, the newest two.
+  """The checkpoints in a directory, of which only the newest are kept.
 
-  Which there are is told by the files themselves, so no other file can be lost
-  or damaged that says so. A new one never replaces an old one: whoever is
-  killed while writing leaves the others whole.
+  The files themselves say which checkpoints exist, so no list of them can be
+  lost or damaged. A new checkpoint never overwrites an old one. So if the
+  process is killed while it writes, the others stay whole.
   """
 
   def __init__(self, directory: pathlib.Path,
@@ -42,21 +42,22 @@ class Checkpoints:
     """Opens a directory, which may be missing.
 
     Args:
-      directory: Of the checkpoints alone.
-      checkpoint: What is written and loaded.
+      directory: Directory that holds only checkpoints.
+      checkpoint: The objects to save and restore.
     """
     self._directory = directory
     self._checkpoint = checkpoint
-    self._damaged: set[str] = set()  # Names; they take nobody's place.
+    # Names of damaged checkpoints, which do not count towards `_KEEP`.
+    self._damaged: set[str] = set()
 
   def restore(self, tell: Callable[[str], None]) -> bool:
-    """Loads the newest that is sound; returns whether there was any.
+    """Restores the newest sound checkpoint; returns whether there is any.
 
     Args:
-      tell: Hears one line for each that is damaged.
+      tell: Called with one line for each damaged checkpoint.
 
     Raises:
-      GdpError: there are some, all of them damaged or of another network.
+      GdpError: all checkpoints are damaged or of another network.
     """
     found, complaint = newest_first(self._directory), ''
     for path in found:
@@ -76,7 +77,7 @@ class Checkpoints:
     return False
 
   def save(self, iteration: int) -> None:
-    """Writes one; older ones go only once it is complete.
+    """Writes a checkpoint, and then removes old ones.
 
     Raises:
       GdpError: it cannot be written; the previous one is intact.
@@ -105,7 +106,7 @@ class Checkpoints:
       _remove(self._directory, name)
 
   def _new(self, iteration: int) -> pathlib.Path:
-    """A name of its own, after those that are there."""
+    """Returns a new name that follows the existing ones."""
     there = [
         _number(path.name)[1] for path in self._directory.glob(_ANY)
         if _number(path.name)[0] == iteration
@@ -133,9 +134,9 @@ class Saver:
     """Writes nothing yet.
 
     Args:
-      store: Of the run.
-      iteration: How many the run has done.
-      config: How often.
+      store: Checkpoints of the run.
+      iteration: Returns the number of iterations that the run has done.
+      config: Says how often to write.
     """
     self._store, self._iteration, self._config = store, iteration, config
     self._saved_s = time.monotonic()
@@ -150,16 +151,17 @@ class Saver:
       self.save()
 
   def save(self) -> None:
-    """Saves."""
+    """Writes a checkpoint now."""
     self._store.save(self._iteration())
     self._saved_s = time.monotonic()
     self._saved_iteration = self._iteration()
 
 
 def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:
-  """Complete checkpoints, named without '.index'; damaged ones too.
+  """Returns complete checkpoints, named without '.index', damaged ones too.
 
-  Not those with a pipe in the place of a file, which nobody could read.
+  A checkpoint with something else than a regular file, such as a pipe, is left
+  out, because reading it might block.
   """
   found = [
       path.with_suffix('') for path in directory.glob('ckpt-*.index')
@@ -170,13 +172,13 @@ def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _number(name: str) -> tuple[int, int]:
-  """Iteration, and which of several of it; (-1, -1) for another's file."""
+  """Returns iteration and number in it; (-1, -1) for other files."""
   match = _NAME.match(name)
   return (int(match[1]), int(match[2] or 0)) if match else (-1, -1)
 
 
 def _remove(directory: pathlib.Path, name: str) -> None:
-  """All files of a checkpoint, complete or not; the index goes first."""
+  """Removes all files of a checkpoint, complete or not, the index first."""
   run_folder.remove(
       sorted(directory.glob(f'{name}[._]*'),
              key=lambda path: path.suffix != '.index'))
@@ -184,15 +186,16 @@ def _remove(directory: pathlib.Path, name: str) -> None:
 
 def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
                 tell: Callable[[str], None] = logging.warning) -> None:
-  """Gives a placer the weights of the newest sound checkpoint of another run.
+  """Restores a network from the newest sound checkpoint of another run.
 
   Args:
-    directory: Of the checkpoints.
-    placer: Of the same shape.
-    tell: Hears one line for each that is damaged, where another is not.
+    directory: Directory of the checkpoints.
+    placer: Network of the same shape.
+    tell: Called with one line for each damaged checkpoint, if another one is
+      sound.
 
   Raises:
-    GdpError: there is none, or its network has another shape.
+    GdpError: there is no sound checkpoint, or its network has another shape.
   """
   found, complaints = newest_first(directory), list[str]()
   if not found:
@@ -215,10 +218,10 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
 
 @contextlib.contextmanager
 def held(model_dir: pathlib.Path) -> Iterator[None]:
-  """Keeps other runs out of a model directory, and clears what they left.
+  """Locks a model directory, and removes files of killed runs.
 
   Raises:
-    GdpError: another run is in there, or it cannot be written.
+    GdpError: another run uses the directory, or it cannot be written.
   """
   with run_folder.held(model_dir, '--model_dir'):
     for pattern in _LEFT_BY_THE_KILLED:
@@ -227,23 +230,23 @@ def held(model_dir: pathlib.Path) -> Iterator[None]:
 
 
 def discard(model_dir: pathlib.Path) -> None:
-  """Removes what a run has learned, not what it measured or exported."""
+  """Removes what a run has learned, but neither measurements nor exports."""
   run_folder.remove(model_dir / name for name in ('checkpoints', 'tensorboard',
                                                   _IDENTITY, 'results.json'))
 
 
 def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
-  """Makes `model_dir` the home of a run, or checks that it already is.
+  """Makes `model_dir` the directory of a run, or checks that it already is.
 
   Args:
-    model_dir: May be missing, empty or hold a run.
-    identity: All that has to be equal for a run to go on; JSON.
+    model_dir: Directory that may be missing, be empty or hold a run.
+    identity: JSON object that has to be equal when a run is resumed.
 
   Raises:
-    GdpError: it holds another run; nothing was changed. Or it cannot be
-      written.
+    GdpError: the directory holds another run, and nothing was changed; or it
+      cannot be written.
   """
-  identity = json.loads(json.dumps(dict(identity)))  # As it will be read.
+  identity = json.loads(json.dumps(dict(identity)))  # Lists, as in the file.
   path = model_dir / _IDENTITY
   found = json_files.read_json(path)
   if found is None:
@@ -267,7 +270,7 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
 
 def _differences(found: Mapping[str, Any], identity: Mapping[str, Any],
                  key: str) -> str:
-  """'seed (0 there, 1 here)', into nested fields."""
+  """Returns 'seed (0 there, 1 here)', also for nested fields."""
   there, here = found.get(key), identity[key]
   if isinstance(there, dict) and isinstance(here, dict):
     for inner in here:

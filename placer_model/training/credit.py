@@ -1,9 +1,9 @@
-"""How much each unit's decision had to do with the reward.
+"""Assigns credit for the reward to each unit's decision.
 
-K rollouts of M units share K rewards, so a reward says next to nothing about
-one decision: it is the sum of M effects, and all but one are noise to it. A
-ridge regression of the rewards on the decisions tells them apart as well as K
-rollouts can. What it gives for a unit and a device takes the place of the
+K rollouts of M units have K rewards. A reward is the sum of the effects of M
+decisions, so it says little about a single one: the other effects are noise. A
+ridge regression of the rewards on the decisions separates the effects as well
+as K rollouts allow. The estimated effect of a unit's device replaces the
 advantage of a rollout, for each decision by itself.
 """
 
@@ -13,18 +13,20 @@ import dataclasses
 
 import numpy as np
 
-# Nothing is said to be rarer.
+# Least probability, so that its logarithm is finite.
 _LEAST = 1e-6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Effects:
-  """What decisions add to the expected value of a rollout.
+  """Estimated effects of decisions on the value of a rollout.
 
   Attributes:
-    values: float64 [M, D]; the mean of a unit's under the policy is zero.
-    chance: Root mean square, under the policy, that they would have if what
-      rollouts are worth had nothing to do with their decisions.
+    values: float64 [M, D], effects; the mean of a unit's effects under the
+      policy is zero.
+    chance: Root mean square of the effects, under the policy, that the
+      regression would find if the values of rollouts did not depend on their
+      decisions.
   """
 
   values: np.ndarray
@@ -32,14 +34,15 @@ class Effects:
 
 
 def scores(rewards: np.ndarray) -> np.ndarray:
-  """float64 [K], what rewards are worth, by rank alone; their mean is zero.
+  """Returns values of rewards that depend only on ranks, float64 [K].
 
-  Those of the exponential distribution: the best of many is worth much, to be
-  bad or very bad makes little difference. So neither the unit of the reward
-  nor a penalty decides how much is learned from an iteration.
+  The values are those of the exponential distribution, and their mean is zero.
+  The best of many rollouts has a high value, and the values of bad and very bad
+  rollouts hardly differ. So neither the unit of the reward nor a penalty
+  determines how much is learned from an iteration.
 
   Args:
-    rewards: float [K]; equal ones get equal scores.
+    rewards: float [K]; equal rewards get equal values.
   """
   ordered = np.sort(rewards)
   middle = (np.searchsorted(ordered, rewards, 'left')
@@ -50,22 +53,22 @@ def scores(rewards: np.ndarray) -> np.ndarray:
 
 def effects(probabilities: np.ndarray, decisions: np.ndarray,
             values: np.ndarray, ridge: float) -> Effects:
-  """What each decision adds, by regression.
+  """Estimates the effect of each decision by ridge regression.
 
-  The values are taken as a sum over units.
+  The value of a rollout is modelled as a sum over its decisions.
 
   Args:
-    probabilities: [M, D], the policy, rows sum to one.
-    decisions: int [K, M].
-    values: float [K], of the rollouts.
-    ridge: Weight of the penalty on the effects' squares, as a share of the
-      mean square of a rollout's decisions around their mean.
+    probabilities: [M, D], the policy; rows sum to one.
+    decisions: int [K, M], device of each unit in each rollout.
+    values: float [K], values of the rollouts.
+    ridge: Weight of the penalty on the effects' squares, as a share of the mean
+      square of a rollout's decisions around their mean.
   """
   shape = probabilities.shape  # [M, D]
   chosen = decisions[:, :, None] == np.arange(shape[1])  # [K, M, D]
   rows = chosen.reshape(len(decisions), -1).astype(np.float64)
   rows -= rows.mean(axis=0)
-  # There are fewer rollouts than effects: K equations in the dual.
+  # There are fewer rollouts than effects, so the dual problem is smaller.
   products = rows @ rows.T  # [K, K]
   penalty = ridge * products.trace() / len(rows) + 1e-12
   shares = np.linalg.solve(products + penalty * np.eye(len(rows)), rows)
@@ -77,17 +80,18 @@ def effects(probabilities: np.ndarray, decisions: np.ndarray,
 
 def tempered(probabilities: np.ndarray, found: Effects,
              temperature: float) -> np.ndarray:
-  """float64 [M, D], advantages of order one, with those of rare decisions.
+  """Returns advantages of order one, float64 [M, D].
 
-  Their unit is what chance alone would give: where rollouts tell no more than
-  that, a policy goes on to try, whatever the iteration seems to say, and is
-  certain only where much is at stake. A policy that follows them ends at the
-  softmax of its advantages over the temperature.
+  The unit of the advantages is the effect that chance alone would give. If the
+  rollouts say no more than chance, the temperature keeps the policy exploring.
+  The policy becomes certain only about decisions with large effects. A policy
+  that follows these advantages converges to the softmax of the effects, in this
+  unit, over the temperature.
 
   Args:
     probabilities: [M, D], the policy.
-    found: Of `effects`.
-    temperature: What a nat of entropy is worth.
+    found: Result of `effects`.
+    temperature: Weight of a nat of entropy.
   """
   surprise = -np.log(np.maximum(probabilities, _LEAST))
   return found.values / max(found.chance, 1e-12) + temperature * _centred(
@@ -95,10 +99,10 @@ def tempered(probabilities: np.ndarray, found: Effects,
 
 
 def _size(probabilities: np.ndarray, values: np.ndarray) -> float:
-  """Root mean square over units, under the policy."""
+  """Returns the root mean square over units, under the policy."""
   return float(np.sqrt((probabilities * values**2).sum(axis=1).mean()))
 
 
 def _centred(probabilities: np.ndarray, values: np.ndarray) -> np.ndarray:
-  """float [M, D], less the mean of each unit's under the policy."""
+  """Subtracts the mean of each unit under the policy, float [M, D]."""
   return values - (probabilities * values).sum(axis=1, keepdims=True)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-_LEAST = 1e-30  # Stands for 0, which has no logarithm.
+_LEAST = 1e-30  # Replaces 0, whose logarithm is infinite.
 
 
 def entropy(probabilities: np.ndarray) -> float:
-  """Mean entropy of K choices, from float [K, options]."""
+  """Returns the mean entropy of K choices, from float [K, options]."""
   safe = np.maximum(probabilities, _LEAST)
   return float(-(probabilities * np.log(safe)).sum(axis=1).mean())
 
 
 def divergence(before: np.ndarray, after: np.ndarray) -> float:
-  """Mean KL(before || after) of K choices, from float [K, options] each."""
+  """Returns the mean KL(before || after) of K choices.
+
+  Args:
+    before: float [K, options], probabilities.
+    after: float [K, options], probabilities.
+  """
   ratio = np.log(np.maximum(before, _LEAST)) - np.log(np.maximum(after, _LEAST))
   return float((before * ratio).sum(axis=1).mean())

@@ -1,4 +1,4 @@
-"""What each run of `gdp_train` has, whichever network learns in it."""
+"""Parts of a run of `gdp_train` that both kinds of network share."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _Trainer = TypeVar('_Trainer')
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Entrant(Generic[_Trainer]):
-  """A graph of the run, what it is compared with, and what learns from it.
+  """A graph of the run, with its baselines and its trainer.
 
   Attributes:
-    label: Tells it from the others; '' where there are none.
-    task: The graph on its cluster.
+    label: Label that tells the graph from the others; '' for a single graph.
+    task: The graph and its cluster.
     baselines: Placements to compare with.
-    trainer: Shares its network with the others.
+    trainer: Trainer; all trainers of a run share one network.
   """
 
   label: str
@@ -40,10 +40,10 @@ class Entrant(Generic[_Trainer]):
 
 
 def labels(tasks: Sequence[task_lib.Task]) -> list[str]:
-  """Different labels of tasks; '' where there is one task.
+  """Returns distinct labels of tasks; '' for a single task.
 
   Args:
-    tasks: Of a run.
+    tasks: Tasks of a run.
   """
   if len(tasks) == 1:
     return ['']
@@ -55,25 +55,26 @@ def labels(tasks: Sequence[task_lib.Task]) -> list[str]:
 
 
 def file_name(name: str, nameless: str) -> str:
-  """What of a name a file's name may hold.
+  """Returns a name reduced to the characters of a file name.
 
   Args:
     name: Any text.
-    nameless: Instead, if that is nothing.
+    nameless: Result if no character is left.
   """
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless
 
 
 def check_that_steps_run(task: task_lib.Task,
                          baselines: tuple[baselines_lib.Result, ...]) -> None:
-  """Ends a run from which nothing could be learned.
+  """Raises an error if no step runs, so that nothing can be learned.
 
   Args:
-    task: Of the run.
-    baselines: What was run.
+    task: Task of the run.
+    baselines: Baselines, whose steps were tried.
 
   Raises:
-    MeasurementError: no step of them runs, wherever ops are.
+    MeasurementError: the steps of all baselines fail, for another reason than
+      memory.
   """
   failure = results_lib.never_runs([b.evaluation for b in baselines])
   if failure is not None:
@@ -85,14 +86,14 @@ def check_that_steps_run(task: task_lib.Task,
 
 def identity(options: task_lib.TrainOptions,
              tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
-  """What has to be equal for a run to go on, whichever network learns.
+  """Returns what a resumed run has to have in common with the first.
 
   Args:
-    options: Of the run.
-    tasks: Its graphs.
+    options: Options of the run.
+    tasks: Tasks of the run.
 
   Returns:
-    A part of the content of config.json.
+    The part of config.json that does not depend on the kind of network.
   """
   return {
       'graph': [{
@@ -100,7 +101,7 @@ def identity(options: task_lib.TrainOptions,
       } for task in tasks],
       'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
       'reward': options.reward,
-      # A stopwatch does not ask for them.
+      # Measured steps do not depend on predicted costs.
       'costs': [
           None if options.reward == rewards.MEASURED else hashlib.sha256(
               task.op_seconds.tobytes()).hexdigest() for task in tasks
@@ -116,12 +117,12 @@ def opened(
   """Holds the model directory and the processes of the graphs.
 
   Args:
-    options: Of the run.
+    options: Options of the run.
     identity: The content of config.json.
-    tasks: The graphs.
+    tasks: Tasks of the run.
 
   Yields:
-    What prices placements in other processes; None for none.
+    The team that prices placements in other processes, or None.
 
   Raises:
     GdpError: the model directory is that of another run, or cannot be written.

@@ -1,4 +1,4 @@
-"""Prices decisions: the only place where units become ops."""
+"""Prices decisions about units, by the placement of ops that they mean."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trials:
-  """K priced decisions.
+  """K priced sets of decisions.
 
   Attributes:
-    decisions: int32 [K, M].
-    prices: Of each.
+    decisions: int32 [K, M], device of each unit.
+    prices: Prices of the K placements.
   """
 
   decisions: np.ndarray
@@ -28,33 +28,36 @@ class Trials:
 
   @property
   def step_time_s(self) -> np.ndarray:
-    """float64 [K]; infinite where invalid."""
+    """Step times in seconds, float64 [K]; infinite where invalid."""
     return self.prices.valid_seconds
 
   @property
   def valid(self) -> np.ndarray:
-    """bool [K], it runs and fits into every memory."""
+    """Whether each placement runs and fits every memory, bool [K]."""
     return self.prices.valid
 
   def best(self) -> int | None:
-    """Index of the fastest valid trial, the first of equals."""
+    """Returns the index of the fastest valid trial, the first of equals.
+
+    None means that no trial is valid.
+    """
     return self.prices.best() if self.valid.any() else None
 
   def followed_by(self, others: Trials) -> Trials:
-    """These and then the others."""
+    """Returns these trials followed by others."""
     return Trials(np.concatenate([self.decisions, others.decisions]),
                   self.prices.followed_by(others.prices))
 
 
 class Environment:
-  """One graph on one cluster: decisions in, seconds out.
+  """Maps decisions about the units of one graph to prices.
 
   Attributes:
-    graph: N ops.
-    cluster: D devices.
+    graph: Graph of N ops.
+    cluster: Cluster of D devices.
     units: int32 [N], the unit of each op.
-    features: Of the M units.
-    evaluations: Placements priced so far.
+    features: Features of the M units.
+    evaluations: Number of placements priced so far.
   """
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -70,35 +73,35 @@ class Environment:
 
   @property
   def num_units(self) -> int:
-    """M."""
+    """Number M of units."""
     return len(self.features.op_types)
 
   @property
   def allowed(self) -> np.ndarray:
-    """bool [M, D]."""
+    """Allowed devices of each unit, bool [M, D]."""
     return self.features.allowed
 
   @property
   def op_seconds(self) -> np.ndarray:
-    """float64 [N, D], what the evaluator thinks that each op takes."""
+    """The evaluator's estimate of each op's seconds, float64 [N, D]."""
     return self._evaluator.op_seconds(self.graph)
 
   def price(self, decisions: np.ndarray) -> Trials:
-    """Prices int [K, M] decisions."""
+    """Returns the prices of int [K, M] decisions."""
     decisions = np.asarray(decisions, np.int32)
     priced = self._run if self._evaluator.simulated else self._run_once
     return Trials(decisions, priced(decisions))
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
-    """The placement that int [M] decisions stand for."""
+    """Returns the placement of ops that int [M] decisions mean."""
     return placement_lib.Placement(
         np.asarray(decisions)[self.units], self.cluster)
 
   def decisions(self, placement: placement_lib.Placement) -> np.ndarray:
-    """int32 [M], where most ops of each unit are.
+    """Returns the device that most ops of each unit have, int32 [M].
 
-    A placement by somebody else may tear units apart; what comes out is the
-    nearest thing that the policy could have said.
+    A placement by another placer may split units. The result is then the
+    nearest placement that the policy can express.
     """
     counts = np.zeros((self.num_units, self.cluster.num_devices), np.int64)
     np.add.at(counts, (self.units, placement.devices), 1)
@@ -110,7 +113,7 @@ class Environment:
                                  np.ascontiguousarray(decisions[:, self.units]))
 
   def _run_once(self, decisions: np.ndarray) -> evaluator_lib.Prices:
-    """A placement already timed is not run again."""
+    """Prices decisions, and measures no placement a second time."""
     keys = [row.tobytes() for row in decisions]
     new = {
         key: row for key, row in zip(keys, decisions) if key not in self._rows

@@ -1,10 +1,11 @@
-"""Devices that may be exchanged for each other.
+"""Exchange of equal devices in placements.
 
-A placement and its mirror image, with two equal cards exchanged, take the same
-step. A policy that draws both equally often learns nothing from them: whatever
-one says for a card, the other says against it, and only chance leads away from
-there. So each rollout is read as that of its images which is the most like what
-the policy says already. Nothing more is priced for that.
+If two equal cards are exchanged in a placement, the step time stays the same. A
+policy that draws both placements equally often learns nothing from them: one of
+them favours a card for a unit as much as the other favours the other card, and
+only chance breaks the tie. So each rollout is replaced by the exchanged version
+that is likeliest under the policy. Its price stays the same, so nothing more
+has to be priced.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 
-# Pairs are tried so often at most.
+# Largest number of passes over all pairs of devices.
 _SWEEPS = 4
 
 
 def twins(cluster: cluster_lib.Cluster,
           allowed: np.ndarray) -> list[tuple[int, ...]]:
-  """Sets of two and more devices that nothing but their names tells apart.
+  """Returns sets of two or more devices that differ only in their names.
 
   Args:
-    cluster: D devices.
-    allowed: bool [M, D], what units may be on.
+    cluster: Cluster of D devices.
+    allowed: bool [M, D], allowed devices of each unit.
   """
   sets: list[list[int]] = []
   for device in range(cluster.num_devices):
@@ -42,16 +43,20 @@ def twins(cluster: cluster_lib.Cluster,
 
 def aligned(decisions: np.ndarray, liking: np.ndarray,
             sets: Sequence[Sequence[int]]) -> np.ndarray:
-  """int [K, M], each rollout with twins exchanged so that it is liked best.
+  """Exchanges equal devices in each rollout for the highest score.
 
   Args:
-    decisions: int [K, M].
-    liking: float [M, D], of each decision; those of a rollout add up.
-    sets: Of `equal_devices`.
+    decisions: int [K, M], device of each unit in each rollout.
+    liking: float [M, D], score of each decision; the score of a rollout is
+      their sum.
+    sets: Sets of equal devices, see `twins`.
+
+  Returns:
+    int [K, M].
   """
   devices = np.arange(liking.shape[1])
   chosen = (decisions[:, :, None] == devices).astype(np.float64)  # [K, M, D]
-  # How much is gained where what is on the first is on the second, [K, D, D].
+  # [K, a, b]: score of the units on device a if they were on device b.
   gains = chosen.transpose(0, 2, 1) @ liking
   return np.stack([
       _order(gain, sets)[rollout] for gain, rollout in zip(gains, decisions)
@@ -59,7 +64,10 @@ def aligned(decisions: np.ndarray, liking: np.ndarray,
 
 
 def _order(gain: np.ndarray, sets: Sequence[Sequence[int]]) -> np.ndarray:
-  """int [D], the device that takes each one's place; by pairwise exchange."""
+  """Returns the device that replaces each device, int [D].
+
+  A local search exchanges pairs.
+  """
   order = np.arange(len(gain))
   pairs = [pair for one in sets for pair in itertools.combinations(one, 2)]
   for _ in range(_SWEEPS):

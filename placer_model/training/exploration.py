@@ -1,14 +1,15 @@
 """Samples placements from a policy's probabilities.
 
-Drawn independently, neighbours part at almost every edge, and nearly every
-sample drowns in transfers. So units draw together: each rollout splits the
-unit graph into connected clusters of a random size, and the units of a cluster
-share the uniform number from which each one's device follows by its own
-inverse distribution function. A shared uniform number is still uniform, so
-every unit's marginal is exactly the policy's; only the joint changes.
+If all units are drawn independently, neighbours have different devices at
+almost every edge, and transfers dominate nearly every sample. So units are
+drawn together. Each rollout partitions the unit graph into connected clusters
+of a random size. The units of a cluster share one uniform random number, and
+the device of each unit follows from it by the unit's inverse distribution
+function. A shared number is still uniform. So the marginal distribution of each
+unit is exactly the policy's, and only the joint distribution changes.
 
-The clusters are drawn anew for each rollout, or stand in levels (`levels`), a
-few large ones first and single units last, so that what is learned early is
+The clusters are either drawn for each rollout, or fixed in levels (`levels`),
+from few large clusters to single units. With levels, the policy first learns
 where the large parts of a graph belong.
 """
 
@@ -25,15 +26,15 @@ from placer_model.training import environment as environment_lib
 
 
 class Neighbours:
-  """Undirected edges between M units, the heavy ones sooner to join units.
+  """Undirected edges between M units; heavy edges are likelier to join units.
 
   Attributes:
-    num_units: M.
+    num_units: Number M of units.
   """
 
   def __init__(self, num_units: int, edges: np.ndarray,
                edge_bytes: np.ndarray) -> None:
-    """From int [E, 2] edges of units and the bytes [E] they carry."""
+    """Takes edges of units, int [E, 2], and the bytes [E] that they carry."""
     self.num_units = num_units
     self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
     self._targets = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)
@@ -47,10 +48,10 @@ class Neighbours:
       self._edges_of[source].append((target, eager))
 
   def clusters(self, num_seeds: int, rng: np.random.Generator) -> np.ndarray:
-    """int [M], a random partition into connected clusters.
+    """Draws a partition into connected clusters, int [M].
 
-    Clusters grow from `num_seeds` random units, edge by edge, until they
-    meet. Units that no seed reaches are clusters of their own.
+    Clusters grow from `num_seeds` random units, edge by edge, until they meet.
+    A unit that no cluster reaches is a cluster of its own.
     """
     labels = np.full(self.num_units, -1)
     seeds = rng.choice(self.num_units, num_seeds, replace=False)
@@ -68,27 +69,30 @@ class Neighbours:
     return labels
 
   def ball(self, start: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """int [S], `size` connected units around `start`, or all in reach."""
+    """Returns `size` connected units around `start`, int [S].
+
+    The result is smaller if fewer units can be reached.
+    """
     return neighbourhood.grown(start, size, self._edges_of.__getitem__,
                                neighbourhood.plain(rng))
 
 
 def levels(environment: environment_lib.Environment,
            aims: Sequence[int]) -> list[np.ndarray]:
-  """Partitions of the units into clusters, from few and large to single units.
+  """Returns partitions of the units into clusters, the coarsest first.
 
   Args:
-    environment: Of M units. Where they are the last of `coarsening.nested`,
-      clusters are sets of whole units; else units belong where their first op
-      does.
-    aims: As of `coarsening.nested`.
+    environment: Environment of M units. If the units are the last partition of
+      `coarsening.nested`, clusters consist of whole units. Otherwise a unit
+      belongs to the cluster of its first op.
+    aims: Desired numbers of clusters, see `coarsening.nested`.
 
   Returns:
-    Each int [M], the cluster of each unit, from 0; the last level's are the
-    units themselves. Others that have single units are left out.
+    For each level int [M], the cluster of each unit, from 0. In the last level
+    each unit is a cluster. Other levels with as many clusters are left out.
   """
   units, graph = environment.num_units, environment.graph
-  first = np.zeros(units, np.int64)  # Op of each unit.
+  first = np.zeros(units, np.int64)  # The first op of each unit.
   first[environment.units[::-1]] = np.arange(graph.num_ops)[::-1]
   partitions = [
       np.unique(labels[first], return_inverse=True)[1]
@@ -104,16 +108,23 @@ def levels(environment: environment_lib.Environment,
 
 def level_uniforms(clusters: np.ndarray, rollouts: int,
                    rng: np.random.Generator) -> np.ndarray:
-  """float64 [K, M] in [0, 1), equal within the clusters int [M] of a level."""
+  """Draws numbers in [0, 1) that are equal in each cluster, float64 [K, M].
+
+  Args:
+    clusters: int [M], cluster of each unit.
+    rollouts: Number K of rollouts.
+    rng: Source of the random numbers.
+  """
   return rng.random((rollouts, clusters.max(initial=-1) + 1))[:, clusters]
 
 
 def nats(probabilities: np.ndarray, clusters: np.ndarray) -> float:
-  """How much chance there is in a rollout of a level.
+  """Returns the approximate entropy of a rollout in nats.
 
   Args:
     probabilities: [M, D], rows sum to one.
-    clusters: int [M], that share a number each.
+    clusters: int [M], cluster of each unit; units of a cluster share a random
+      number.
 
   Returns:
     Sum over clusters of the mean entropy of their units.
@@ -125,7 +136,7 @@ def nats(probabilities: np.ndarray, clusters: np.ndarray) -> float:
 
 def correlated_uniforms(neighbours: Neighbours, rollouts: int,
                         rng: np.random.Generator) -> np.ndarray:
-  """float64 [K, M] in [0, 1), equal within the clusters of a rollout."""
+  """Draws numbers in [0, 1), equal in a rollout's clusters, float64 [K, M]."""
   rows = []
   for _ in range(rollouts):
     seeds = neighbourhood.random_size(neighbours.num_units, rng)
@@ -136,15 +147,15 @@ def correlated_uniforms(neighbours: Neighbours, rollouts: int,
 
 def choose(probabilities: np.ndarray, uniforms: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
-  """Devices by inverse distribution functions.
+  """Maps uniform numbers to devices by inverse distribution functions.
 
-  The order in which a rollout's devices follow each other in the distribution
-  function is random, so that no two devices are neighbours for good.
+  Each rollout lists the devices in a random order in its distribution
+  functions, so that no two devices are always adjacent.
 
   Args:
     probabilities: [M, D], rows sum to one.
     uniforms: [K, M] in [0, 1).
-    rng: Of the order.
+    rng: Source of the order of devices.
 
   Returns:
     int32 [K, M].

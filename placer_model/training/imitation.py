@@ -1,4 +1,4 @@
-"""Cross-entropy towards a placement: warm start and distillation."""
+"""Cross-entropy towards a placement, for warm start and distillation."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import tensorflow as tf
 
 
 class Imitation:
-  """Teaches a placer to say a given placement."""
+  """Trains a network to give a placement the highest probability."""
 
   def __init__(self, placer: tf.keras.layers.Layer,
                features: Mapping[str, tf.Tensor], allowed: np.ndarray,
                learning_rate: float,
                optimizer: tf.keras.optimizers.Optimizer) -> None:
-    """For a placer whose `features` give masked logits [M, D].
+    """Takes a network that maps `features` to masked logits [M, D].
 
     Args:
-      placer: What learns.
-      features: Of the graph.
-      allowed: bool [M, D].
-      learning_rate: To begin with.
-      optimizer: Not PPO's, so that the moments of that stay its own.
+      placer: The network.
+      features: Features of the graph.
+      allowed: bool [M, D], allowed devices of each unit.
+      learning_rate: Initial learning rate.
+      optimizer: Another optimizer than PPO's, so that the moments do not mix.
     """
     self._optimizer = optimizer
     self._placer, self._features = placer, features
@@ -37,9 +37,9 @@ class Imitation:
     """Takes `count` gradient steps; returns the last loss.
 
     Args:
-      decisions: int [M], the device to say for each unit.
-      confidence: Probability to say it with; the other allowed devices share
-        the rest.
+      decisions: int [M], target device of each unit.
+      confidence: Target probability of that device; the other allowed devices
+        share the rest.
       count: Number of steps.
     """
     targets = tf.constant(self._targets(decisions, confidence), tf.float32)
@@ -49,15 +49,15 @@ class Imitation:
     return loss
 
   def greedy(self) -> np.ndarray:
-    """int32 [M], the likeliest device of each unit."""
+    """Returns the likeliest device of each unit, int32 [M]."""
     return self._greedy().numpy()
 
   def slow_down(self, share: float) -> None:
-    """Sets the learning rate to a share of the one it began with."""
+    """Sets the learning rate to a share of the initial one."""
     self._optimizer.learning_rate = self._learning_rate * share
 
   def _targets(self, decisions: np.ndarray, confidence: float) -> np.ndarray:
-    """float [M, D]."""
+    """Returns the target distributions, float [M, D]."""
     said = np.arange(self._allowed.shape[1]) == decisions[:, None]
     others = self._allowed & ~said
     number = others.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Where a run's first weights come from: chance, another run, or a policy."""
+"""Initial weights of a run: random, of another run, or of a policy."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import checkpoints
 
-# Stands for the folder of the policy that is installed.
+# Name that stands for the folder of the installed policy.
 SHIPPED = 'shipped'
 _POLICY = 'policy.json'
 
 
 def folder(text: str) -> pathlib.Path:
-  """The folder that a user means."""
+  """Returns the folder that a user's text means."""
   return pathlib.Path(shipped_policy.shipped_policy() if text ==
                       SHIPPED else text)
 
 
 def policy(start: pathlib.Path | None) -> Mapping[str, Any] | None:
-  """What a policy says of itself; None if a run starts from something else.
+  """Returns a policy's metadata; None if a run does not start from a policy.
 
   Args:
-    start: The folder of a policy or of another run.
+    start: Folder of a policy or of another run; None for random weights.
 
   Raises:
-    PolicyMismatchError: it is a policy, for other features.
+    PolicyMismatchError: the policy has other features.
   """
   if start is None or not (start / _POLICY).is_file():
     return None
@@ -40,19 +40,20 @@ def policy(start: pathlib.Path | None) -> Mapping[str, Any] | None:
 
 def network(start: pathlib.Path | None, preset: str,
             seed: int) -> network_lib.PlacerNetwork:
-  """A network with the weights that a run begins with.
+  """Returns a network with the initial weights of a run.
 
-  Its sizes and switches are a policy's own, or those of a preset.
+  Its sizes and switches are those of the policy or, without a policy, of a
+  preset.
 
   Args:
-    start: As of `policy`.
-    preset: Of `placer_model.config`.
-    seed: Of the weights, where chance makes them.
+    start: Folder of a policy or of another run; None for random weights.
+    preset: Preset of `placer_model.config`.
+    seed: Seed of random weights.
 
   Raises:
     PolicyMismatchError: a policy cannot be read.
-    GdpError: there is neither a policy nor another run, or that has no weights
-      that fit.
+    GdpError: the folder holds neither a policy nor another run, or that run has
+      no weights that fit.
   """
   if start is not None and policy(start) is not None:
     return export.load_network(start)
@@ -69,5 +70,5 @@ def network(start: pathlib.Path | None, preset: str,
 
 
 def _run(start: pathlib.Path) -> pathlib.Path:
-  """Where another run has its checkpoints."""
+  """Returns the folder of another run's checkpoints."""
   return start / 'checkpoints'

@@ -1,4 +1,4 @@
-"""Ctrl-C, which loses nothing of what a run has learned."""
+"""Ctrl-C in a training run: what was learned stays in a checkpoint."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from placer_model.training import checkpoints
 
 
 class Interrupted(Exception):
-  """Ctrl-C; there is a checkpoint."""
+  """The user pressed Ctrl-C, and there is a checkpoint."""
 
 
 @contextlib.contextmanager
 def told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
-  """Ctrl-C that ends a run at once loses nothing of its last checkpoint."""
+  """Reports the last checkpoint if Ctrl-C ends a run at once.
+
+  Raises:
+    Interrupted: the user pressed Ctrl-C, and there is a checkpoint.
+  """
   try:
     yield
   except KeyboardInterrupt:
@@ -28,10 +32,10 @@ def told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
 
 
 class Interrupt(contextlib.AbstractContextManager['Interrupt']):
-  """Remembers the first Ctrl-C; the second one ends the process at once.
+  """Remembers the first Ctrl-C; a second one ends the process at once.
 
   Attributes:
-    pending: Whether there was one.
+    pending: Whether the user has pressed Ctrl-C.
   """
 
   def __enter__(self) -> Interrupt:

@@ -1,8 +1,9 @@
-"""Pricing of rollouts, baselines and searches as jobs, on whatever machines.
+"""Prices rollouts, baselines and searches as jobs on other machines.
 
-One team serves all graphs of a run, which take turns: a worker lays a graph out
-when it is first asked about it. Prices do not depend on who computes them, nor
-on how many placements are priced together, so that a run is the same run.
+One team of workers serves all graphs of a run. A worker prepares a graph when
+it gets the first job for it. Prices depend neither on the worker nor on how
+many placements are priced together. So the result of a run does not depend on
+the machines.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ from gdp_grappler.processes import jobs as jobs_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import task as task_lib
 
-# Of a worker: jobs run side by side, not simulations.
+# Threads of a worker's simulator. Jobs run in parallel, so simulations need
+# not.
 _THREADS = 1
 _ANSWER = f'{__name__}:make'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Posed:
-  """What is handed over of a task.
+  """The parts of a task that are sent to workers.
 
   Attributes:
-    graph: N ops.
-    cluster: D devices.
-    cost_model: Of the simulator.
-    seed: Of baselines.
-    expert_devices: int [N] or None.
+    graph: Graph of N ops.
+    cluster: Cluster of D devices.
+    cost_model: Cost model of the simulator.
+    seed: Seed of baselines.
+    expert_devices: int [N], placement by an expert, or None.
   """
 
   graph: op_graph.OpGraph
@@ -54,7 +56,13 @@ class _Posed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Price:
-  """Asks for `Prices`: task, int [K, N] and priorities as of `Evaluator`."""
+  """A request for `Prices`.
+
+  Attributes:
+    task: Number of the task.
+    devices: int [K, N], placements to price.
+    priorities: Priorities of ops, see `Evaluator`.
+  """
 
   task: int
   devices: np.ndarray
@@ -63,13 +71,13 @@ class _Price:
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-  """Asks for a `baselines.Result`.
+  """A request for a `baselines.Result`.
 
   Attributes:
-    task: Its number.
-    placer: Of the registry.
-    seed: Of the placer.
-    left_s: Seconds in which edges may be looked for; None for any time.
+    task: Number of the task.
+    placer: Name of the placer in the registry.
+    seed: Seed of the placer.
+    left_s: Seconds that computing control edges may take; None means no limit.
   """
 
   task: int
@@ -79,11 +87,11 @@ class _Place:
 
 
 class Pricing:
-  """Tasks that are priced by a team; a context manager that ends it."""
+  """A team that prices tasks; a context manager that ends the team."""
 
   def __init__(self, machines: jobs_lib.Machines,
                tasks: Sequence[task_lib.Task]) -> None:
-    """Hands the tasks over; all are priced by simulation."""
+    """Sends the tasks to the team; all are priced by simulation."""
     self._machines, self._tasks = machines, tasks
     self._team = machines.team(
         _ANSWER, [pickle.dumps(_posed(task), -1) for task in tasks])
@@ -95,7 +103,7 @@ class Pricing:
     self._team.close()
 
   def evaluator(self, index: int) -> evaluator_lib.Evaluator:
-    """The objective of a task, priced by the team."""
+    """Returns the objective of a task, priced by the team."""
     return _Spread(self._tasks[index].problem.evaluator, self._machines,
                    self._team, index)
 
@@ -103,21 +111,22 @@ class Pricing:
       self, wanted: Sequence[tuple[int, str, int]],
       deadline: deadlines.Deadline = deadlines.NEVER
   ) -> list[baselines_lib.Result]:
-    """Runs placers, as `baselines.place` does here.
+    """Runs placers as jobs, as `baselines.place` does in this process.
 
     Args:
-      wanted: Tasks by their number, names of placers, and seeds.
-      deadline: Until when edges may be looked for.
+      wanted: Number of the task, name of the placer and seed, of each job.
+      deadline: Time until which control edges may be computed.
 
     Raises:
-      JobError: one of them failed.
+      JobError: a job failed.
     """
     found = self._team.results([
         jobs_lib.Call(f'{name} on {self._tasks[task].graph.name}',
                       (_Place(task, name, seed, deadline.left_s),))
         for task, name, seed in wanted
     ])
-    # Devices index a cluster that is this one, not an equal one.
+    # A placement has to refer to this process's cluster object, not to an equal
+    # one.
     return [
         dataclasses.replace(
             result,
@@ -128,7 +137,7 @@ class Pricing:
 
 
 class _Spread(evaluator_lib.Evaluator):
-  """Prices placements of one graph on a team, all else here.
+  """Prices many placements on a team, and everything else in this process.
 
   Attributes:
     cluster: See `evaluator.Evaluator`.
@@ -184,13 +193,13 @@ class _Spread(evaluator_lib.Evaluator):
 
 
 def make(setup: Sequence[bytes]) -> Callable[[jobs_lib.Call], Any]:
-  """What answers jobs; see `job_worker`."""
+  """Returns the function that does jobs in a worker; see `job_worker`."""
   job_worker.alone()
   return _Worker(setup).answer
 
 
 class _Worker:
-  """Tasks of a run, each laid out when it is first asked about."""
+  """Tasks of a run; each is prepared for its first job."""
 
   def __init__(self, setup: Sequence[bytes]) -> None:
     self._setup = setup
@@ -198,7 +207,7 @@ class _Worker:
                                  simulator_lib.Simulator]] = {}
 
   def answer(self, job: jobs_lib.Call) -> Any:
-    """`Prices` or a `Result`."""
+    """Returns `Prices` or a `Result`."""
     wanted, = job.arguments
     problem, simulator = self._of(wanted.task)
     if isinstance(wanted, _Price):
@@ -215,7 +224,7 @@ class _Worker:
       posed = pickle.loads(self._setup[task])
       simulator = simulator_lib.Simulator(posed.cluster, posed.cost_model,
                                           _THREADS)
-      # Arrays come out of a pickle writable.
+      # Arrays from a pickle are writable; `replace` makes them read-only.
       self._known[task] = placer_lib.Problem(
           posed.graph.replace(), posed.cluster,
           robust_evaluator.objective(simulator), posed.seed,

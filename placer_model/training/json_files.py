@@ -11,10 +11,10 @@ from gdp_grappler import files
 
 
 def write_json(path: pathlib.Path, value: float | Mapping[str, Any]) -> None:
-  """Replaces `path` by `value` as JSON; a reader never sees half of it.
+  """Replaces `path` by `value` as JSON; a reader never sees a partial file.
 
   Raises:
-    GdpError: the file cannot be written; what was there before still is.
+    GdpError: the file cannot be written; its previous content stays.
   """
   files.write_atomically(path,
                          json.dumps(value, indent=2, allow_nan=False) + '\n',
@@ -22,7 +22,7 @@ def write_json(path: pathlib.Path, value: float | Mapping[str, Any]) -> None:
 
 
 def read_json(path: pathlib.Path) -> Any:
-  """What `write_json` wrote; None if there is no such file.
+  """Returns the value that `write_json` wrote; None without such a file.
 
   Raises:
     GdpError: the file is unreadable or not JSON.

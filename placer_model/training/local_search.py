@@ -1,8 +1,9 @@
-"""Hill climbing by cluster flips around the best placement so far.
+"""Hill climbing around the best placement so far.
 
-Each proposal moves one connected cluster of units to another device. Moves
-that gain are then tried together, best first, since moves far apart in the
-graph add up: one batch of proposals can so make many steps at once.
+Each proposal moves one connected cluster of units to another device. Moves that
+shorten the step are then combined, the best first, because the gains of moves
+in different parts of the graph add up. So one batch of proposals can advance
+the search by many moves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from placer_model.training import exploration
 
 
 class LocalSearch:
-  """Proposes and prices moves from a placement of one graph."""
+  """Proposes and prices moves of one graph."""
 
   def __init__(self, environment: environment_lib.Environment,
                neighbours: exploration.Neighbours) -> None:
@@ -25,7 +26,7 @@ class LocalSearch:
 
   @property
   def can_move(self) -> bool:
-    """Whether any unit has a choice."""
+    """Whether any unit has a choice of devices."""
     return bool(self._movable.size)
 
   def improve(self, decisions: np.ndarray, step_time_s: float, trials: int,
@@ -33,13 +34,14 @@ class LocalSearch:
     """Prices about `trials` neighbours of a placement.
 
     Args:
-      decisions: int [M], where to start.
-      step_time_s: Its price; infinite if it is invalid.
-      trials: A quarter is kept for unions of moves that gained.
-      rng: Of the moves.
+      decisions: int [M], the placement.
+      step_time_s: Price of the placement; infinite if it is invalid.
+      trials: Number of placements to price. A part is reserved for combinations
+        of moves that gained.
+      rng: Source of the moves.
 
     Returns:
-      All that was priced; None where no unit can move.
+      All priced placements; None if no unit can move.
     """
     if not self.can_move or not trials:
       return None
@@ -58,7 +60,10 @@ class LocalSearch:
 
   def _flip(self, decisions: np.ndarray,
             rng: np.random.Generator) -> np.ndarray:
-    """int [M], `decisions` with one cluster moved as far as it may go."""
+    """Returns `decisions` with a cluster moved to another device, int [M].
+
+    Units of the cluster that may not have the device stay.
+    """
     allowed = self._environment.allowed
     start = rng.choice(self._movable)
     targets = np.flatnonzero(allowed[start])

@@ -1,4 +1,4 @@
-"""Which of the two networks a run of `gdp_train` is about."""
+"""The two kinds of network that `gdp_train` can train."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import pathlib
 from gdp_grappler.placers.policy import move_folder
 from placer_model.training import json_files
 
-# The network that chooses moves of a search, and the papers' network, which
-# decides about a graph in one forward pass.
+# MOVES is the network that chooses moves of a search. ONE_SHOT is the GDP
+# paper's network, which places a graph in one forward pass.
 MOVES, ONE_SHOT = 'moves', 'one_shot'
-# Field of a run's config.json; runs of one shot lack it.
+# Field of a run's config.json. Runs of ONE_SHOT lack it.
 FIELD = 'network'
 
 
 def of_folder(folder: pathlib.Path) -> str | None:
-  """What the folder of a policy or of a run is about; None for other folders.
+  """Returns the kind of network in the folder of a policy or a run.
+
+  None means that the folder is neither.
 
   Args:
-    folder: Any.
+    folder: Any folder.
 
   Raises:
-    GdpError: what should say so is damaged.
+    GdpError: the file that names the kind is damaged.
   """
   if move_folder.is_here(folder):
     return MOVES

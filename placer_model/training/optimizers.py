@@ -1,4 +1,4 @@
-"""What changes a placer's weights."""
+"""Optimizers of the weights of networks."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from placer_model.training import train_config
 class Adam(tf.keras.optimizers.legacy.Adam):
   """Adam with one op per weight.
 
-  Keras's present one makes a dozen of each, which take as long to trace as the
-  whole network.
+  Keras's current Adam makes a dozen ops per weight, which take as long to trace
+  as the whole network.
   """
 
   def build(self, variables: Sequence[tf.Variable]) -> None:
-    """Makes the moments of all weights, where they are not there yet.
+    """Makes the moments of all weights that have none yet.
 
-    Left to the first step, they would have it traced twice.
+    If the first step made them, it would be traced twice.
 
     Args:
-      variables: All that it will ever change.
+      variables: All weights that the optimizer will change.
     """
     self._create_all_weights(variables)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Optimizers:
-  """Those of a placer, for all trainers that share it.
+  """Optimizers of a network; all trainers that share the network share them.
 
   Attributes:
-    ppo: Its epsilon is larger than Keras's: a policy that is nearly decided has
-      tiny gradients, and Adam would blow up their noise.
-    imitation: Another, so that the moments of each stay its own.
+    ppo: Optimizer of PPO. Its epsilon is larger than Keras's default: a policy
+      that is nearly certain has tiny gradients, and Adam would amplify their
+      noise.
+    imitation: Optimizer of imitation, separate so that the moments do not mix.
   """
 
   ppo: Adam
@@ -43,7 +44,7 @@ class Optimizers:
 
   @classmethod
   def make(cls, config: train_config.TrainConfig) -> Optimizers:
-    """Fresh ones."""
+    """Returns new optimizers."""
     return cls(Adam(config.learning_rate, epsilon=1e-5),
                Adam(config.imitation_learning_rate))
 

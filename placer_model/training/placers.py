@@ -1,4 +1,4 @@
-"""Policies that learn each graph anew, as placers (GDP, section 4)."""
+"""GDP's policies, trained for each graph, as placers (GDP, section 4)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
-# What a batch learns beside the graph that is asked for: a graph of each of the
-# papers' families, small, so that the time goes into learning.
+# Further graphs of GDP-batch: one of each family in the papers, small, so that
+# a large share of the time goes into training.
 COMPANIONS = tuple(f'{name}@tiny@2xP100'
                    for name in ('rnnlm-2', 'gnmt-2', 'transformer-xl-2',
                                 'inception-v3-b32', 'amoebanet',
@@ -43,14 +43,15 @@ FINE_TUNING_STEPS, FINE_TUNING_S = 49, 60.
 
 
 class GdpPlacer:
-  """GDP-one: the best valid placement that a policy sampled while it learned.
+  """GDP-one: returns the best valid placement sampled during training.
 
-  The policy starts from nothing: no placement of another placer is priced. The
-  unit of the reward is the time of all ops one after the other.
+  Training starts from random weights, and no placement of another placer is
+  priced. The unit of the reward is the time of all ops one after the other.
 
   Attributes:
-    config: Of the training.
-    policy: Sizes and switches of the network; its seed is the problem's.
+    config: Settings of the training.
+    policy: Sizes and switches of the network. Its seed is replaced by the
+      problem's.
   """
 
   def __init__(self, network: str = 'paper',
@@ -60,8 +61,8 @@ class GdpPlacer:
 
     Args:
       network: Preset of `placer_model.config`.
-      config: Of the training; the preset `paper` if None.
-      clock: Measures the time budget; the problem's clock if None.
+      config: Settings of the training. None means the preset `paper`.
+      clock: Clock of the time budget. None means the problem's clock.
     """
     self._clock = clock
     self.policy = config_lib.preset(network)
@@ -71,7 +72,7 @@ class GdpPlacer:
     """See `Placer`.
 
     Raises:
-      InfeasiblePlacementError: no placement sampled was valid.
+      InfeasiblePlacementError: no sampled placement is valid.
     """
     if not problem.graph.num_ops:
       return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
@@ -80,7 +81,7 @@ class GdpPlacer:
     trainers = self._trainers(problem)
     own = trainers[0].state
     batch = batch_lib.Batch(trainers, self.config.iterations)
-    # The first iteration is compiled: that says nothing about the others.
+    # The first iteration includes tracing, so its time is not counted.
     done, start_s = 0., None
     while not own.iteration or not deadline.passed:
       turn = batch.next() if self._ends(problem) else _least_seen(trainers)
@@ -104,12 +105,12 @@ class GdpPlacer:
     return problem.time_budget_s
 
   def _ends(self, problem: placer_lib.Problem) -> bool:
-    """Whether the iterations are all there are, whatever time is left."""
+    """Whether the run ends after its iterations, even if time is left."""
     return problem.time_budget_s is None
 
   def _trainers(self,
                 problem: placer_lib.Problem) -> Sequence[trainer_lib.Trainer]:
-    """Of one network, the first on the graph that is to be placed."""
+    """Returns trainers of one network; the first has the problem's graph."""
     return [self._trainer(problem)]
 
   def _trainer(
@@ -135,11 +136,12 @@ class GdpPlacer:
 
 
 class BatchPlacer(GdpPlacer):
-  """GDP-batch: one policy learns the graph beside graphs of other models.
+  """GDP-batch: trains one policy on the graph and on graphs of other models.
 
-  They take turns (`batch.Batch`), so that the graph has as many iterations as
-  it would have alone. With a time budget each has an equal share of it, after
-  those others have been read: a seventh of what the graph would have had alone.
+  The graphs take turns (`batch.Batch`), and the graph has as many iterations as
+  it would have alone. With a time budget, each graph gets an equal share of the
+  time that is left after the others are read. So the graph gets less time than
+  it would have alone.
   """
 
   def __init__(self, companions: Sequence[str] = COMPANIONS,
@@ -147,8 +149,8 @@ class BatchPlacer(GdpPlacer):
     """Initializes the placer.
 
     Args:
-      companions: 'GRAPH@CLUSTER' each.
-      config: Of the training; the preset `paper` if None.
+      companions: The other graphs, 'GRAPH@CLUSTER' each.
+      config: Settings of the training. None means the preset `paper`.
     """
     super().__init__(config=config)
     self._companions = tuple(companions)
@@ -168,11 +170,11 @@ class BatchPlacer(GdpPlacer):
 
 
 class FineTunedPlacer(GdpPlacer):
-  """A policy that learned before, and goes on learning on the graph.
+  """Trains a trained policy further on the graph (GDP, section 4.3).
 
-  For fewer than 50 steps and less than a minute (GDP, section 4.3). What the
-  policy says at first, zero-shot, is priced as well, and as there
-  (`learned.LearnedPlacer`) each device alone.
+  Training has the paper's limits on steps and time. The initial, zero-shot
+  placements of the policy are priced too and, as in `learned.LearnedPlacer`,
+  all ops on one device, for each kind of device.
   """
 
   def __init__(self, policy: str | None = None,
@@ -180,9 +182,10 @@ class FineTunedPlacer(GdpPlacer):
     """Loads nothing yet.
 
     Args:
-      policy: A folder that `gdp_train` exported; by default the one named by
-        the environment variable GDP_POLICY, else the one that is shipped.
-      config: Of the training; the preset `paper` with fewer steps if None.
+      policy: Folder that `gdp_train` exported. None means the folder in the
+        environment variable GDP_POLICY, or else the policy that is shipped.
+      config: Settings of the training. None means the preset `paper` with fewer
+        iterations.
     """
     super().__init__(config=config or dataclasses.replace(
         train_config.preset('paper'), iterations=FINE_TUNING_STEPS))
@@ -209,7 +212,7 @@ class FineTunedPlacer(GdpPlacer):
     """See `GdpPlacer`.
 
     Raises:
-      PolicyMismatchError: there is no such policy, or it is for other features.
+      PolicyMismatchError: there is no such policy, or it has other features.
     """
     folder = pathlib.Path(learned.folder(self._folder))
     trainer = self._trainer(problem, export.load_network(folder))
@@ -220,5 +223,5 @@ class FineTunedPlacer(GdpPlacer):
 
 
 def _least_seen(trainers: Sequence[trainer_lib.Trainer]) -> int:
-  """The trainer that has had the least time."""
+  """Returns the index of the trainer that has used the least time."""
   return min(range(len(trainers)), key=lambda k: trainers[k].state.seconds)

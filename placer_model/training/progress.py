@@ -1,4 +1,4 @@
-"""How a run shows itself: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN_EVERY_S = 10.0
 
 
 def teller(console: rich.console.Console) -> Callable[[str], None]:
-  """Prints lines as they are."""
+  """Returns a function that prints a line without markup."""
 
   def tell(text: str) -> None:
     progress.make_room()
@@ -33,11 +33,11 @@ def teller(console: rich.console.Console) -> Callable[[str], None]:
 
 
 class Progress:
-  """Shows reports of iterations; a context manager."""
+  """Shows the progress of iterations; a context manager."""
 
   def __init__(self, console: rich.console.Console, first: int, last: int,
                time_budget_s: float | None) -> None:
-    """From iteration `first` to `last`, or as far as the budget goes."""
+    """Shows iterations from `first` to `last`, or until the time is over."""
     self._console = console
     self._first, self._last = first, last
     self._budget_s = time_budget_s
@@ -45,7 +45,7 @@ class Progress:
     self._first_step_s: float | None = None
     self._live = live_bar.live_bar(console)
     self._own = contextlib.ExitStack()
-    self._task: rich.progress.TaskID  # Of the live line, once it is there.
+    self._task: rich.progress.TaskID  # Set when the live line starts.
 
   def __enter__(self) -> Progress:
     progress.doing('warming up')
@@ -63,7 +63,7 @@ class Progress:
     self._own.close()
 
   def show_warm_up(self, state: run_state.RunState) -> None:
-    """Shows how far the warm-up is."""
+    """Shows the progress of the warm-up."""
     text = (f'warm-up: best {format_step_time(state.best_step_time_s)}, '
             f'evaluations {state.total_evaluations}, '
             f'imitation steps {state.warm_steps}')
@@ -73,7 +73,7 @@ class Progress:
       self._console.print(text, highlight=False)
 
   def show(self, report: trainer_lib.Report, label: str = '') -> None:
-    """Shows one iteration, and whose it was unless that is plain."""
+    """Shows one iteration, with the graph's label if there are several."""
     self.show_text(
         report.iteration, report.evaluations,
         f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
@@ -83,11 +83,11 @@ class Progress:
     """Shows one iteration.
 
     Args:
-      iteration: Of the run.
+      iteration: Number of the iteration in the run.
       evaluations: Placements priced so far.
-      text: What there is to say.
+      text: Text to show.
     """
-    progress.idle()  # What follows is said here.
+    progress.idle()  # This class shows the progress from now on.
     eta = units.clock(self._remaining_s(iteration))
     if self._live:
       self._live.update(self._task, description=text, eta=eta,
@@ -106,7 +106,11 @@ class Progress:
     return True
 
   def _remaining_s(self, iteration: int) -> float:
-    """The first iteration traces graphs and tells nothing about the rest."""
+    """Estimates the remaining seconds; NaN at the first iteration.
+
+    The first iteration includes tracing, so its time does not predict the
+    others.
+    """
     now = time.monotonic()
     if self._first_step_s is None:
       self._first, self._first_step_s = iteration, now
@@ -119,5 +123,5 @@ class Progress:
 
 
 def format_step_time(seconds: float) -> str:
-  """'12.345 ms', or 'none' for a placement that does not run."""
+  """Returns '12.345 ms', or 'none' for a placement that does not run."""
   return f'{seconds * 1e3:.3f} ms' if np.isfinite(seconds) else 'none'

@@ -1,4 +1,4 @@
-"""Placements that a run is compared with and starts from, on any machines."""
+"""Baselines of a run, placed in this process or on a cluster."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import job_pricing
 from placer_model.training import task as task_lib
 
-# Of the time budget, for baselines where steps are run.
+# Share of the time budget for baselines, if steps are measured or emulated.
 _BASELINES_SHARE = .4
 
 
 def pricing(options: task_lib.TrainOptions, tasks: Sequence[task_lib.Task],
             stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
-  """What prices on a cluster, until the stack ends; None without one.
+  """Returns the team that prices on a Ray cluster; None without one.
 
   Args:
-    options: Of the run.
-    tasks: Its graphs.
-    stack: Ends what was started.
+    options: Options of the run.
+    tasks: Tasks of the run.
+    stack: Exit stack that ends the team.
 
   Raises:
     GdpError: there is no such cluster.
@@ -40,13 +40,13 @@ def place_all(
     options: task_lib.TrainOptions, tasks: Sequence[task_lib.Task],
     deadline: deadlines.Deadline, pricing: job_pricing.Pricing | None
 ) -> list[tuple[baselines_lib.Result, ...]]:
-  """Of each task those that do not search, and the best of the searches.
+  """Returns the baselines of each task, and the best of its searches.
 
   Args:
-    options: Of the run.
-    tasks: Its graphs.
-    deadline: Until when edges may be looked for.
-    pricing: On a cluster; None to place here.
+    options: Options of the run.
+    tasks: Tasks of the run.
+    deadline: Time until which control edges may be computed.
+    pricing: Team on a cluster; None to place in this process.
 
   Raises:
     InfeasiblePlacementError: a graph cannot be placed on its cluster.
@@ -82,7 +82,11 @@ def place_all(
 def _baselines(
     task: task_lib.Task,
     deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
-  """Placers that try many placements leave some of the time to the policy."""
+  """Runs the baselines of a task.
+
+  If steps are measured or emulated, the baselines stop early enough to leave
+  time for training.
+  """
   problem = task.problem
   if not problem.evaluator.simulated:
     problem = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""The record of a run: results.json, the table and the verdict."""
+"""The result of a run: results.json, the table and the verdict."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
 SCHEMA = 2
-# Names of what a run has found: with the move network, where `gdp` is the
-# default placer's search, and with the network of one forward pass.
+# Name of a run's result in tables. With the move network it is TRAINED, because
+# 'gdp' is the default placer there. With the network of one forward pass it is
+# _GDP.
 TRAINED, _GDP = 'gdp_train', 'gdp'
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 _WORDS = 'All words: gdp glossary.'
-# Step times closer than this are the same: the simulator's sums are not exact.
+# Largest relative difference of equal step times. The simulator's sums round.
 _SAME = 1e-9
-# In what TensorFlow or Linux say of a step that needed too much memory, which
-# another placement may not.
+# Parts of the messages of TensorFlow and Linux if a step needs too much memory.
+# Another placement may need less.
 _WANT_OF_MEMORY = ('OOM', 'allocate memory', 'want of memory')
 
 
 def versions() -> dict[str, str]:
-  """Versions of Python and of the packages a run depends on."""
+  """Returns the versions of Python and of the packages of a run."""
   return versions_lib.of(_PACKAGES)
 
 
 def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
-  """One placer's part of results.json.
+  """Returns one placer's part of results.json.
 
-  `step_time_s` is first in, first out; `ordered_step_time_s` with the critical
-  path first. Both are null for a placement that does not run.
+  `step_time_s` is the step time with ready ops first in, first out.
+  `ordered_step_time_s` is that with control edges. Each is null if there is no
+  such price.
   """
   cluster = result.placement.cluster
   evaluation = result.evaluation
@@ -57,10 +59,10 @@ def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
 
 
 def own(placers: Mapping[str, Any]) -> str:
-  """The name of what the run itself has found.
+  """Returns the name of the run's own result.
 
   Args:
-    placers: By name.
+    placers: Results by placer.
   """
   return TRAINED if TRAINED in placers else _GDP
 
@@ -68,9 +70,9 @@ def own(placers: Mapping[str, Any]) -> str:
 def never_runs(
     evaluations: Sequence[evaluator_lib.Evaluation]
 ) -> placement_lib.Violation | None:
-  """The first violation if steps fail wherever their ops are; else None.
+  """Returns the first violation if steps fail with every placement.
 
-  That is so if all placements were run and failed, none for want of memory.
+  None is returned if any placement is valid, or fails because of memory.
   """
   violations = [v for e in evaluations for v in e.violations]
   if evaluations and all(
@@ -81,10 +83,10 @@ def never_runs(
 
 
 def defeat(violations: Sequence[placement_lib.Violation]) -> str:
-  """A sentence on why no placement is valid, and one on what to do.
+  """Returns a sentence on why no placement is valid, and the remedy.
 
   Args:
-    violations: Of some of the placements, at least one.
+    violations: Violations of some of the placements, at least one.
   """
   if all(v.kind == 'memory' for v in violations):
     return ('No placement that fits into memory was found, so there is nothing '
@@ -103,10 +105,10 @@ def _wants_memory(violation: placement_lib.Violation) -> bool:
 
 
 def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
-  """One line: what the run has found.
+  """Returns one line that says what the run has found.
 
   Args:
-    placers: Name to `entry`, with 'single_device' and what the run found.
+    placers: Name to `entry`, with 'single_device' and the run's own result.
     reward: One of `rewards.ALL`.
   """
   name = own(placers)
@@ -133,9 +135,13 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
 
 
 def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
-  """What a run says at its end, from the content of results.json.
+  """Returns the texts that a run prints at its end.
 
-  A table of placers and the verdict; or, of several graphs, a table of these.
+  For one graph, they are a table of placers and the verdict. For several
+  graphs, they are one table with a row per graph.
+
+  Args:
+    record: Content of results.json.
   """
   graphs, reward = record['graphs'], record['reward']
   if len(graphs) > 1:
@@ -147,13 +153,13 @@ def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def next_steps(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,
                plan: pathlib.Path) -> str:
-  """What a user may want to do with what a run has left.
+  """Returns commands that use the result of a run.
 
   Args:
     record: Content of results.json.
-    model_dir: Of the run.
-    graph: What to give `gdp` as the graph of the plan.
-    plan: One that the run has written.
+    model_dir: Model directory of the run.
+    graph: Argument that gives the plan's graph to `gdp`.
+    plan: File of a plan that the run has written.
   """
   policy = shlex.quote(str(model_dir / 'policy'))
   lines = [
@@ -169,7 +175,7 @@ def next_steps(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,
 
 
 def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
-  """What is better than the policy of one graph, if something is."""
+  """Returns lines for the case that another placer beats the policy."""
   if len(graphs) > 1:
     return []
   placers = {n: e for n, e in graphs[0]['placers'].items() if e['valid']}
@@ -190,7 +196,7 @@ def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def table(graph_name: str, cluster_name: str,
           placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
-  """Placers by rows; says in its title which reward, of `rewards.ALL`."""
+  """Returns a table of placers, with the kind of reward in its title."""
   rows = [('placer', 'FIFO step', 'ordered step', 'speed-up', 'peak memory',
            'evaluations', 'seconds')]
   single = placers['single_device']
@@ -209,7 +215,7 @@ def table(graph_name: str, cluster_name: str,
 
 
 def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
-  """Graphs by rows."""
+  """Returns a table with a row per graph."""
   rows = [('graph', 'units', 'single device', 'policy', 'GDP', 'found by',
            'speed-up')]
   for graph in graphs:
@@ -230,7 +236,7 @@ def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
 
 def _per_device(evaluation: evaluator_lib.Evaluation,
                 cluster: cluster_lib.Cluster) -> dict[str, int]:
-  """Bytes by device; devices that share a memory share the figure."""
+  """Returns bytes by device; devices with a common memory share the figure."""
   return {
       label: int(evaluation.peak_bytes[pool])
       for label, pool in zip(cluster.device_labels, cluster.memory_pools)
@@ -238,7 +244,7 @@ def _per_device(evaluation: evaluator_lib.Evaluation,
 
 
 def _main_device(item: Mapping[str, Any]) -> str:
-  """The accelerator in use, or the busiest device."""
+  """Returns the accelerator with the most ops, or the CPU if none has any."""
   ops: Mapping[str, int] = item['ops']
   gpus: Sequence[str] = [d for d, n in ops.items() if n and 'CPU' not in d]
   return max(gpus or ops, key=lambda device: ops[device])

@@ -9,15 +9,15 @@ INVALID_REWARD = -10.0
 
 def rewards(step_time_s: np.ndarray, valid: np.ndarray,
             reference_s: float) -> np.ndarray:
-  """Minus the square root of the normalised run time; -10 if invalid.
+  """Returns minus the square root of the normalised run time.
 
   Args:
-    step_time_s: float [K]; ignored where invalid.
-    valid: bool [K].
-    reference_s: Best run time of a baseline, the unit of time.
+    step_time_s: float [K], seconds; ignored where invalid.
+    valid: bool [K], whether each placement is valid.
+    reference_s: Best run time of a baseline in seconds, the unit of time.
 
   Returns:
-    float64 [K].
+    float64 [K]; `INVALID_REWARD` where invalid.
   """
   ratio = np.where(valid, step_time_s, reference_s) / reference_s
   return np.where(valid, -np.sqrt(ratio), INVALID_REWARD)
@@ -27,7 +27,7 @@ class MeanOfPreviousTrials:
   """The paper's bias term: the average reward of all previous trials.
 
   Attributes:
-    count: Trials so far.
+    count: Number of trials so far.
     total: Sum of their rewards.
   """
 
@@ -35,10 +35,10 @@ class MeanOfPreviousTrials:
     self.count, self.total = count, total
 
   def advantages(self, values: np.ndarray) -> np.ndarray:
-    """float64 [K], `values - mean of all trials before them`.
+    """Subtracts the mean of all previous trials, float64 [K].
 
-    The first trials of a run have no predecessors; their own mean stands in.
-    Afterwards the values count as previous trials.
+    The first trials of a run have no predecessors, so their own mean is
+    subtracted. The values then count as previous trials.
     """
     mean = self.total / self.count if self.count else values.mean()
     self.count += values.size

@@ -1,4 +1,8 @@
-"""gdp_train's journey: graphs in, a model directory out."""
+"""A run of `gdp_train` with the network of one forward pass.
+
+The run reads graphs, prices baselines, trains the policy, and writes the
+policy, plans and results into the model directory.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ from placer_model.training import task as task_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
-# Fields of TrainConfig that may change when a run goes on.
+# Fields of TrainConfig that may differ when a run is resumed.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
 # Seconds that a fresh process takes to check the exported policy.
 EXPORT_S = 20.
@@ -49,18 +53,22 @@ _Entrant = entrants_lib.Entrant[trainer_lib.Trainer]
 
 def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
           deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
-  """Trains, exports and reports; returns the content of results.json.
+  """Trains a policy, exports it and reports the results.
 
   Args:
-    every: What to do, for each graph; only graph and cluster differ.
-    console: Where progress and the table go.
-    deadline: When all of it has to be done; by default `options.time_budget_s`
-      from now.
+    every: Options of each graph; they differ only in graph and cluster.
+    console: Console for progress and the table.
+    deadline: Time by which the run has to end; by default
+      `options.time_budget_s` from now.
+
+  Returns:
+    The content of results.json.
 
   Raises:
-    GdpError: bad input, a full disk, or a model directory of another run.
+    GdpError: the input is bad, the disk is full, or the model directory holds
+      another run.
     MeasurementError: no step of the graph runs.
-    interrupts.Interrupted: Ctrl-C.
+    interrupts.Interrupted: the user pressed Ctrl-C.
   """
   start, options = time.monotonic(), every[0]
   deadline = deadline or deadlines.within(options.time_budget_s)
@@ -89,7 +97,7 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
 def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
-  """All that has to be equal for a run to go on; what config.json holds."""
+  """Returns the content of config.json, which a resumed run has to match."""
   train = {
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
@@ -102,7 +110,7 @@ def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
       'train': train,
       'placer': dataclasses.asdict(placer_config),
   }
-  # Not in runs of before there were any.
+  # Absent at 0, so that runs from before this option can be resumed.
   if options.searches:
     result['searches'] = options.searches
   return result
@@ -112,7 +120,7 @@ def _entrants(options: task_lib.TrainOptions, config: train_config.TrainConfig,
               network: network_lib.PlacerNetwork,
               tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
               pricing: job_pricing.Pricing | None) -> list[_Entrant]:
-  """All graphs with their baselines, and trainers that share one network."""
+  """Returns all graphs with baselines, and trainers that share one network."""
   baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
     entrants_lib.check_that_steps_run(task, results)
@@ -148,21 +156,21 @@ def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
            entrants: Sequence[_Entrant], batch: batch_lib.Batch,
            store: checkpoints.Checkpoints, interrupt: interrupts.Interrupt,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
-  """Warm-up and iterations until number, time or Ctrl-C ends them."""
+  """Runs warm-up and iterations until all are done, or time or Ctrl-C stops."""
   saver = checkpoints.Saver(store, lambda: batch.iteration, config)
   tell = progress_lib.teller(console)
   if store.restore(tell):
     tell(f'Resuming after iteration {batch.iteration}.')
   else:
-    saver.save()  # If nothing can be written, the user should know now.
+    saver.save()  # Reports early that nothing can be written.
 
   def stopped() -> bool:
     return interrupt.pending or deadline.passed
 
   with progress_lib.Progress(console, batch.iteration, batch.iterations,
                              deadline.left_s) as shown:
-    # The first parts price the baselines: without them there is nothing to
-    # tell.
+    # The first parts price the baselines. Without prices there is nothing to
+    # report.
     for trainer in batch.warm_up():
       shown.show_warm_up(trainer.state)
       saver.save_if_due()
@@ -197,7 +205,7 @@ def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
 def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
               batch: batch_lib.Batch, console: rich.console.Console,
               start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
-  """Distils, exports, writes plans and results, prints the table."""
+  """Distils, exports, writes plans and results, and prints the table."""
   tell = progress_lib.teller(console)
   progress.doing('making the policy say the best placement')
   said = [
@@ -246,7 +254,7 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
 
 def _violations(entrant: _Entrant,
                 said: np.ndarray) -> list[placement_lib.Violation]:
-  """Of the baselines, and of what the policy says."""
+  """Returns violations of the baselines and of the policy's placement."""
   task = entrant.task
   last = task.evaluator.evaluate(task.graph, entrant.trainer.placement(said))
   return [
@@ -257,7 +265,14 @@ def _violations(entrant: _Entrant,
 
 def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
             deadline: deadlines.Deadline) -> dict[str, Any]:
-  """A graph's part of results.json; `said`, int [M], is the policy's own."""
+  """Returns a graph's part of results.json.
+
+  Args:
+    options: Options of the run.
+    entrant: The graph.
+    said: int [M], likeliest decisions of the policy.
+    deadline: Time until which control edges may be computed.
+  """
   task, trainer, state = entrant.task, entrant.trainer, entrant.trainer.state
   best = state.best_decisions
   placement = trainer.placement(said if best is None else best)

@@ -1,4 +1,4 @@
-"""What a run remembers besides weights; part of its checkpoints."""
+"""Counters, best placement and curve of a run, saved in its checkpoints."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import tensorflow as tf
 from gdp_grappler import files
 from placer_model.training import environment as environment_lib
 
-# Where priced placements come from.
+# Origins of priced placements.
 ORIGINS = ('baseline', 'policy', 'search', 'greedy')
-_MOST = 1 << 53  # Of what is counted.
+_MOST = 1 << 53  # Upper bound of all counters.
 
 
 def _is_count(value: Any) -> bool:
@@ -21,7 +21,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-  """Infinite, perhaps."""
+  """Returns whether the value is a number, possibly infinite."""
   return type(value) in (int, float) and value == value
 
 
@@ -61,7 +61,7 @@ def _are_of_origins(value: Any) -> bool:
       [*value.values()])
 
 
-# What a checkpoint may say of each attribute.
+# For each attribute, whether a value from a checkpoint is acceptable.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     'iteration': _is_count, 'warm_trials': _is_count, 'warm_steps': _is_count,
     'reward_count': _is_count, 'reward_total': _is_number,
@@ -78,35 +78,39 @@ def _is_state(fields: Any) -> bool:
 
 
 class RunState(tf.train.experimental.PythonState):
-  """Counters and the best placement.
+  """Counters and the best placement of a run.
 
-  No random state: every iteration seeds its own generator from the run's seed
-  and its number, so that a resumed run draws what an uninterrupted one draws.
+  There is no random state. Each iteration seeds its own generator from the
+  run's seed and its number, so a resumed run draws the same numbers as an
+  uninterrupted one.
 
   Attributes:
-    iteration: Rounds done.
-    warm_trials: Trials of local search done before the first round.
-    warm_steps: Gradient steps of imitation done before the first round.
-    reward_count: Trials in the paper's running mean.
-    reward_total: Their sum.
-    best_decisions: int32 [M]; None before the first valid trial.
-    best_step_time_s: Its price; infinite before.
-    best_origin: One of `ORIGINS`; '' before.
-    evaluations: Placements priced, by origin.
-    seconds: Time spent so far, over all sessions.
+    iteration: Number of iterations done.
+    warm_trials: Trials of local search done before the first iteration.
+    warm_steps: Gradient steps of imitation done before the first iteration.
+    reward_count: Number of trials in the paper's running mean of rewards.
+    reward_total: Sum of the rewards of these trials.
+    best_decisions: int32 [M], the best placement; None before the first valid
+      trial.
+    best_step_time_s: Step time of the best placement; infinite before the first
+      valid trial.
+    best_origin: Origin of the best placement, one of `ORIGINS`; '' before the
+      first valid trial.
+    evaluations: Number of placements priced, by origin.
+    seconds: Time spent so far, in all processes of the run.
     curve: Pairs (evaluations so far, best step time), one per improvement.
-    most_nats: How much chance there may be in a rollout where levels follow
-      from it; set by the first iteration.
+    most_nats: Limit on the entropy of a rollout if levels are used, in nats;
+      set by the first iteration.
     recent: Pairs (int32 [K, M] decisions, float64 [K] rewards) of the latest
-      iterations, as many as the next update looks back.
+      iterations that the next update uses.
   """
 
   def __init__(self, allowed: np.ndarray | None = None) -> None:
-    """Of a run that has not begun.
+    """Makes the state of a run that has not begun.
 
     Args:
-      allowed: bool [M, D], where each unit may be; None: anywhere. What a
-        checkpoint calls the best placement, or drawn, is held against it.
+      allowed: bool [M, D], allowed devices of each unit. Placements in a
+        checkpoint are checked against it. None allows all devices.
     """
     self._allowed = allowed
     self.iteration = self.warm_trials = self.warm_steps = 0
@@ -121,17 +125,17 @@ class RunState(tf.train.experimental.PythonState):
 
   @property
   def total_evaluations(self) -> int:
-    """Placements priced so far, whatever for."""
+    """Number of placements priced so far, of all origins."""
     return sum(self.evaluations.values())
 
   def record(self, trials: environment_lib.Trials, origin: str,
              evaluations: int) -> bool:
-    """Counts trials and keeps the best; returns whether one is better.
+    """Counts trials and keeps the best; returns whether the best is new.
 
     Args:
-      trials: What was priced.
-      origin: One of `ORIGINS`.
-      evaluations: How many of them were really run.
+      trials: The priced placements.
+      origin: Origin of the placements, one of `ORIGINS`.
+      evaluations: Number of trials that were really priced. Others were known.
     """
     self.evaluations[origin] += evaluations
     best = trials.best()
@@ -144,7 +148,7 @@ class RunState(tf.train.experimental.PythonState):
     return True
 
   def serialize(self) -> str:
-    """The state as arrays and numbers, for a checkpoint."""
+    """Returns the state as JSON, for a checkpoint."""
     fields = dict(vars(self))
     fields = {
         key: value for key, value in fields.items() if not key.startswith('_')
@@ -156,10 +160,11 @@ class RunState(tf.train.experimental.PythonState):
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:
-    """Takes what `serialize` gave.
+    """Restores the result of `serialize`.
 
     Raises:
-      ValueError: it gave no such thing: a checkpoint may be anybody's.
+      ValueError: the text is not a valid state. A checkpoint may be from an
+        untrusted source.
     """
     fields = files.parse_json(string_value)
     if not _is_state(fields):
@@ -172,7 +177,7 @@ class RunState(tf.train.experimental.PythonState):
     self.__dict__.update(fields)
 
   def _checked(self, decisions: list[list[int]]) -> np.ndarray:
-    """int32 [K, M]."""
+    """Returns checked decisions, int32 [K, M]."""
     if len({*map(len, decisions)}) != 1:
       raise ValueError('its placements are not of one graph')
     result = np.array(decisions, np.int64)

@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run: iterations, and placements."""
+"""Events for TensorBoard: statistics of iterations, and placements."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class _Trainer(Protocol):
 
 
 class Summaries:
-  """Events of one graph under one directory.
+  """Writes the events of one graph into one directory.
 
-  Begins and ends with the best placement as it is then: the graph by device,
-  its devices and its simulated timeline. All methods raise a GdpError if they
-  cannot write.
+  When opened and closed, it shows the best placement found by then: the graph
+  with its devices, and the simulated timeline. All methods raise a GdpError if
+  they cannot write.
   """
 
   def __init__(self, directory: pathlib.Path, task: task_lib.Task,
                trainer: _Trainer) -> None:
-    """Opens them.
+    """Opens the event file.
 
     Args:
-      directory: Where TensorBoard is to look.
-      task: The graph on its cluster.
-      trainer: Of the graph.
+      directory: Directory that TensorBoard reads.
+      task: The graph and its cluster.
+      trainer: Trainer of the graph.
     """
     self._directory, self._task, self._trainer = directory, task, trainer
     with self._plain_errors():
@@ -53,11 +53,12 @@ class Summaries:
     self._show_best()
 
   def write(self, report: Any) -> None:
-    """Finite numbers of a report by their fields' names, and its decisions.
+    """Writes the finite numbers of a report, and its decisions.
 
     Args:
-      report: A dataclass of numbers, `iteration` among them; a tuple [D] is how
-        often each device was chosen.
+      report: A dataclass of numbers, one of them `iteration`. Each number is
+        written under the name of its field. A tuple [D] says how often each
+        device was chosen.
     """
     with self._plain_errors(), self._writer.as_default(step=report.iteration):
       for field in dataclasses.fields(report):
@@ -68,7 +69,7 @@ class Summaries:
           tf.summary.scalar(field.name, value)
 
   def close(self) -> None:
-    """Writes what is left."""
+    """Writes all pending events."""
     with self._plain_errors():
       self._writer.close()
     self._show_best()

@@ -1,4 +1,4 @@
-"""What a run learns on: a graph, a cluster, and how it is priced."""
+"""The task of a training run: a graph, a cluster and an evaluator."""
 
 from __future__ import annotations
 
@@ -39,40 +39,46 @@ from placer_model.training import initial_weights
 from placer_model.training import network_kinds
 from placer_model.training import train_config
 
-# The first placement runs whatever the time; if it hangs, for so long.
+# Least timeout of a measured or emulated step. The first placement runs even if
+# no time is left.
 _LEAST_TIMEOUT_S = 30.
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainOptions:
-  """What the command line says.
+  """Options of a training run, as given on the command line.
 
   Attributes:
-    graph: As of `request.Request`.
-    cluster: What `resolve.resolve` knows; '' or 'target' for the devices found
-      where steps are measured.
+    graph: Name or path of the graph, see `request.Request`.
+    cluster: Text that `resolve.resolve` accepts. '' or 'target' means the
+      devices on which steps are measured.
     reward: One of `rewards.ALL`.
-    model_dir: Where everything goes.
-    units: 'coarse', or 'fine': decide about every group of ops by itself.
-    config: Name of the presets of `train_config` and `placer_model.config`.
-    seed: Of weights, samples and baselines.
-    batch_size: As of `request.Request`.
-    trip_count: As of `request.Request`.
-    profile: As of `request.Request`.
-    may_round: As of `request.Request`.
-    iterations: Instead of the preset's; None keeps it.
-    rollouts: Instead of the preset's; None keeps it.
-    time_budget_s: What the whole run may take; None: only `iterations` counts.
-    init_policy: Model directory of another run, or folder of a policy, whose
-      weights to start from. With a policy come its sizes and its units.
-    restart: Whether to begin anew where a run is already there.
+    model_dir: Directory of all files that the run writes.
+    units: 'coarse'; or 'fine', to decide about every group of ops by itself.
+    config: Name of a preset of both `train_config` and `placer_model.config`.
+    seed: Seed of weights, samples and baselines.
+    batch_size: Batch size of the graph, see `request.Request`.
+    trip_count: Iterations of loops without a known count, see
+      `request.Request`.
+    profile: Profile with costs of ops, see `request.Request`.
+    may_round: Whether ops may move to devices that round differently, see
+      `request.Request`.
+    iterations: Number of iterations. None means the preset's.
+    rollouts: Rollouts per iteration. None means the preset's.
+    time_budget_s: Time limit of the whole run, in seconds. None means that only
+      `iterations` ends it.
+    init_policy: Model directory of another run, or folder of a policy, with the
+      initial weights. A policy also determines the network's sizes and the
+      units.
+    restart: Whether to discard a run that is already in `model_dir`.
     target: 'grpc://host:port' of the TensorFlow cluster to measure on.
-    local_workers: Servers to start on this machine and to measure on.
-    searches: Local searches, each with a seed of its own, whose best is a
-      placement to start from.
-    ray: As of `machines.of`; None to price in this process.
-    max_memory: As of `resolve.resolve`.
-    network: Which network learns, of `network_kinds`.
+    local_workers: Number of servers to start on this machine and to measure on.
+    searches: Number of local searches, each with another seed. The best result
+      is one of the placements to start from.
+    ray: Ray cluster on which placements are priced, see `machines.of`. None
+      means this process.
+    max_memory: Limits on the memory of devices, see `resolve.resolve`.
+    network: Network to train, one of `network_kinds`.
   """
 
   graph: str
@@ -99,23 +105,23 @@ class TrainOptions:
   network: str = network_kinds.ONE_SHOT
 
   def request(self) -> request_lib.Request:
-    """Which graph is meant."""
+    """Returns the description of the graph to read."""
     return request_lib.Request(self.graph, self.batch_size, self.trip_count,
                                self.profile, self.may_round)
 
   @property
   def kind_of_units(self) -> str:
-    """What `coarsening.units` knows."""
+    """The kind of units, as `coarsening.units` takes it."""
     policy = initial_weights.policy(self.init_policy) or {}
     wanted = self.units, self.train_config().units, policy.get('units')
-    # What draws for nested sets has to have them, or finer ones.
+    # Exploration by levels needs nested units or finer ones.
     return next(
         (kind
          for kind in (coarsening.FINE, coarsening.NESTED) if kind in wanted),
         coarsening.COARSE)
 
   def train_config(self) -> train_config.TrainConfig:
-    """The preset, cut down for measuring, with what was given."""
+    """Returns the preset, reduced for measuring, with the options' values."""
     config = train_config.preset(self.config)
     if self.reward != rewards.SIMULATED:
       config = train_config.for_measuring(config)
@@ -128,17 +134,18 @@ class TrainOptions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
-  """A graph to be placed and everything derived from it.
+  """A graph to be placed, and everything derived from it.
 
   Attributes:
-    graph: N ops.
-    cluster: D devices.
-    evaluator: Says what a step takes; `problem.evaluator` is minimised.
-    simulator: Predicts what steps take, whoever says it in the end.
-    op_seconds: float64 [N, D].
-    problem: That placers solve.
-    processes: To be entered and left; ends what the evaluator has started.
-    kind_of_units: What `coarsening.units` knows.
+    graph: Graph of N ops.
+    cluster: Cluster of D devices.
+    evaluator: Evaluator of final step times. The objective that placers
+      minimise is `problem.evaluator`.
+    simulator: Simulator of the cluster, also if steps are measured.
+    op_seconds: float64 [N, D], seconds of each op on each device.
+    problem: Problem that placers solve.
+    processes: Context manager that ends the processes of the evaluator.
+    kind_of_units: Kind of units, as `coarsening.units` takes it.
   """
 
   graph: op_graph.OpGraph
@@ -152,25 +159,25 @@ class Task:
 
   @functools.cached_property
   def units(self) -> np.ndarray:
-    """int32 [N], the unit of each op, for the network of one forward pass."""
+    """The unit of each op, int32 [N], for the network of one forward pass."""
     return coarsening.units(self.kind_of_units, self.graph,
                             self.problem.allowed, self.op_seconds)
 
   @functools.cached_property
   def features(self) -> schema.GraphFeatures:
-    """Of the units."""
+    """Features of the units, of the cluster and of edges."""
     return featurizer.featurize(self.graph, self.cluster, self.units,
                                 self.op_seconds)
 
 
 def load(options: TrainOptions, tell: reading.Tell,
          deadline: deadlines.Deadline = deadlines.NEVER) -> Task:
-  """Reads the graph and finds out where it is to run.
+  """Reads the graph, and makes the evaluator of its steps.
 
   Args:
-    options: What the command line says.
-    tell: Hears one line for everything that was assumed.
-    deadline: Until when steps may run, where steps are run.
+    options: Options of the run.
+    tell: Called with one line for each assumption about the graph.
+    deadline: Time after which no step is measured or emulated.
 
   Raises:
     GdpError: the options contradict each other, or something is missing.
@@ -192,7 +199,7 @@ def load(options: TrainOptions, tell: reading.Tell,
 
 def _cluster(
     options: TrainOptions, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
-  """Where the graph is to run."""
+  """Returns the cluster that the graph is placed on."""
   there = _measured_cluster(options)
   if there is None:
     return resolve.resolve(options.cluster, devices, options.max_memory)
@@ -209,7 +216,7 @@ def _cluster(
 
 
 def _measured_cluster(options: TrainOptions) -> cluster_lib.Cluster | None:
-  """The devices of a target or of local workers; None without these."""
+  """Returns the devices of a target or of local workers; None without these."""
   if options.local_workers and options.target:
     raise errors.GdpError('Both --target and --local_workers are given. Give '
                           'one of them.')
@@ -229,7 +236,7 @@ def _measured_cluster(options: TrainOptions) -> cluster_lib.Cluster | None:
 def _runner(
     options: TrainOptions, request: request_lib.Request, step: step_lib.Step,
     deadline: deadlines.Deadline) -> emulator.Emulator | measurer.Measurer:
-  """What runs steps."""
+  """Returns the evaluator that runs steps."""
   left_s = max(deadline.left_s,
                _LEAST_TIMEOUT_S) if deadline.left_s is not None else math.inf
   if options.reward == rewards.EMULATED:

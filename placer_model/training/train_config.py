@@ -1,4 +1,4 @@
-"""What a training run can be told."""
+"""Settings of a training run, and their presets."""
 
 from __future__ import annotations
 
@@ -12,59 +12,67 @@ from placer_model import config as config_lib
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-  """Every knob of `trainer.Trainer`.
+  """Settings of `trainer.Trainer`.
 
-  The fields up to `gradient_clip` are PPO's. The rest are levers beyond the
-  paper; each can be switched off. The preset 'gdp_one' does without search and
-  imitation, but not without credit per decision, levels and annealing.
+  The fields up to `gradient_clip` are PPO's. The others are additions to the
+  paper, and each can be switched off. The preset 'gdp_one' uses no search and
+  no imitation, but it uses credit per decision, levels and annealing. A
+  *decision* is the choice of a device for one unit.
 
   Attributes:
-    iterations: Rollouts-then-update rounds of a run.
+    iterations: Number of iterations of a run. Each samples rollouts and then
+      updates the policy.
     rollouts: K, placements sampled from the policy per iteration.
     epochs: Gradient steps on the K rollouts of an iteration.
-    learning_rate: Of Adam, for PPO.
+    learning_rate: Learning rate of Adam, for PPO.
     clip_ratio: Epsilon of PPO's clipped objective, per decision.
     entropy_bonus: Weight of the entropy of a decision in the loss.
     gradient_clip: Largest global norm of a gradient.
-    credit: Whose advantage a decision has. 'rollout': its rollout's. 'unit':
-      its own, from a regression of the rewards on the K rollouts' decisions.
-    ridge: Of that regression, see `credit.advantages`.
-    window: Iterations whose rollouts the regression looks at; the latest.
-    exchange: Whether the regression takes each rollout for that of its images,
-      with equal devices exchanged, which is the most like the policy.
-    temperature: Of the policy that the regression's advantages, in units of
-      what chance alone would give, would lead to: what a nat of entropy is
-      worth among them.
-    last_temperature: Share of the temperature that is left at the end, where
-      things anneal; it falls by the same factor in equal times.
+    credit: Source of a decision's advantage. 'rollout': the advantage of its
+      rollout. 'unit': its own advantage, from a regression of the rewards on
+      the decisions of the rollouts.
+    ridge: Weight of the penalty of that regression, see `credit.effects`.
+    window: Number of latest iterations whose rollouts the regression uses.
+    exchange: Whether rollouts are aligned before the regression: equal devices
+      are exchanged such that the rollout is as likely as possible under the
+      policy.
+    temperature: Temperature of the policy to which the regression's advantages
+      lead. It weighs a nat of entropy against an advantage, in units of the
+      advantages that chance alone would give.
+    last_temperature: Share of the temperature that is left at the end of an
+      annealed run. The temperature falls by the same factor in equal times.
     greedy: Whether one of the K rollouts is the likeliest placement.
-    exploration: 'correlated': neighbouring units tend to move together, each
-      one's marginal stays the policy's. 'levels': the same, with clusters that
-      become smaller as the policy becomes certain.
-    levels: Clusters that each level aims at, from few to many; the last ones
-      are the units that the policy decides about.
-    chance: Share of the chance (nats) in a rollout of the first iteration up to
-      which later ones are drawn from finer levels.
-    anneal: Whether, in the course of a run's iterations or of its time, PPO's
-      learning rate and the temperature fall, and levels become finer as the
-      policy becomes certain; else there is only the last level.
+    exploration: Distribution of rollouts. 'correlated': neighbouring units
+      often get the same device, but the marginal distribution of each unit is
+      the policy's. 'levels': the same, with fixed clusters of units that become
+      smaller as the policy becomes certain.
+    levels: Desired numbers of clusters in the levels, in ascending order. The
+      units themselves are the last level.
+    chance: Limit on the entropy of a rollout, as a share of that of the
+      coarsest level in the first iteration. A finer level is used once its
+      entropy is below the limit.
+    anneal: Whether PPO's learning rate and the temperature fall in the course
+      of a run, and levels become finer as the policy becomes certain. Otherwise
+      only the last level is used.
     last_rate: Share of the learning rate that is left at the end.
-    warm_search_trials: Placements priced by local search around the best
+    warm_search_trials: Placements that local search prices around the best
       baseline before the first rollout; 0 is off.
-    warm_start_steps: Gradient steps of cross-entropy towards the best
-      placement before the first rollout; 0 is off.
-    confidence: Probability that imitation gives to the placement's device;
-      the rest is spread over the other allowed ones.
-    search_trials: Placements priced per iteration by local search around the
-      best one so far; 0 is off.
+    warm_start_steps: Gradient steps of cross-entropy towards the best placement
+      before the first rollout; 0 is off.
+    confidence: Target probability, in imitation, of the placement's device; the
+      other allowed devices share the rest.
+    search_trials: Placements that local search prices per iteration around the
+      best placement so far; 0 is off.
     self_imitation_steps: Gradient steps of cross-entropy towards the best
-      placement so far, after PPO's in every iteration; 0 is off.
-    distill_steps: At most so many gradient steps of cross-entropy towards the
-      best placement at the end, so that the exported policy's greedy
-      placement is that one; 0 is off.
-    imitation_learning_rate: Of Adam, for all cross-entropy steps.
-    checkpoint_iterations: Iterations between two checkpoints.
-    checkpoint_s: Seconds between two checkpoints, whichever comes first.
+      placement so far, after PPO's steps in every iteration; 0 is off.
+    distill_steps: Largest number of gradient steps of cross-entropy towards the
+      best placement at the end of the run, so that the likeliest placement of
+      the exported policy is the best one; 0 is off.
+    imitation_learning_rate: Learning rate of Adam, for all cross-entropy steps.
+    checkpoint_iterations: Iterations after which the next checkpoint is
+      written.
+    checkpoint_s: Seconds after which the next checkpoint is written, if that is
+      earlier.
   """
 
   iterations: int = 80
@@ -116,7 +124,7 @@ class TrainConfig:
 
   @property
   def units(self) -> str:
-    """What the policy decides about, see `coarsening.units`."""
+    """The kind of the units that get devices, see `coarsening.units`."""
     return (coarsening.NESTED
             if self.exploration == 'levels' else coarsening.COARSE)
 
@@ -126,12 +134,13 @@ class TrainConfig:
                             f'{wanted}.')
 
 
-# GDP-one, with credit per decision, levels of clusters and annealing of ours,
-# but without search and imitation; 'paper' is a former name. The table of
-# PPO figures is not in the text that survives, so these are ours, chosen on
-# RNNLM-2 and AmoebaNet; 6,000 trials are what HDP's take. A temperature of 1
-# leaves no time to become certain in, without one a policy is certain before
-# the trials have told the good from the lucky.
+# GDP-one, with our credit per decision, levels of clusters and annealing, but
+# without search and imitation; 'paper' is a former name. The paper's table of
+# PPO settings does not survive, so these settings are ours, chosen on RNNLM-2
+# and AmoebaNet. The number of placements priced is that of HDP. With a much
+# higher temperature the policy does not become certain within the run. Without
+# one it becomes certain before the rollouts have shown which placements are
+# good and which were lucky.
 _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=2e-3,
                      last_rate=.3, entropy_bonus=0., credit='unit', window=4,
                      exchange=True, temperature=.4, last_temperature=.1,
@@ -146,10 +155,10 @@ NAMES = tuple(_PRESETS)
 
 
 def preset(name: str) -> TrainConfig:
-  """One of `NAMES`.
+  """Returns one of `NAMES`.
 
   Raises:
-    GdpError: no such preset.
+    GdpError: there is no preset of this name.
   """
   if name not in _PRESETS:
     raise errors.GdpError(suggestions.unknown('config', name, NAMES))
@@ -157,9 +166,9 @@ def preset(name: str) -> TrainConfig:
 
 
 def for_measuring(config: TrainConfig) -> TrainConfig:
-  """The config for prices that take a second instead of a millisecond.
+  """Returns the config for prices that take a second, not a millisecond.
 
-  A fraction of the placements, spent on the policy and around the best one.
+  Fewer placements are priced: rollouts, and a search around the best placement.
   """
   return dataclasses.replace(config, iterations=min(config.iterations, 20),
                              rollouts=min(config.rollouts,

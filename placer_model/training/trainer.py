@@ -1,6 +1,6 @@
-"""One graph, one cluster, one policy: rollouts, updates, the best placement.
+"""Training of the policy on one graph: rollouts, updates, best placement.
 
-Reads top to bottom: what an iteration does is `Trainer.step`.
+`Trainer.step` is one iteration.
 """
 
 from __future__ import annotations
@@ -28,38 +28,43 @@ from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
 
-# Gradient steps of imitation, and trials of search, between two chances to
-# stop.
+# Gradient steps of imitation, and trials of search, between two points at which
+# a run can stop.
 _CHUNK = 20
 _WARM_TRIALS = 256
-# Tells the random numbers of the warm-up from those of the iterations.
+# Makes the random numbers of the warm-up differ from those of the iterations.
 _WARM_STREAM = 1 << 32
-# Of the learning rate of imitation: within iterations it corrects, not leads.
+# Share of imitation's learning rate that is used within iterations, where
+# imitation corrects PPO but must not dominate it.
 _SELF_IMITATION_SHARE = 0.1
-# Of a placement that the policy does not know of.
+# Least probability of a decision when rollouts are aligned.
 _LEAST_PROBABILITY = 1e-4
-# Where the policy is certain; its logarithm is finite.
+# Least probability of a decision, so that its logarithm is finite.
 _LEAST_ODDS = 1e-30
-# Of the best placement beside the policy's probabilities.
+# Added to the probabilities of the best placement's decisions, when rollouts
+# are aligned.
 _SAY_OF_BEST = .1
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-  """What one iteration was like.
+  """Statistics of one iteration.
 
   Attributes:
-    iteration: Its number, from 1.
-    reward: Mean over the K rollouts.
-    valid_share: Of the K rollouts.
-    sample_step_time_s: Of the best rollout; infinite if all are invalid.
-    best_step_time_s: Of the best placement of the run.
+    iteration: Number of the iteration, from 1.
+    reward: Mean reward of the K rollouts.
+    valid_share: Share of the K rollouts that are valid.
+    sample_step_time_s: Step time of the best rollout; infinite if all are
+      invalid.
+    best_step_time_s: Step time of the best placement of the run.
     evaluations: Placements priced in the run.
-    entropy: Nats per decision, before the update.
-    kl: Mean divergence of the updated from the sampled policy per decision.
-    clip_fraction: Decisions whose ratio left the clipping range.
-    loss: PPO's.
-    decisions: [D], how many of the K x M sampled decisions were each device.
+    entropy: Mean entropy of a decision in nats, before the update.
+    kl: Mean divergence per decision of the updated from the sampled policy.
+    clip_fraction: Share of the decisions whose probability ratio left the
+      clipping range.
+    loss: Loss of PPO.
+    decisions: [D], how often each device was chosen in the K x M sampled
+      decisions.
   """
 
   iteration: int
@@ -76,13 +81,14 @@ class Report:
 
 
 class Trainer:
-  """Trains a placer on one graph.
+  """Trains a policy network on one graph.
 
   Attributes:
-    placer: What learns.
-    state: What is remembered, see `run_state.RunState`.
-    reference_s: Run time of the best baseline, the unit of the reward.
-    optimizers: Of the placer's weights.
+    placer: The network.
+    state: Counters and the best placement, see `run_state.RunState`.
+    reference_s: Run time of the best baseline in seconds, the unit of the
+      reward.
+    optimizers: Optimizers of the network's weights.
   """
 
   def __init__(self, environment: environment_lib.Environment,
@@ -93,14 +99,14 @@ class Trainer:
     """Prepares a run; nothing is priced or learned yet.
 
     Args:
-      environment: Prices decisions on M units.
-      placer: Called with `features`, gives masked logits [M, D].
-      features: `environment.features` as the placer takes them.
-      config: All knobs.
-      seed: Of the samples; the placer brings its own initial weights.
+      environment: Prices decisions about M units.
+      placer: Network that maps `features` to masked logits [M, D].
+      features: `environment.features` as the network takes them.
+      config: Settings of the training.
+      seed: Seed of the samples; the network has its initial weights already.
       baselines: int [B, M], placements that the run starts from.
-      reference_s: Run time of the best baseline.
-      optimizers: Of the placer; None makes some.
+      reference_s: Run time of the best baseline in seconds.
+      optimizers: Optimizers of the network. None means new ones.
     """
     placer(features)  # Creates the weights.
     self.state = run_state.RunState(environment.allowed)
@@ -131,28 +137,28 @@ class Trainer:
       self._levels = exploration.levels(environment, config.levels)
 
   def checkpoint(self) -> tf.train.Checkpoint:
-    """All that a run has to remember in order to go on exactly."""
+    """Returns all state that a resumed run needs in order to go on exactly."""
     return tf.train.Checkpoint(placer=self.placer, state=self.state,
                                ppo_optimizer=self.optimizers.ppo,
                                imitation_optimizer=self.optimizers.imitation)
 
   @property
   def num_units(self) -> int:
-    """M."""
+    """Number M of units."""
     return self._environment.num_units
 
   @property
   def share(self) -> float:
-    """From 0 to 1, how many of the iterations are over."""
+    """Share of the iterations that are done, from 0 to 1."""
     iterations = self._config.iterations
     return min(self.state.iteration / iterations, 1.) if iterations else 1.
 
   def warm_up(self) -> Iterator[None]:
-    """What comes before the first rollout, in parts of a second or less.
+    """Does the work before the first rollout, in parts of a second or less.
 
-    Prices the baselines, searches around the best, and imitates what came of
-    it. The state says how far it is: between any two parts a checkpoint may be
-    taken, from which the rest goes on exactly.
+    The work is: price the baselines, search around the best one, and imitate
+    the best placement found. The state holds the progress. So a checkpoint may
+    be written between any two parts, and a run resumed from it goes on exactly.
     """
     config, state = self._config, self.state
     if state.iteration:
@@ -178,11 +184,11 @@ class Trainer:
       yield
 
   def step(self, done: float | None = None) -> Report:
-    """One iteration: rollouts, PPO, local search, self-imitation.
+    """Runs one iteration: rollouts, PPO, local search, self-imitation.
 
     Args:
-      done: Share of the run, from 0 to 1, that is over, by which things anneal;
-        None: that of its iterations.
+      done: Share of the run that is over, from 0 to 1, which determines the
+        annealing. None means the share of the iterations.
     """
     with self._clock():
       self._done = self.share if done is None else done
@@ -209,14 +215,17 @@ class Trainer:
   def distill(
       self, stopped: Callable[[],
                               bool] = lambda: False) -> environment_lib.Trials:
-    """Makes the policy say the best placement; returns what it says, priced.
+    """Makes the best placement the policy's likeliest one.
 
     The learning rate falls to zero, and the weights whose likeliest placement
-    is fastest are kept. Not part of what checkpoints hold: a resumed run goes
-    on from the policy as PPO left it.
+    is fastest are kept. Checkpoints do not hold these weights: a resumed run
+    goes on from the policy that PPO left.
 
     Args:
-      stopped: Whether there is no time left, asked every few steps.
+      stopped: Returns whether no time is left; called every few steps.
+
+    Returns:
+      The policy's likeliest placement, priced.
     """
     said = self.say()
     weights = self.placer.get_weights()
@@ -233,14 +242,15 @@ class Trainer:
     return said
 
   def say(self) -> environment_lib.Trials:
-    """The likeliest placement of the policy, priced."""
+    """Returns the likeliest placement of the policy, priced."""
     return self._price(self._imitation.greedy()[None], 'greedy')
 
   def say_also(self, sets: Sequence[np.ndarray]) -> environment_lib.Trials:
-    """All placements that the policy's odds may stand for, priced.
+    """Returns all placements decoded from the policy's probabilities, priced.
 
     Args:
-      sets: Of `policy_decoding.sizes`, int [N] each; the last are the M units.
+      sets: Partitions of the ops by `policy_decoding.sizes`, int [N] each; the
+        last one is the M units.
     """
     odds = np.maximum(self._agent.probabilities(), _LEAST_ODDS)
     said = np.where(self._environment.allowed, np.log(odds), -np.inf)
@@ -249,16 +259,16 @@ class Trainer:
                                   self._seed), 'greedy')
 
   def best_placement(self) -> placement_lib.Placement:
-    """The best valid placement; there must be one."""
+    """Returns the best valid placement; there must be one."""
     return self.placement(self._best())
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
-    """What int [M] decisions stand for."""
+    """Returns the placement of int [M] decisions."""
     return self._environment.placement(decisions)
 
   def _sample(self, probabilities: np.ndarray,
               rng: np.random.Generator) -> np.ndarray:
-    """int32 [K, M]."""
+    """Draws the decisions of the rollouts, int32 [K, M]."""
     decisions = exploration.choose(probabilities,
                                    self._uniforms(probabilities, rng), rng)
     if self._config.greedy:
@@ -267,17 +277,18 @@ class Trainer:
 
   def _uniforms(self, probabilities: np.ndarray,
                 rng: np.random.Generator) -> np.ndarray:
-    """float64 [K, M]."""
+    """Draws the random numbers of the rollouts, float64 [K, M]."""
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
       return exploration.correlated_uniforms(self._neighbours, rollouts, rng)
     return exploration.level_uniforms(self._level(probabilities), rollouts, rng)
 
   def _level(self, probabilities: np.ndarray) -> np.ndarray:
-    """int [M], the clusters of the finest level that is due.
+    """Returns the clusters of the finest level that may be used, int [M].
 
-    The more certain a policy, the smaller what it may draw by itself: in no
-    rollout is there much more chance than in the first ones.
+    The more certain the policy, the smaller the clusters that are drawn
+    independently. The entropy of a rollout stays below a limit that the first
+    iteration sets.
     """
     if not self._config.anneal:
       return self._levels[-1]
@@ -289,7 +300,7 @@ class Trainer:
 
   @property
   def _rate(self) -> float:
-    """Share of the learning rate and of the temperature that is left."""
+    """Share of the learning rate that is left."""
     if not self._config.anneal:
       return 1.
     return 1 - (1 - self._config.last_rate) * self._annealed
@@ -301,7 +312,7 @@ class Trainer:
 
   @property
   def _annealed(self) -> float:
-    """From 0 to 1, how much of what anneals is over."""
+    """Progress of the annealing, from 0 to 1; 1 without annealing."""
     return self._done if self._config.anneal else 1.
 
   def _learn(
@@ -322,7 +333,7 @@ class Trainer:
 
   def _credited(self, probabilities: np.ndarray, decisions: np.ndarray,
                 rewards: np.ndarray) -> np.ndarray:
-    """float64 [M, D], what each decision is worth, by the latest rollouts."""
+    """Returns the advantage of each decision, float64 [M, D]."""
     config, state = self._config, self.state
     seen = [*state.recent, (decisions, rewards)]
     state.recent = seen[1 - config.window:] if config.window > 1 else []
@@ -335,10 +346,10 @@ class Trainer:
 
   def _aligned(self, probabilities: np.ndarray,
                decisions: np.ndarray) -> np.ndarray:
-    """int32 [K, M], equal devices exchanged as the policy likes it best.
+    """Exchanges equal devices to make rollouts likely, int32 [K, M].
 
-    The best placement has a say, so that rollouts agree with each other while
-    the policy is undecided.
+    The best placement adds to the probabilities, so that rollouts agree with
+    each other while the policy is undecided.
     """
     says = np.maximum(probabilities, _LEAST_PROBABILITY)
     if self._knows_best():
@@ -348,7 +359,7 @@ class Trainer:
     return equal_devices.aligned(decisions, np.log(says), self._twins)
 
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
-    """Local search around the best placement."""
+    """Searches locally around the best placement."""
     before = self._environment.evaluations
     found = self._search.improve(self._best(), self.state.best_step_time_s,
                                  trials, rng)
@@ -359,7 +370,7 @@ class Trainer:
     self._imitation.steps(self._best(), self._config.confidence, steps)
 
   def _best(self) -> np.ndarray:
-    """int32 [M], the best decisions; see `_knows_best`."""
+    """Returns the best decisions, int32 [M]; see `_knows_best`."""
     decisions = self.state.best_decisions
     assert decisions is not None
     return decisions

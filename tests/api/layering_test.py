@@ -62,8 +62,26 @@ def test_the_table_is_shown_in_terminals_and_notebooks(placed):
       assert text in shown
 
 
-def _layering(names, devices):
-  """Of layers with one variable each."""
+def test_a_notebook_marks_warnings_as_a_terminal_does():
+  """What does not fit looked like a remark below the table."""
+  graph = graphs.make_graph([(0, 1, 8)], param_bytes=[1 << 60, 0])
+  cluster = clusters.make_cluster(2)
+  placed = placed_step.PlacedStep(
+      None, step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3)),
+      placement_lib.Placement(np.array([1, 1]), cluster), 'made')
+  assert placed.warnings
+  for shown in (placed.summary(), placed._repr_html_()):
+    assert f'warning: {placed.warnings[0]}' in shown
+
+
+def _layering(names, devices, **changes):
+  """Of layers with one variable each.
+
+  Args:
+    names: [L], of the layers.
+    devices: [L], or [3 L] of a variable, its read and a product.
+    **changes: Of the graph.
+  """
   count = len(names)
   edges = [
       edge for i in range(count)
@@ -77,10 +95,12 @@ def _layering(names, devices):
       ], op_types=['VarHandleOp', 'ReadVariableOp', 'MatMul'] * count,
       param_bytes=[8, 0, 0] * count,
       groups=[2 * i + j for i in range(count) for j in (0, 0, 1)])
+  graph = graph.replace(**changes)
   cluster = clusters.make_cluster(2)
   placed = placed_step.PlacedStep(
       None, step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3)),
-      placement_lib.Placement(np.repeat(devices, 3), cluster), 'made')
+      placement_lib.Placement(np.repeat(devices, graph.num_ops // len(devices)),
+                              cluster), 'made')
   return layering.Layering(graph, placed.placement, placed.fifo_schedule)
 
 
@@ -128,3 +148,49 @@ def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
                     [1, 2, 1, 1])
   assert [row.name for row in found.rows] == ['a', 'b', 'c']
   assert found.as_map() == {'net/a': 'GPU:0', 'b': 'GPU:1', 'net/c': 'GPU:0'}
+
+
+def test_the_map_of_a_plan_that_keeps_numbers_keeps_them():
+  """A layer went to the CPU with its products, as most of it was there."""
+  same = np.tile([[True, True], [True, True], [False, True]], (2, 1))
+  devices = [0, 0, 1, 1, 1, 1]
+  found = _layering(['a', 'b'], devices, same_numbers=same)
+  assert [row.device for row in found.rows] == ['CPU:0', 'GPU:0']
+  assert found.as_map() == {'a': 'GPU:0', 'b': 'GPU:0'}
+  found = _layering(['a', 'b'], devices, same_numbers=same, may_round=True)
+  assert found.as_map() == {'a': 'CPU:0', 'b': 'GPU:0'}
+
+
+def test_what_is_outside_of_the_model_has_no_slash_before_its_name():
+  """A map had '/mean_squared_error'."""
+  found = _layering(['net_1/a', 'net_1/body/loss', 'net_1/body/o', 'loss'],
+                    [1, 1, 1, 2], op_types=[
+                        *['VarHandleOp', 'ReadVariableOp', 'MatMul'] * 3,
+                        'Const', 'Identity', 'MatMul'
+                    ], param_bytes=[*[8, 0, 0] * 3, 0, 0, 0])
+  assert found.as_map() == {'a': 'GPU:0', 'net/body': 'GPU:0', 'loss': 'GPU:1'}
+
+
+def test_parameters_have_moving_averages_and_no_slots():
+  """A batch normalization had half of what Keras counts."""
+  names = [
+      'kernel', 'mean', 'slot', 'net/norm/read', 'net/norm/mul', 'net/norm/sub',
+      'net/norm/Assign', 'gradient_tape/net/norm/mul/Mul', 'adam/sub',
+      'adam/Assign', 'adam/Assign_1', 'net/loss'
+  ]
+  graph = graphs.make_graph([(0, 3, 0), (3, 4, 40), (4, 5, 40), (1, 5, 0),
+                             (5, 6, 40), (1, 6, 0), (4, 11, 40), (4, 7, 40),
+                             (7, 8, 40), (2, 8, 0), (8, 9, 40), (2, 9, 0),
+                             (8, 10, 40), (0, 10, 0)], names=names, op_types=[
+                                 '_Arg', '_Arg', '_Arg', 'ReadVariableOp',
+                                 'Mul', 'Sub', 'AssignSubVariableOp', 'Mul',
+                                 'Sub', 'AssignAddVariableOp',
+                                 'AssignSubVariableOp', 'Sum'
+                             ], groups=[0, 1, 2, 0, 3, 4, 1, 5, 6, 2, 0, 7],
+                            param_bytes=[40, 40, 40, *[0] * 9])
+  cluster = clusters.make_cluster(2)
+  placed = placed_step.PlacedStep(
+      None, step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3)),
+      placement_lib.Placement(np.ones(graph.num_ops, int), cluster), 'made')
+  assert [(row.name, row.parameter_bytes) for row in placed.layers
+          if row.parameter_bytes] == [('norm', 80)]

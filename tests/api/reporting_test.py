@@ -188,6 +188,36 @@ def test_the_page_says_whose_memory_it_shows(plans, tmp_path):
   assert 'gives it back when the host sends' in page
 
 
+def test_the_page_says_what_gaps_of_the_chain_are(plans, tmp_path):
+  """A row with 2.9 ms of launches said that it 'waits before for nothing'."""
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  page = (tmp_path / 'page.html').read_text()
+  assert 'Gaps are the times before and between them' in page
+  assert 'waits before' not in page
+
+
+@pytest.mark.e2e
+def test_curves_of_three_plans_have_three_dashes(browser, plans, tmp_path):
+  """The second and the third looked alike."""
+  gdp_grappler.report([*plans, plans[0]], tmp_path / 'page.html')
+  _shown(browser, tmp_path / 'page.html')
+  lines = browser.run('return document.getElementById("memory").data.map('
+                      'trace => [trace.name.split(",")[1], trace.line.dash])')
+  gpu = [dash for name, dash in lines if name.startswith(' GPU:0')]
+  assert len(gpu) == len(set(gpu)) == 3
+
+
+@pytest.mark.e2e
+def test_only_heads_that_sort_have_the_pointer_of_a_link(
+    browser, plans, tmp_path):
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  _shown(browser, tmp_path / 'page.html')
+  assert browser.run('''
+    return ['layers', 'chain', 'cuts', 'ops'].map(table => getComputedStyle(
+        document.querySelector(`#${table} th`)).cursor === 'pointer');
+  ''') == [False, False, False, True]
+
+
 @pytest.mark.e2e
 def test_a_click_on_a_bar_shows_the_reason(browser, plans, tmp_path):
   gdp_grappler.report(plans, tmp_path / 'page.html')

@@ -72,6 +72,15 @@ def test_a_lever_that_does_not_exist(program, capsys):
   assert 'there is no lever "luck"' in capsys.readouterr().err
 
 
+def test_a_graph_that_does_not_exist_is_said_before_any_search(
+    program, capsys, monkeypatch):
+  """It was said when its turn came, and what was found before was lost."""
+  monkeypatch.setattr(program, '_found', None)
+  assert program.main(
+      ['--quiet', 'wavenet-2x18@tiny@2xP100', 'wavnet@tiny@2xP100']) == 2
+  assert 'wavnet@tiny does not exist' in capsys.readouterr().err
+
+
 def test_orders_are_searched_for_where_priorities_are_a_lever(program, run):
   """It was the search first in, first out, whatever was switched off."""
   _, made = run

@@ -151,3 +151,11 @@ def test_what_rounds_is_counted_where_it_is():
                              np.array([0, 1,
                                        0])).tolist() == [True, True, False]
   assert not constraints.rounded(graph, _CLUSTER, np.array([2, 0, 0])).any()
+
+
+def test_where_ops_with_kernels_round_otherwise():
+  graph = graphs.chain(2, same_numbers=[[False, True], [True, True]],
+                       allowed_types=[[True, True], [True, False]])
+  assert constraints.rounded_on(graph,
+                                _CLUSTER).tolist() == [[True, False, False],
+                                                       [False] * 3]

@@ -81,6 +81,13 @@ def test_cpu_takes_as_long_as_hdp_saw():
   assert 4 < rates[1] / rates[0] < 5
 
 
+def test_four_gb200_have_two_grace_processors():
+  """A tray had one, with half of the slots and of the memory."""
+  two, four = (presets.preset(f'{n}xGB200').devices[0] for n in (2, 4))
+  assert four.slots == 2 * two.slots
+  assert four.memory_bytes == 2 * two.memory_bytes
+
+
 def test_v100_beyond_a_dgx1_are_a_dgx2():
   eight, nine = presets.preset('8xV100'), presets.preset('9xV100')
   assert eight.devices[1].memory_bytes == 14_824 * 2**20

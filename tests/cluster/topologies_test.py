@@ -40,6 +40,15 @@ def test_two_cards_behind_a_switch_share_the_way_to_the_host():
   assert _seconds('2xP100', ('GPU:0', 'CPU:0'), ('GPU:1', 'CPU:0')) == _ALONE
 
 
+def test_cards_of_a_grace_processor_share_no_way_to_it():
+  """Two of four GB200 shared a PCIe switch, which such a host has not."""
+  alone = _seconds('4xGB200', ('CPU:0', 'GPU:0'))
+  assert _seconds('4xGB200', ('CPU:0', 'GPU:0'),
+                  ('CPU:0', 'GPU:1')) == pytest.approx(alone)
+  assert not any('PCIe' in wire for path in _paths('GB200', 4).values()
+                 for wire in path.channels)
+
+
 def test_both_directions_of_pcie_run_at_once():
   assert _seconds('4xK40', ('GPU:0', 'CPU:0'), ('CPU:0', 'GPU:0')) == _ALONE
   assert _seconds('4xK40', ('GPU:0', 'CPU:0'), ('CPU:0', 'GPU:1')) == _ALONE

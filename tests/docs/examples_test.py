@@ -85,6 +85,30 @@ def test_programs_of_the_repository_exist():
       assert path.is_dir() or path.with_suffix('.py').is_file(), name
 
 
+def test_flags_of_programs_exist():
+  """In results and their comments, too: a table's command makes it again."""
+  used = 0
+  for page in sorted((pages.TOP / 'docs').rglob('*.md')):
+    text = page.read_text(encoding='utf-8').replace('\\\n', ' ')
+    for name, words in re.findall(r'python -m benchmarks\.(\w+)([^`\n#]*)',
+                                  text):
+      defined = _flags_of(name)
+      for flag in re.findall(r'(?<!\S)--(\w+)', words):
+        assert flag in defined, (page, name, flag)
+        used += 1
+  assert used > 50
+
+
+def _flags_of(name: str) -> set[str]:
+  """Of a program of `benchmarks`, and those that all tables have."""
+  top = pages.TOP / 'benchmarks'
+  sources = [top / f'{name}.py', top / 'tables.py', *(top / name).rglob('*.py')]
+  return {
+      flag for source in sources if source.exists() for flag in re.findall(
+          r"(?:'--|DEFINE_\w+\(\s*')(\w+)'", source.read_text(encoding='utf-8'))
+  }
+
+
 def test_targets_exist():
   targets = set(
       re.findall(r'^([a-z]+):', (pages.TOP / 'Makefile').read_text(),

@@ -52,6 +52,19 @@ def test_pages_carry_their_index_and_start_no_worker_from_a_file():
   assert _SHIM.is_file()
 
 
+def test_a_name_is_found_where_it_is_called():
+  """`PlacementCallback` did not find gdp_grappler.PlacementCallback('logs')."""
+  config = (pages.TOP / 'mkdocs.yml').read_text(encoding='utf-8')
+  separator = re.search("^      separator: '(.*)'$", config, re.MULTILINE)[1]
+  words = re.split(
+      separator.replace("''", "'"),
+      "gdp_grappler.PlacementCallback('logs'), TensorFlow 2.21 {'GPU:1'}")
+  assert [word for word in words if word] == [
+      'gdp_grappler', 'PlacementCallback', 'logs', 'TensorFlow', '2.21', 'GPU',
+      '1'
+  ]
+
+
 @pytest.mark.skipif(not shutil.which('node'), reason='node is not installed')
 def test_an_iframe_answers_in_place_of_a_worker():
   text = _PAGE + _SHIM.read_text(encoding='utf-8').replace("'use strict';",

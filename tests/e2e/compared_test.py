@@ -11,7 +11,7 @@ _WAYS = ('with XLA', 'placed', _CLUSTERS)
 
 @pytest.fixture(scope='module')
 def results():
-  # XLA clusters no op that oneDNN has rewritten, as it does on CPUs with AVX-512.
+  # On CPUs with AVX-512 oneDNN rewrites ops, and XLA clusters none of these.
   return fresh.run('compared.py', TF_ENABLE_ONEDNN_OPTS='0').results
 
 

@@ -172,6 +172,25 @@ def test_nothing_of_that_name(text, said):
     _read(text)
 
 
+@pytest.mark.parametrize('task, said', [
+    ('nothing.pb@2xP100', 'does not exist'),
+    ('rnnlm-3@2xP100', 'Did you mean "rnnlm-'),
+    ('rnnlm-2', 'names no cluster'),
+    ('rnnlm-2@2xP10', 'Did you mean'),
+    ('', 'names no cluster'),
+])
+def test_tasks_are_checked_without_reading_a_graph(task, said):
+  with pytest.raises(errors.GdpError, match=said):
+    reading.check_task(task)
+
+
+def test_tasks_that_exist(towers, monkeypatch):
+  monkeypatch.setattr(sources, 'read', None)
+  monkeypatch.setattr(registry, 'source', None)
+  for graph in ('rnnlm-2@tiny', towers, 'keras_applications:ResNet50'):
+    reading.check_task(f'{graph}@2xP100')
+
+
 def test_an_unknown_cluster_is_told_before_anything_is_read():
   with pytest.raises(errors.ClusterError, match='17xP100'):
     _read('none.pb', functools.partial(resolve.resolve, '17xP100'))

@@ -20,6 +20,12 @@ def test_cells_are_text():
   assert '&lt;b&gt;&amp;' in page and '<b>' not in page
 
 
+def test_numbers_stand_to_the_right_on_pages():
+  page = tables.as_html(_ROWS, right=(1,))
+  assert '<th style="text-align: left">op</th>' in page
+  assert '<td style="text-align: right">12</td>' in page
+
+
 def test_a_bar_is_not_the_end_of_a_cell():
   assert tables.as_markdown([
       ('a', 'b'), ('1|2', '')

@@ -8,9 +8,14 @@ from gdp_grappler.reports import units
 @pytest.mark.parametrize('value, text', [(0, '0 B'), (999, '999 B'),
                                          (1234, '1.23 kB'), (999_900, '1 MB'),
                                          (12_345_678, '12.3 MB'),
-                                         (16e9, '16 GB'), (3e15, '3e+03 TB')])
+                                         (16e9, '16 GB'), (3e15, '3 PB')])
 def test_amount(value, text):
   assert units.amount(value, 'B') == text
+
+
+def test_a_card_of_today_has_petaflops():
+  """A table of GB200 had '1.25e+03 TFLOP/s'."""
+  assert units.amount(1250e12, 'FLOP/s') == '1.25 PFLOP/s'
 
 
 def test_one_is_no_plural():

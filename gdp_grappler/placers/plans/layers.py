@@ -90,6 +90,23 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
   return result
 
 
+def statistics(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], variables that the forward pass of a layer updates.
+
+  Such as the moving mean of a batch normalization. An optimizer updates slots
+  by gradients, and its counter outside of layers.
+
+  Args:
+    graph: N ops.
+  """
+  assigns = graph.where_type(op_kinds.ASSIGNMENTS.__contains__)
+  assigns &= ~(late(graph) | updates.in_optimizers(graph))
+  assigns &= np.array([bool(layer_map.outermost(n)) for n in graph.names], bool)
+  result = np.zeros(graph.num_ops, bool)
+  result[graph.edges[assigns[graph.edges[:, 1]], 0]] = True
+  return result & (graph.param_bytes > 0)
+
+
 class _Scope:
   """A name scope while the tree grows."""
 
@@ -122,7 +139,8 @@ class _Reader:
 
   def __init__(self, graph: op_graph.OpGraph) -> None:
     self._graph = graph
-    self._reads = variable_uses.reads(graph) >= 0
+    self._holders = variable_uses.reads(graph)
+    self._reads = self._holders >= 0
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
@@ -216,7 +234,7 @@ class _Reader:
   def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
     """A scope with those inside it that are layers."""
     own, inside = list(scope.own), self._joined(scope.scopes)
-    used = {child for child, below in inside.items() if self._uses(below)}
+    used = {child for child, below in inside.items() if self._used(below)}
     if not used:
       own, inside = list(scope.all_ops()), {}
     names = self._names(inside, used)
@@ -233,23 +251,27 @@ class _Reader:
     """Scopes with all calls of a layer in the scope of its first call.
 
     Keras 3 calls the layer `words` in 'words_1' and in 'words_3', while its
-    variable is in 'words'.
+    variable is in 'words'. It calls a model in the model likewise, but the
+    variables of that are in the scopes of its layers.
     """
     result: dict[str, _Scope] = {}
     first: dict[str, _Scope] = {}
     for scope, below in inside.items():
       bare = _NUMBERED.sub(r'\1', scope)
-      if (scope in self._variable_scopes or bare in inside or
-          bare not in self._variable_scopes or not self._uses(below)):
+      used = self._used(below)
+      if scope in self._variable_scopes or bare in inside or not used:
         result[scope] = below
-      elif bare in first:
+      elif bare in first and (bare in self._variable_scopes or
+                              used <= self._used(first[bare])):
         first[bare].take(below)
       else:
-        first[bare] = result[scope] = below
+        result[scope] = below
+        first.setdefault(bare, below)
     return result
 
-  def _uses(self, scope: _Scope) -> bool:
-    return any(self._reads[op] for op in scope.all_ops())
+  def _used(self, scope: _Scope) -> set[int]:
+    """The ops that hold the variables that a scope reads."""
+    return {int(self._holders[op]) for op in scope.all_ops()} - {-1}
 
   def _ends(self, ops: np.ndarray) -> int:
     """Sorts by when the last op is ready that waits for no gradient."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import numpy as np
 
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.structure import scopes
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
@@ -48,24 +51,46 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
 def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops in the scope of an optimizer, and slots.
 
-  In the scope of an optimizer, all ops only update variables, except ops with a
-  scalar result, such as the learning rate.
+  In the scope of an optimizer, all ops only update variables, one or several,
+  except ops with a scalar result, such as the learning rate.
 
   Args:
     graph: N ops.
   """
   serves = serving(graph)
-  scopes = [layer_map.outermost(name) for name in graph.names]
+  names = [layer_map.outermost(name) for name in graph.names]
   of_layers = {
-      scope for scope, own, size in zip(scopes, serves.tolist(),
-                                        graph.output_bytes.tolist())
+      name for name, own, size in zip(names, _of_updates(graph, serves, names),
+                                      graph.output_bytes.tolist())
       if not own and size > _SCALAR_BYTES
   }
   return np.array([
-      own and (bool(variable) or scope not in of_layers) or
-      bool(scope) and scope not in of_layers
-      for own, variable, scope in zip(serves.tolist(), graph.variables, scopes)
+      own and (bool(variable) or name not in of_layers) or
+      bool(name) and name not in of_layers
+      for own, variable, name in zip(serves.tolist(), graph.variables, names)
   ], bool)
+
+
+def _of_updates(graph: op_graph.OpGraph, serves: np.ndarray,
+                names: Sequence[str]) -> list[bool]:
+  """Ops that serve to update variables: one, or several in the same scope.
+
+  Two embeddings whose results are added have one gradient. Grappler then
+  makes one op of equal ops in the updates of both, such as its square.
+
+  Args:
+    graph: N ops.
+    serves: bool [N] of `serving`.
+    names: [N], outermost scopes.
+  """
+  result = serves.tolist()
+  backward = scopes.read(graph).backward
+  successors, starts = graph.successors
+  for op in graph.topological_order[::-1].tolist():
+    readers = successors[starts[op]:starts[op + 1]]
+    if readers and not result[op] and not backward[op]:
+      result[op] = all(result[r] and names[r] == names[op] for r in readers)
+  return result
 
 
 def serving(graph: op_graph.OpGraph) -> np.ndarray:

@@ -31,7 +31,7 @@ _CHILDREN = _Rules(favourites=True, local_first=True)
 _CHILDREN_PORTS = _Rules(favourites=True, ports=True, in_order=True)
 _HEFT = _Rules(insert=True, earliest_finish=True)
 # Ways of list schedulers, in greedy order: each one adds the most to the maps,
-# the cuts and the ways before it (docs/results/policy_moves.md).
+# the cuts and the ways before it (docs/results/experiments.md).
 _WAYS = (
     proposals.Way(_Bundles(), _LOCAL),
     proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL),

@@ -66,7 +66,10 @@
     const top = element('tr');
     for (const cell of head) {
       const th = element('th', cell.text, cell.number ? 'number' : '');
-      if (cell.click) th.addEventListener('click', cell.click);
+      if (cell.click) {
+        th.classList.add('sorts');
+        th.addEventListener('click', cell.click);
+      }
       top.append(th);
     }
     const body = element('tbody');
@@ -276,7 +279,9 @@
     byId('details').scrollIntoView({ block: 'nearest' });
   }
 
-  // Curves and bars.
+  // Curves and bars. Each run has a dash of its own.
+  const DASHES = ['dot', 'solid', 'dash', 'dashdot', 'longdash',
+                  'longdashdot'];
   function drawMemory() {
     const traces = [];
     const held = data.pools.map((pool, p) => Math.max(...runs.map(
@@ -289,7 +294,7 @@
       traces.push({
         type: 'scatter', mode: 'lines', x: curve.at.map(onAxis),
         y: curve.bytes.map(bytes => 100 * bytes / pool.bytes),
-        line: { shape: 'hv', width: 1.5, dash: r ? 'solid' : 'dot',
+        line: { shape: 'hv', width: 1.5, dash: DASHES[r % DASHES.length],
                 color: data.deviceColors[p % data.deviceColors.length] },
         name: `${escaped(run.name)}, ${escaped(pool.name)}: ` +
               `${size(run.peaks[p])} of ${size(pool.bytes)}`,
@@ -347,8 +352,8 @@
     const run = runs[current];
     fill(byId('chain'), [
       { text: 'from', number: true }, { text: 'where' },
-      { text: 'takes', number: true }, { text: 'waits before', number: true },
-      { text: 'for' }, { text: 'what' }
+      { text: 'takes', number: true }, { text: 'gaps', number: true },
+      { text: 'begins after' }, { text: 'what' }
     ], run.chain.map(row => ({
       op: row.first,
       cells: [

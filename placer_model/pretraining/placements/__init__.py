@@ -1,6 +1,8 @@
-"""Teaches the placer network to say placements, on graphs that nobody wrote.
+"""Training of the policy network on random graphs, by good placements.
 
-Belongs here: lessons (a drawn problem and good placements of it), how the
-network learns from them, runs of that. Does not belong here: learning on the
-graph that is to be placed (`training`), the network that chooses moves.
+A *lesson* is a drawn problem with good placements of it, its *answers*.
+
+Belongs here: lessons, supervised training of the network on them, runs of this
+training. Does not belong here: training on the graph that is to be placed
+(`training`), the network that chooses moves.
 """

@@ -1,4 +1,4 @@
-"""How much is drawn, answered and learned."""
+"""Settings of supervised pretraining, and their presets."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from placer_model.pretraining.placements import teacher
 
 @dataclasses.dataclass(frozen=True)
 class PlacementConfig:
-  """Sizes of a run.
+  """Settings of a run.
 
   Attributes:
-    rounds: How often problems are drawn and learned from.
-    problems: Drawn in each round.
-    steps: Of the optimizer, in each round.
+    rounds: Number of rounds; each draws problems and trains.
+    problems: Problems drawn per round.
+    steps: Steps of the optimizer per round.
     batch: Lessons per step.
-    learning_rate: Of Adam; it falls as half a cosine over all rounds.
-    last_rate: Share of it that is left at the end.
-    warm: Steps in which it rises at first.
-    patience: See `example.Example.target`.
+    learning_rate: Peak learning rate of Adam. It falls as half a cosine over
+      all rounds.
+    last_rate: Share of the learning rate that is left at the end.
+    warm: Number of initial steps in which the learning rate rises.
+    patience: Weight of a slower answer, see `example.Example.target`.
     network: Sizes of the network.
-    teacher: What is drawn, and how it is answered.
+    teacher: Distribution of problems, and selection of answers.
   """
 
   rounds: int
@@ -40,7 +41,7 @@ class PlacementConfig:
   teacher: teacher.TeacherConfig = teacher.TeacherConfig()
 
   def rate(self, step: int) -> float:
-    """Share of the learning rate at a step from 0 on."""
+    """Returns the share of the learning rate at a step, counted from 0."""
     done = step / max(self.rounds * self.steps, 1)
     wave = (1 + math.cos(math.pi * min(done, 1.))) / 2
     rising = min((step + 1) / max(self.warm, 1), 1.)
@@ -60,9 +61,9 @@ CONFIGS = {
 
 
 def named(name: str) -> PlacementConfig:
-  """One of `CONFIGS`.
+  """Returns one of `CONFIGS`.
 
   Raises:
-    GdpError: there is none of that name.
+    GdpError: there is no config of this name.
   """
   return pretrain_config.one_of(CONFIGS, name)

@@ -1,4 +1,4 @@
-"""How well a network answers what it has not seen."""
+"""Tests of the policy network on problems that it was not trained on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from placer_model.pretraining.placements import teacher
 
 
 class Evaluation:
-  """A problem that is never learned from."""
+  """A held-out problem."""
 
   def __init__(self, step: step_lib.Step) -> None:
-    """Prices one device.
+    """Prices all ops on one device.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -27,12 +27,12 @@ class Evaluation:
     self._environment = teacher.environment_of(problem)
     rows = one_device.of_each_kind(problem.cluster, problem.allowed,
                                    problem.op_seconds)
-    # A device that is too small counts with the seconds that it would take.
+    # A device whose memory is too small counts by its simulated seconds.
     self._single_s = float(
         problem.evaluator.price_groups(problem.graph, rows, None).seconds.min())
 
   def result(self, pupil: student.Student) -> float:
-    """How many times as fast as one device the likeliest placement is."""
+    """Returns the speed-up of the likeliest placement over one device."""
     features = network_lib.features_to_tensors(self._environment.features)
     said = pupil.network(features).numpy().argmax(axis=1)
     seconds = float(self._environment.price(said[None]).prices.seconds[0])
@@ -41,11 +41,11 @@ class Evaluation:
 
 def agreement(pupil: student.Student, lessons: Sequence[example.Example],
               patience: float) -> float:
-  """Share of the units, by their weights, that are where an answer has them.
+  """Returns the weighted share of units that have an answer's device.
 
   Args:
-    pupil: Says where.
-    lessons: At least one.
+    pupil: Network under test.
+    lessons: At least one lesson.
     patience: See `example.Example.target`.
   """
   shares = []

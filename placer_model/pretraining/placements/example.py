@@ -1,4 +1,4 @@
-"""A problem as the placer network sees it, and good answers to it."""
+"""Lessons: features of a problem, and good placements of it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from placer_model.training import equal_devices
 
 _FEATURES = tuple(
     field.name for field in dataclasses.fields(schema.GraphFeatures))
-# What is less likely is as unlikely.
+# Lower bound of log-probabilities, in nats.
 _LEAST_NATS = -6.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Example:
-  """M units on D devices, and A answers.
+  """A lesson: M units on D devices, and A answers.
 
   Attributes:
-    features: Of the units.
-    answers: int32 [A, M], devices; the fastest first, none twice.
-    excess: float32 [A], how much longer each takes than the fastest, as a
-      share.
-    twins: Sets of devices that nothing but their names tells apart.
+    features: Features of the units.
+    answers: int32 [A, M], good placements; the fastest first, no two equal.
+    excess: float32 [A], relative excess of each answer's step time over the
+      fastest.
+    twins: Sets of devices that differ only in their names.
   """
 
   features: schema.GraphFeatures
@@ -40,16 +40,17 @@ class Example:
 
   def target(self, logits: np.ndarray, weights: np.ndarray,
              patience: float) -> np.ndarray:
-    """int32 [M], the answer that is to be said.
+    """Returns the answer that the network should learn, int32 [M].
 
-    Equal devices exchanged as the network likes it best, and of several answers
-    that which is nearest to what it says, unless it takes much longer: to learn
-    the mean of two good placements is to learn a bad one.
+    In each answer, equal devices are exchanged to make it as likely as possible
+    under the network. Of several answers, the likeliest one is chosen, unless
+    it is much slower than others. The network learns one answer instead of all,
+    because the mean of two good placements is a bad placement.
 
     Args:
-      logits: float32 [M, D], what the network says.
-      weights: float32 [M], how much each unit counts; their mean is 1.
-      patience: Nats per unit that an excess of one counts for.
+      logits: float32 [M, D], output of the network.
+      weights: float32 [M], weight of each unit; their mean is 1.
+      patience: Nats per unit that outweigh an excess of 1.
     """
     said = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     liking = np.maximum(said, _LEAST_NATS)
@@ -61,14 +62,17 @@ class Example:
 
   @property
   def weights(self) -> np.ndarray:
-    """float32 [M], half alike, half by their work; their mean is 1."""
+    """Weights of the units, float32 [M], with a mean of 1.
+
+    Half of the weight is equal for all units, half is proportional to work.
+    """
     work = self.features.units[:, schema.UNIT_FEATURES.index('fastest_s')]
     share = work / max(float(work.mean()), 1e-30)
     return (.5 + .5 * share) / max(float((.5 + .5 * share).mean()), 1e-30)
 
 
 def save(path: str | os.PathLike[str], lessons: Sequence[Example]) -> None:
-  """Replaces a file in one step.
+  """Replaces a file of lessons in one step.
 
   Raises:
     GdpError: the file cannot be written.
@@ -86,7 +90,7 @@ def save(path: str | os.PathLike[str], lessons: Sequence[Example]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> list[Example]:
-  """What `save` wrote.
+  """Returns the lessons that `save` wrote.
 
   Raises:
     GdpError: there is no such file, or it is damaged.
@@ -112,7 +116,7 @@ def _lesson(arrays: dict[str, np.ndarray], number: int) -> Example:
 
 
 def _labels(lesson: Example) -> np.ndarray:
-  """int [D], the set of each device; -1 for those in none."""
+  """Returns the number of each device's set, int [D]; -1 if in none."""
   result = np.full(lesson.features.devices.shape[0], -1)
   for label, one in enumerate(lesson.twins):
     result[list(one)] = label

@@ -1,11 +1,11 @@
-"""One run of lessons, from its folder and back into it.
+"""A run of supervised pretraining, and its folder.
 
-A round draws problems and answers them, tests the network on these lessons,
-which it has not seen, and then learns from them and all before. All that a
-round depends on is in the folder or follows from the seed and its number: a run
-that is ended and continued is the run that was not.
+A round draws problems and finds answers. It tests the network on these lessons
+before it trains on them and on all earlier ones. All that a round depends on is
+in the folder, or follows from the seed and the round's number. So a resumed run
+gives the same result as an uninterrupted one.
 
-The folder holds `policy/` (`export`), `checkpoints/`, `curves.json` (a line per
+The folder has `policy/` (`export`), `checkpoints/`, `curves.json` (a line per
 round) and `lessons/`.
 """
 
@@ -47,13 +47,13 @@ Curve = list[dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class PlacementOptions:
-  """What a run is to do.
+  """Options of a run.
 
   Attributes:
-    model_dir: Its folder.
-    config: One of `config.CONFIGS`, or sizes of one's own.
-    seed: Of everything.
-    time_budget_s: After so many seconds no round begins; None for any time.
+    model_dir: Folder of the run.
+    config: One of `config.CONFIGS`, or other settings.
+    seed: Seed of all random numbers.
+    time_budget_s: Seconds after which no round begins; None for no limit.
   """
 
   model_dir: pathlib.Path
@@ -66,23 +66,24 @@ def pretrain(options: PlacementOptions, held_out: Mapping[str, step_lib.Step],
              tell: Callable[[str],
                             None], clock: Callable[[], float] = time.monotonic,
              machines: jobs_lib.Machines | None = None) -> Curve:
-  """Runs, or goes on, until all rounds are done or the time is up; exports.
+  """Runs, or resumes, until all is done or the time is up; then exports.
 
   Args:
-    options: What to do.
-    held_out: Name -> a problem that is never learned from.
-    tell: Hears a line per round.
-    clock: Seconds since any moment.
-    machines: Where problems are drawn and answered; by default one process
-      here. What is learned does not depend on them.
+    options: Options of the run.
+    held_out: Problems by name that are never trained on.
+    tell: Called with a line per round.
+    clock: Returns seconds since a fixed moment.
+    machines: Machines that draw problems and find answers; by default one
+      process here. The result does not depend on them.
 
   Returns:
-    The curve: of each round how well its lessons were answered before they were
-    learned from, and how well those held out are.
+    The curve. For each round it has the loss, the network's agreement with the
+    round's lessons before it was trained on them, and the speed-ups on the
+    held-out problems.
 
   Raises:
     GdpError: the folder holds another run, is damaged or cannot be written.
-    JobError: an answer was not found.
+    JobError: a worker failed.
   """
   machines = machines or local_team.Here(1)
   exams = {name: evaluation.Evaluation(step) for name, step in held_out.items()}
@@ -101,7 +102,7 @@ class _Run:
   """The state of a run.
 
   Attributes:
-    curve: A line per round that is done.
+    curve: A dict of measures for each round that is done.
   """
 
   def __init__(self, options: PlacementOptions,
@@ -110,14 +111,15 @@ class _Run:
     """Reads the folder.
 
     Raises:
-      GdpError: it holds another run, or is damaged.
+      GdpError: the folder holds another run, or is damaged.
     """
     self._options, self._dir = options, options.model_dir
     self._team = team
     config = options.config
     self._pupil = student.Student(config.network.replace(seed=options.seed),
                                   config.learning_rate, config.patience)
-    # In the checkpoint with the weights: no round is lost or done twice.
+    # The curve is in the checkpoint with the weights, so that no round is lost
+    # or done twice.
     self._lines = tf.Variable('[]', dtype=tf.string)
     self._checkpoints = checkpoints.Checkpoints(
         self._dir / 'checkpoints',
@@ -132,7 +134,7 @@ class _Run:
     ]
 
   def round(self, exams: Mapping[str, evaluation.Evaluation]) -> dict[str, Any]:
-    """Draws, tests, learns and saves; returns a line of the curve."""
+    """Draws, tests, trains and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
     path = self._dir / _lesson_name(number)
     if not path.exists():
@@ -165,7 +167,7 @@ class _Run:
     """Writes the policy.
 
     Raises:
-      ExportError: it cannot be written.
+      ExportError: the policy cannot be written.
     """
     export.export_policy(
         self._pupil.network, self._dir / 'policy', {
@@ -180,7 +182,7 @@ class _Run:
                            json.dumps(self.curve, indent=1) + '\n')
 
   def _check_identity(self) -> None:
-    """Whose run it is; raises GdpError if it is another one."""
+    """Raises a GdpError if the folder holds another run."""
     config, path = self._options.config, self._dir / _IDENTITY
     own = {
         'config': repr(config), 'seed': self._options.seed,
@@ -204,7 +206,7 @@ class _Run:
 
 
 def next_steps(model_dir: pathlib.Path) -> str:
-  """What a user may want to do with what a run has left."""
+  """Returns a text on what to do with the result of a run."""
   policy = shlex.quote(str(model_dir / 'policy'))
   return (f'Next: see {model_dir / "curves.json"} for how well answers are '
           f'foretold; place by it with `gdp place GRAPH --placer=gdp_one_shot '
@@ -213,7 +215,7 @@ def next_steps(model_dir: pathlib.Path) -> str:
 
 
 def restart(model_dir: pathlib.Path) -> None:
-  """Removes what a run has left in its folder, and nothing else."""
+  """Removes what a run wrote into its folder, and nothing else."""
   run_folder.remove(model_dir / name
                     for name in (_IDENTITY, 'curves.json', 'checkpoints',
                                  'lessons', 'policy'))

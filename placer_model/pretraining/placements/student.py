@@ -1,4 +1,4 @@
-"""The placer network and how it learns from lessons."""
+"""The policy network in training on lessons."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from placer_model.pretraining.placements import example
 from placer_model.training import optimizers
 
 _CLIP = 1.
-# What a network that is sure of a unit is wrong about costs no more than this
-# makes it.
+# Share of the target probability that is spread over all allowed devices. It
+# limits the network's confidence, and thus the loss of confident errors.
 _SMOOTHING = .02
 
 
@@ -22,17 +22,17 @@ class Student:
   """A network and its optimizer.
 
   Attributes:
-    network: What learns.
-    optimizer: Its moments.
+    network: The network.
+    optimizer: The optimizer, with its moments.
   """
 
   def __init__(self, config: config_lib.PlacerConfig, learning_rate: float,
                patience: float) -> None:
-    """Makes the network with its first weights.
+    """Makes the network with its initial weights.
 
     Args:
-      config: Sizes and switches.
-      learning_rate: Of Adam, to begin with.
+      config: Sizes and switches of the network.
+      learning_rate: Peak learning rate of Adam.
       patience: See `example.Example.target`.
     """
     self.network = network_lib.PlacerNetwork(config)
@@ -50,15 +50,15 @@ class Student:
                              autograph=False)
 
   def says(self, lesson: example.Example) -> np.ndarray:
-    """float32 [M, D], logits."""
+    """Returns the network's logits of a lesson, float32 [M, D]."""
     return self._says(network_lib.features_to_tensors(lesson.features)).numpy()
 
   def learn(self, lessons: Sequence[example.Example], share: float) -> float:
-    """One step of the optimizer; returns the mean loss, nats per unit.
+    """Takes one step of the optimizer; returns the mean loss, nats per unit.
 
     Args:
-      lessons: At least one.
-      share: Of the learning rate.
+      lessons: At least one lesson.
+      share: Share of the learning rate.
     """
     sums, loss = None, 0.
     for lesson in lessons:
@@ -91,7 +91,7 @@ class Student:
 
 
 def _smoothed(target: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-  """float32 [M, D], nearly all on the target, the rest on what is allowed."""
+  """Returns targets with label smoothing, float32 [M, D]."""
   said = np.arange(allowed.shape[1]) == target[:, None]
   number = allowed.sum(axis=1, keepdims=True)
   spread = allowed * _SMOOTHING / np.maximum(number, 1)

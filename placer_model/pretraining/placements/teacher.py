@@ -1,7 +1,7 @@
-"""Finds good placements of drawn problems, by coordinates.
+"""Finds good placements of drawn problems, as maps of coordinates to devices.
 
-What parts units one by one is hard to learn, and hardly ever the same on
-another graph.
+A placement that decides about single units is hard to learn, and hardly ever
+applies to another graph.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from placer_model.pretraining.placements import example
 from placer_model.training import environment as environment_lib
 from placer_model.training import equal_devices
 
-# Who is asked; of all placements by coordinates so many are priced, the most
-# promising.
+# Placers that are run, and the number of most promising placements by
+# coordinates that are priced.
 _PLACERS, _STRUCTURED = ('structured',), 96
-# Share of the units by which an answer differs from each better one.
+# Least share of the units in which two answers differ.
 _DIFFERS = .1
 
 
 @dataclasses.dataclass(frozen=True)
 class TeacherConfig:
-  """What is drawn, and what is an answer.
+  """Distribution of problems, and selection of answers.
 
   Attributes:
-    drawn: What may be drawn.
-    excess: How much longer than the best an answer may take, as a share.
-    answers: Most that are kept.
+    drawn: Distribution of the drawn problems.
+    excess: Largest relative excess of an answer's step time over the best.
+    answers: Largest number of answers per problem.
   """
 
   drawn: synthetic.Config = synthetic.Config(ops=(100, 6000),
@@ -50,14 +50,17 @@ class TeacherConfig:
 
 def make(
     config: TeacherConfig) -> Callable[[jobs_lib.Call], example.Example | None]:
-  """What draws a problem and answers it, given a seed; see `job_worker`."""
+  """Returns the function that does jobs in a worker; see `job_worker`."""
   job_worker.alone()
   return lambda job: draw(config, np.random.default_rng(job.arguments))
 
 
 def draw(config: TeacherConfig,
          rng: np.random.Generator) -> example.Example | None:
-  """A drawn problem and its answers; None if nothing is to be decided."""
+  """Returns a drawn problem and its answers; None if it is unusable.
+
+  A problem is unusable if no unit has a choice or no placement fits.
+  """
   drawn = synthetic.draw(rng, config.drawn)
   problem = problem_of(drawn.step, int(rng.integers(1 << 31)), 1)
   return answered(problem, drawn.planted.devices[drawn.graph.first_ops][None],
@@ -67,16 +70,16 @@ def draw(config: TeacherConfig,
 def answered(problem: placer_lib.Problem, known: np.ndarray,
              config: TeacherConfig,
              rng: np.random.Generator) -> example.Example | None:
-  """The answers among placements by coordinates.
+  """Returns a problem with its answers among placements by coordinates.
 
   Args:
-    problem: G groups.
-    known: int [S, G], placements to begin with, too.
-    config: What is an answer.
-    rng: Of what is drawn.
+    problem: Problem with G groups.
+    known: int [S, G], further placements to consider.
+    config: Selection of answers.
+    rng: Source of random numbers.
 
   Returns:
-    None if no unit has a choice or nothing that was found fits.
+    The lesson, or None if no unit has a choice or no placement fits.
   """
   environment = environment_of(problem)
   if not (environment.allowed.sum(axis=1) > 1).any():
@@ -94,19 +97,19 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
 
 def problem_of(step: step_lib.Step, seed: int,
                threads: int | None = None) -> placer_lib.Problem:
-  """What placers are asked, without an expert.
+  """Returns the problem of a step, without an expert's placement.
 
   Args:
     step: A graph on a cluster.
-    seed: Of what placers draw.
-    threads: Simulations side by side; by default one per core.
+    seed: Seed of placers.
+    threads: Number of simulations in parallel; by default one per core.
   """
   prices = simulator.Simulator(step.cluster, step.cost_model, threads)
   return dataclasses.replace(step, expert=None).problem(prices, seed=seed)
 
 
 def environment_of(problem: placer_lib.Problem) -> environment_lib.Environment:
-  """Units of the problem, as `learned` makes them for a policy of ours."""
+  """Returns the problem's units, as `learned` makes them for our policies."""
   seconds = problem.op_seconds
   units = coarsening.units(coarsening.NESTED, problem.graph, problem.allowed,
                            seconds)
@@ -117,10 +120,12 @@ def environment_of(problem: placer_lib.Problem) -> environment_lib.Environment:
 
 def _decisions(environment: environment_lib.Environment,
                rows: np.ndarray) -> np.ndarray:
-  """int32 [K, M], where most of the work of each unit is; none twice.
+  """Returns the device with most of each unit's work, int32 [K, M].
+
+  Equal rows are returned once.
 
   Args:
-    environment: Of the units.
+    environment: Environment with the units.
     rows: int [S, G], devices of groups.
   """
   work = environment.op_seconds.min(axis=1) + 1e-12
@@ -136,7 +141,7 @@ def _decisions(environment: environment_lib.Environment,
 def _lesson(environment: environment_lib.Environment,
             trials: environment_lib.Trials,
             config: TeacherConfig) -> example.Example:
-  """The best of what was priced that differ by much."""
+  """Returns the best priced placements that differ enough from each other."""
   ranking = np.argsort(trials.step_time_s, kind='stable')
   best_s = max(float(trials.step_time_s[ranking[0]]), 1e-30)
   answers: list[np.ndarray] = []

@@ -1,9 +1,9 @@
-"""Episodes: moves that are drawn from the policy, and what they brought.
+"""Episodes: moves drawn from the policy, and their rewards.
 
-At each look the policy's softmax over the moves that were drawn gives the
-order in which they are priced: adding Gumbel noise to the logits and taking the
-largest draws without replacement (Kool et al., ICML 2019). Each draw is one
-choice, among the moves that were not chosen before it.
+In each look, the policy's softmax over the drawn moves determines the order in
+which moves are priced. Gumbel noise is added to the logits, and the largest
+sums are taken, which draws without replacement (Kool et al., ICML 2019). Each
+draw is one choice among the moves that were not chosen before it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from placer_model.training.moves import move_config
 
-# Reward of a move that makes a placement fit or run, and the most of any.
+# Reward of a move that makes a placement fit or run. No reward is larger.
 _MOST = 1.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Look:
-  """What the policy saw of one placement, and what it chose.
+  """One step of an episode: the drawn moves, and the policy's choices.
 
   Attributes:
-    features: float32 [K, F], standardized, of the moves that were drawn.
-    chosen: int [A], which moves were priced, in order.
-    rewards: float64 [A], gain of each in the logarithm of the price; 0 where
-      it did not gain.
-    expected: Reward that the network expects of a move drawn from the policy.
+    features: float32 [K, F], standardized features of the drawn moves.
+    chosen: int [A], indices of the moves that were priced, in order.
+    rewards: float64 [A], decrease of the logarithm of the price by each of
+      these moves; 0 if the price did not fall.
+    expected: Reward that the network predicts for a move drawn from the policy.
   """
 
   features: np.ndarray
@@ -46,7 +46,7 @@ class Look:
 
 
 class _Sampler:
-  """A `choosers.MoveChooser` that draws from the policy and writes it down."""
+  """A `choosers.MoveChooser` that samples from the policy and records it."""
 
   def __init__(self, describer: move_filter.MoveDescriber,
                network: move_network.MoveNetwork,
@@ -54,8 +54,8 @@ class _Sampler:
                rng: np.random.Generator) -> None:
     self._describer, self._network = describer, network
     self._config, self._rng = config, rng
-    # Features, order of the choice, start [G], chosen placements [A, G], and
-    # what is expected, of each look.
+    # Of each look: features, chosen moves, current placement [G], chosen
+    # placements [A, G], and expected reward.
     self.seen: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray,
                           float]] = []
 
@@ -74,12 +74,12 @@ class _Sampler:
     return drawn
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `choosers.Chooser`; PPO learns after the episode."""
+    """See `choosers.Chooser`; does nothing, as PPO learns after the episode."""
 
 
 def _expected(scores: np.ndarray, logits: np.ndarray,
               gains: np.ndarray) -> float:
-  """The network's own prediction of the reward of one draw."""
+  """Returns the network's own prediction of the reward of one draw."""
   odds = np.exp(scores - np.logaddexp.reduce(scores))
   share = np.minimum(np.exp(gains - np.logaddexp(0, -logits)),
                      1 - np.exp(-_MOST))
@@ -92,17 +92,17 @@ def play(
     rng: np.random.Generator, describer: move_filter.MoveDescriber,
     moves: moves_lib.Moves, deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[list[Look], priced_placements.PricedPlacements]:
-  """One episode: its looks, and all that it has priced.
+  """Plays one episode; returns its looks and all priced placements.
 
   Args:
-    problem: G groups.
-    start: int [G], the placement that it begins with.
+    problem: Problem with G groups.
+    start: int [G], the placement that the episode starts with.
     network: The policy.
-    config: Numbers.
-    rng: Of the moves and choices.
-    describer: Of the problem.
-    moves: Of the problem.
-    deadline: No look begins afterwards.
+    config: Settings of the episode.
+    rng: Source of moves and choices.
+    describer: Computes features of the problem's moves.
+    moves: Draws the problem's moves.
+    deadline: Time after which no look begins.
   """
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.see([start])
@@ -121,15 +121,15 @@ def play(
 
 def rewards(before: evaluator_lib.Prices,
             after: evaluator_lib.Prices) -> np.ndarray:
-  """float64 [A], what moves gain in the logarithm of the price.
+  """Returns the decrease of the logarithm of the price, float64 [A].
 
-  A move that does not gain has 0: the placement before it stays. A move that
-  makes a placement fit has the highest reward; where nothing fits, it is the
-  logarithm of the overflow that counts.
+  A move that does not lower the price has 0, because the episode does not apply
+  it. A move that makes a placement fit has the highest reward. If neither
+  placement fits, the reward is the decrease of the logarithm of the overflow.
 
   Args:
-    before: [1], of the placement before the moves.
-    after: [A], of the placements after them.
+    before: Prices [1] of the placement before the moves.
+    after: Prices [A] of the placements after the moves.
   """
   if before.valid[0]:
     gains = np.log(before.seconds[0]) - np.log(after.valid_seconds)

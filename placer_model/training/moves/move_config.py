@@ -1,4 +1,4 @@
-"""The numbers of a run that refines the move network."""
+"""Settings of a run that trains the move network further."""
 
 from __future__ import annotations
 
@@ -10,34 +10,38 @@ from gdp_grappler.placers.policy import policy_config
 
 @dataclasses.dataclass(frozen=True)
 class MoveConfig:
-  """Numbers of `move_trainer.MoveTrainer` and of the run around it.
+  """Settings of `move_trainer.MoveTrainer` and of its run.
 
   Attributes:
-    iterations: Rounds of episodes and updates of each graph.
+    iterations: Iterations of each graph; each has episodes and an update.
     rollouts: N, moves per iteration that are drawn from the policy and priced.
-    episode_prices: Placements that an episode prices at most, among them its
-      start and moves that are tried together.
-    at_once: Moves that are priced before the policy looks at a placement anew.
-    draws: K, moves that the policy looks at each time.
-    temperature: The scores of moves are divided by it before the softmax.
-    gain_weight: As of `move_filter.FilterConfig`.
+    episode_prices: Largest number of placements that an episode prices,
+      including its start and combinations of moves.
+    at_once: Moves that are priced per look.
+    draws: K, moves that are drawn per look.
+    temperature: Divisor of the moves' scores before the softmax.
+    gain_weight: Weight of the predicted gain in a score, see
+      `move_filter.FilterConfig`.
     from_best: Share of the episodes that start with one of the best placements
-      found so far; the others start with a draft.
-    elites: How many of the best placements are remembered.
-    drafts: What the drafts are, and how many.
-    skill_drafts: Drafts from which the skill of the network is told, before and
-      after learning; 0 to tell none, and to keep the network in any case.
+      so far. The others start with a draft.
+    elites: Number of best placements that are kept.
+    drafts: Settings of the drafts, which are the first placements.
+    skill_drafts: Number of drafts on which the network is tested before and
+      after training. 0 means no test; the trained network is then always kept.
     epochs: Gradient steps of PPO on the moves of an iteration.
-    learning_rate: Of Adam, for PPO.
+    learning_rate: Learning rate of Adam, for PPO.
     clip_ratio: Epsilon of PPO's clipped objective.
     entropy_bonus: Weight of the entropy of a choice in the loss.
     gradient_clip: Largest global norm of a gradient.
-    critic_rate: Of Adam, for the predictions of gains.
-    critic_epochs: Gradient steps for these on the moves of an iteration.
-    search_trials: Placements that the search after learning prices, where no
-      clock ends it; 0 for no search.
-    checkpoint_iterations: Iterations between two checkpoints.
-    checkpoint_s: Seconds between two checkpoints, whichever comes first.
+    critic_rate: Learning rate of Adam, for the predictions of gains.
+    critic_epochs: Gradient steps for these predictions on the moves of an
+      iteration.
+    search_trials: Largest number of placements that the search after training
+      prices if no time limit is given; 0 for no search.
+    checkpoint_iterations: Iterations after which the next checkpoint is
+      written.
+    checkpoint_s: Seconds after which the next checkpoint is written, if that is
+      earlier.
   """
 
   iterations: int = 40
@@ -75,7 +79,7 @@ class MoveConfig:
 
   @property
   def episode(self) -> policy_config.PolicyConfig:
-    """How an episode draws and prices."""
+    """Settings of one episode."""
     return policy_config.PolicyConfig(prices=self.episode_prices,
                                       at_once=self.at_once, draws=self.draws,
                                       gain_weight=self.gain_weight)
@@ -87,12 +91,12 @@ class MoveConfig:
 
 
 def for_measuring(config: MoveConfig) -> MoveConfig:
-  """The config for prices that take a second instead of a millisecond.
+  """Returns the config for prices that take a second, not a millisecond.
 
-  Fewer drafts and moves, and no search but that of the simulated problem.
+  It has fewer drafts and moves, and no search after training.
 
   Args:
-    config: For prices that are simulated.
+    config: Config for simulated prices.
   """
   drafts = dataclasses.replace(config.drafts, maps=2, schedules=2, cuts=0)
   return dataclasses.replace(config, iterations=min(config.iterations, 20),

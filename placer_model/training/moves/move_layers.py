@@ -1,7 +1,7 @@
-"""The move network as TensorFlow ops with weights that learn.
+"""The move network as TensorFlow ops with trainable weights.
 
-The only module that knows the layers of a `MoveNetwork`. The scale of the
-features stays as it is.
+No other module of this package knows the layers of a `MoveNetwork`. The
+standardization of features is not trained.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from gdp_grappler.placers.search.moves import move_network
 
-# Fields of a `MoveNetwork` that learn.
+# Fields of a `MoveNetwork` that are trained.
 _LEARNED = ('hidden_weights', 'hidden_bias', 'weights', 'bias')
-# Where a move is not open; its probability is zero.
+# Logit of a move that cannot be chosen. It is finite, but its exponential is 0.
 _NEVER = -1e9
 
 
@@ -28,12 +28,13 @@ class MoveLayers(tf.keras.layers.Layer):
 
   def __init__(self, network: move_network.MoveNetwork, gain_weight: float,
                temperature: float) -> None:
-    """Begins with the weights of a network.
+    """Starts with the weights of a network.
 
     Args:
-      network: Of F features.
-      gain_weight: As of `move_filter.FilterConfig`.
-      temperature: Divides the scores.
+      network: Network with F features.
+      gain_weight: Weight of the predicted gain in a score, see
+        `move_filter.FilterConfig`.
+      temperature: Divisor of the scores.
     """
     super().__init__(name='moves')
     self.features = network.features
@@ -45,10 +46,13 @@ class MoveLayers(tf.keras.layers.Layer):
     }
 
   def predict(self, moves: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Logits of gaining and logarithms of the gains, float32 [...] each.
+    """Predicts whether moves gain, and how much.
 
     Args:
       moves: float32 [..., F], standardized features.
+
+    Returns:
+      Logits of gaining, and logarithms of the gains, float32 [...] each.
     """
     learned = self._learned
     hidden = tf.nn.relu(
@@ -59,12 +63,13 @@ class MoveLayers(tf.keras.layers.Layer):
     return logits, gains
 
   def call(self, looks: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    """float32 [N, K], logits of the moves that N choices are among.
+    """Returns logits of the moves in each of N choices, float32 [N, K].
 
     Args:
-      looks: 'moves' float32 [L, K, F], standardized features of what was drawn
-        at each look; 'look' int32 [N], which look each choice is of; 'open'
-        bool [N, K], whether a move can still be chosen.
+      looks: Tensors by name. 'moves' is float32 [L, K, F], standardized
+        features of the drawn moves of each look. 'look' is int32 [N], the look
+        of each choice. 'open' is bool [N, K], whether a move can still be
+        chosen.
     """
     logits, gains = self.predict(looks['moves'])
     scores = tf.math.log_sigmoid(logits) + self._gain_weight * gains
@@ -72,7 +77,7 @@ class MoveLayers(tf.keras.layers.Layer):
     return tf.where(looks['open'], rows, _NEVER)
 
   def network(self) -> move_network.MoveNetwork:
-    """The weights as they are now."""
+    """Returns a network with the current weights."""
     return dataclasses.replace(
         self._start,
         **{name: value.numpy() for name, value in self._learned.items()})

@@ -1,10 +1,11 @@
-"""What the move network learns of looks: PPO, and its predictions of gains.
+"""Updates of the move network: PPO, and regression of its predictions.
 
-The network has two outputs. Together they are the policy: PPO (`PlacementAgent`
-with one decision per choice) makes choices likelier that brought more than was
-expected. Each by itself is the critic: the probability of a gain and its size
-say what is expected, and go on learning from what was priced, as in
-pre-training.
+The network has two outputs, the probability that a move gains and the size of
+the gain. Their combination is the score of a move, and the softmax of scores is
+the policy. PPO (`PlacementAgent`, with one decision per choice) raises the
+probability of choices whose reward exceeded the expected one. The two outputs
+are also the critic: they predict the reward. So they are trained further on the
+priced moves, as in pretraining.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ from placer_model.training.moves import episodes
 from placer_model.training.moves import move_config
 from placer_model.training.moves import move_layers
 
-# Below it a reward is none: two prices of one thing.
+# Rewards below this are rounding errors of the price.
 _LEAST_REWARD = 1e-6
-# Weight of the size of a gain beside its probability, as in pre-training.
+# Weight of the loss of a gain's size, relative to that of its probability.
 _GAIN_SHARE = .05
 _EPSILON = 1e-5
 
 
 class MoveLearner:
-  """A move network that learns; all graphs of a run share it.
+  """A move network and its optimizers; all graphs of a run share it.
 
   Attributes:
     layers: The network.
-    ppo_optimizer: Of PPO.
-    critic_optimizer: Of the predictions.
+    ppo_optimizer: Optimizer of PPO.
+    critic_optimizer: Optimizer of the predictions.
   """
 
   def __init__(self, network: move_network.MoveNetwork,
                config: move_config.MoveConfig) -> None:
-    """Begins with the weights of a network.
+    """Starts with the weights of a network.
 
     Args:
-      network: Of F features.
-      config: Numbers.
+      network: Network with F features.
+      config: Settings of the training.
     """
     self._config = config
     self.layers = move_layers.MoveLayers(network, config.gain_weight,
@@ -76,14 +77,14 @@ class MoveLearner:
     self._criticize = tf.function(self._critic_step, autograph=False)
 
   def network(self) -> move_network.MoveNetwork:
-    """The network as it is now."""
+    """Returns a network with the current weights."""
     return self.layers.network()
 
   def learn(self, looks: Sequence[episodes.Look]) -> dict[str, float]:
-    """Learns from the looks of an iteration, at least one.
+    """Updates the network by the looks of an iteration.
 
     Args:
-      looks: What was chosen, and what it brought.
+      looks: At least one look.
 
     Returns:
       'loss', 'clip_fraction', 'entropy', 'kl' of PPO, and 'critic_loss'.
@@ -106,9 +107,12 @@ class MoveLearner:
   def _show(
       self, looks: Sequence[episodes.Look]
   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Assigns `_looks`; int [N] moves, float64 [N] advantages and rewards.
+    """Assigns `_looks` for the N choices of an update.
 
-    Where there are fewer choices than N, they count several times.
+    If there are fewer choices than N, choices are repeated.
+
+    Returns:
+      int [N] moves, float64 [N] advantages, and float64 [N] rewards.
     """
     config = self._config
     looks = looks[:self._num_looks]
@@ -132,11 +136,12 @@ class MoveLearner:
     return chosen, rewards - expected, rewards
 
   def _critic_step(self, chosen: tf.Tensor, rewards: tf.Tensor) -> tf.Tensor:
-    """One step towards what the chosen moves brought; the loss before it."""
+    """Fits the predictions to the rewards; returns the loss before the step."""
     features = tf.gather_nd(self._looks['moves'],
                             tf.stack([self._looks['look'], chosen], axis=1))
     gaining = tf.cast(rewards > _LEAST_REWARD, tf.float32)
-    # The logarithm of the share of the step that is saved.
+    # A reward is minus the logarithm of the remaining share of the step; sizes
+    # are logarithms of the saved share.
     sizes = tf.math.log(-tf.math.expm1(-tf.maximum(rewards, _LEAST_REWARD)))
     with tf.GradientTape() as tape:
       logits, gains = self.layers.predict(features)
@@ -151,6 +156,9 @@ class MoveLearner:
 
 
 def _most_looks(config: move_config.MoveConfig) -> int:
-  """How many looks an iteration has; the last of an episode may be short."""
+  """Returns the largest number of looks in an iteration.
+
+  The last look of an episode may price fewer moves.
+  """
   return (math.ceil(config.rollouts / config.at_once)
           + math.ceil(config.rollouts / (config.episode_prices - 1)))

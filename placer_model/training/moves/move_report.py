@@ -1,4 +1,4 @@
-"""What a run of the move network says and writes."""
+"""Messages and files of a run that trains the move network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from placer_model.training import task as task_lib
 from placer_model.training.moves import move_state
 from placer_model.training.moves import move_trainer
 
-# Two steps that differ by less than this share count as equal.
+# Step times that differ by less than this share count as equal.
 _NOTICED = 1e-3
 
 Entrant = entrants_lib.Entrant[move_trainer.MoveTrainer]
@@ -37,10 +37,10 @@ class Learned:
   """The network to export.
 
   Attributes:
-    network: The better of two: as learned, or as at the start.
-    before: Mean gain per price from the drafts by the weights of the start;
-      None if it was not told.
-    after: The same by the weights that were learned.
+    network: The better of the trained network and the initial one.
+    before: Mean gain per price in episodes from the drafts, with the initial
+      weights; None without a test.
+    after: The same with the trained weights.
   """
 
   network: move_network.MoveNetwork
@@ -49,11 +49,11 @@ class Learned:
 
 
 def line(entrant: Entrant, report: move_trainer.Report) -> str:
-  """What an iteration says.
+  """Returns the line that describes an iteration.
 
   Args:
-    entrant: Whose it was.
-    report: Of the iteration.
+    entrant: Graph of the iteration.
+    report: Statistics of the iteration.
   """
   return (f'{entrant.label}  ' * bool(entrant.label)
           + f'gain per price {report.gain_per_price:.4f}  best '
@@ -62,7 +62,7 @@ def line(entrant: Entrant, report: move_trainer.Report) -> str:
 
 
 def is_ahead(entrant: Entrant) -> bool:
-  """Whether the policy has found a faster placement than `gdp`.
+  """Returns whether the policy has a faster placement than `gdp`.
 
   Args:
     entrant: A graph.
@@ -72,7 +72,7 @@ def is_ahead(entrant: Entrant) -> bool:
 
 
 def verdict(entrant: Entrant) -> str:
-  """Whether learning was worth it, once it is over.
+  """Returns a text on whether training beat the default placer.
 
   Args:
     entrant: A graph.
@@ -96,17 +96,17 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
              start: move_network.MoveNetwork, learned: Learned,
              verdicts: Sequence[str], console: rich.console.Console,
              start_s: float, deadline: deadlines.Deadline) -> dict[str, Any]:
-  """Exports, writes plans and results, prints the table.
+  """Exports, writes plans and results, and prints the table.
 
   Args:
-    options: Of the run.
-    entrants: Its graphs.
-    start: The weights that it began with.
-    learned: What is exported.
-    verdicts: Of each graph, whether learning was worth it.
-    console: Where the table goes.
-    start_s: When the run began, by the monotonic clock.
-    deadline: Until when control edges may be looked for.
+    options: Options of the run.
+    entrants: Graphs of the run.
+    start: The initial network.
+    learned: The network to export.
+    verdicts: Text of `verdict` for each graph.
+    console: Console for the table.
+    start_s: Start of the run, by the monotonic clock.
+    deadline: Time until which control edges may be computed.
 
   Returns:
     The content of results.json.
@@ -144,7 +144,7 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
 
 
 def _ahead(entrant: Entrant) -> str:
-  """'  1.031x METIS  1.9x one device', of the best placement."""
+  """Returns '  1.031x METIS  1.9x one device', for the best placement."""
   state = entrant.trainer.state
   alone, cut = (next(
       (b.evaluation.step_time_s
@@ -172,7 +172,7 @@ def _of_weights(learned: Learned) -> str:
 
 def _about(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
            start: move_network.MoveNetwork, learned: Learned) -> dict[str, Any]:
-  """What the policy says of itself."""
+  """Returns the metadata of the exported policy."""
   graphs = [entrant.task.graph for entrant in entrants]
   clusters = [entrant.task.cluster for entrant in entrants]
   return {
@@ -188,7 +188,7 @@ def _about(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
 
 def _plans(options: task_lib.TrainOptions,
            entrants: Sequence[Entrant]) -> list[Any]:
-  """Writes the best placements; their files."""
+  """Writes the best placements; returns their files."""
   folder, written = options.model_dir / 'plans', []
   folder.mkdir(exist_ok=True)
   for entrant in entrants:
@@ -208,7 +208,7 @@ def _violations(entrant: Entrant) -> list[placement_lib.Violation]:
 
 def _record(options: task_lib.TrainOptions, entrant: Entrant, learning: str,
             deadline: deadlines.Deadline) -> dict[str, Any]:
-  """A graph's part of results.json; `learning` is its verdict."""
+  """Returns a graph's part of results.json; `learning` is its verdict."""
   task, state = entrant.task, entrant.trainer.state
   placers = {
       r.placer: results_lib.entry(r, options.seed) for r in entrant.baselines

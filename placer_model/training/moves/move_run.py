@@ -1,4 +1,8 @@
-"""gdp_train's journey with the move network: graphs in, a folder out."""
+"""A run of `gdp_train` with the move network.
+
+The run reads graphs, prices drafts, lets the default placer search, trains the
+network, and writes the policy, plans and results into the model directory.
+"""
 
 from __future__ import annotations
 
@@ -33,36 +37,40 @@ from placer_model.training.moves import move_report
 from placer_model.training.moves import move_search
 from placer_model.training.moves import move_trainer
 
-# Fields of MoveConfig that may change when a run goes on.
+# Fields of MoveConfig that may differ when a run is resumed.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
                  'search_trials')
-# What writing the folder and the table may take of the time budget.
+# Seconds of the time budget reserved for writing files and the table.
 _EXPORT_S = 2.
-# Share of the time that is left for placers to compare with, and for drafts.
+# Share of the remaining time for baselines, and then for drafts.
 _BASELINES_SHARE = .05
-# Share of the time that is then left for the default placer.
+# Share of the time then remaining for the default placer.
 _GDP_SHARE = .5
-# Share of the time that is then left for learning.
+# Share of the time then remaining for training.
 _LEARN_SHARE = .4
-# Share of the time that is then left for more learning, if learning is ahead of
-# the default placer. A search has the rest.
+# Share of the time then remaining for more training, if training has found a
+# faster placement than the default placer. A search gets the rest.
 _AHEAD_SHARE = .5
 
 
 def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
           deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
-  """Refines, exports and reports; returns the content of results.json.
+  """Trains the move network, exports it and reports the results.
 
   Args:
-    every: What to do, for each graph; only graph and cluster differ.
-    console: Where progress and the table go.
-    deadline: When all of it has to be done; by default `options.time_budget_s`
-      from now.
+    every: Options of each graph; they differ only in graph and cluster.
+    console: Console for progress and the table.
+    deadline: Time by which the run has to end; by default
+      `options.time_budget_s` from now.
+
+  Returns:
+    The content of results.json.
 
   Raises:
-    GdpError: bad input, a full disk, or a model directory of another run.
+    GdpError: the input is bad, the disk is full, or the model directory holds
+      another run.
     MeasurementError: no step of the graph runs.
-    interrupts.Interrupted: Ctrl-C.
+    interrupts.Interrupted: the user pressed Ctrl-C.
   """
   start_s, options = time.monotonic(), every[0]
   deadline = (deadline or
@@ -82,10 +90,10 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
 
 
 def config_of(options: task_lib.TrainOptions) -> move_config.MoveConfig:
-  """The numbers of a run, cut down for measuring, with what was given.
+  """Returns the settings of a run, reduced if steps are not simulated.
 
   Args:
-    options: What the command line says.
+    options: Options of the run, whose values take precedence.
   """
   config = move_config.MoveConfig()
   if options.reward != rewards.SIMULATED:
@@ -98,14 +106,14 @@ def config_of(options: task_lib.TrainOptions) -> move_config.MoveConfig:
 
 
 def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
-  """The weights that a run begins with.
+  """Returns the initial network of a run.
 
   Args:
     start: Folder of a policy of moves, or of a finished run; None for the
-      weights that ship.
+      network that ships.
 
   Raises:
-    PolicyMismatchError: the policy is damaged, or for other features.
+    PolicyMismatchError: the policy is damaged, or has other features.
     GdpError: there is no such policy.
   """
   if start is None:
@@ -122,7 +130,7 @@ def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
 def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,
               network: move_network.MoveNetwork,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
-  """All that has to be equal for a run to go on; what config.json holds."""
+  """Returns the content of config.json, which a resumed run has to match."""
   train_fields = {
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
@@ -137,10 +145,10 @@ def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,
 
 
 class _Run:
-  """What a run does, in this order: `prepare`, `learn`, `settled`.
+  """A run, in the order `prepare`, `learn`, `settled`.
 
   Attributes:
-    entrants: The graphs.
+    entrants: Graphs of the run.
   """
 
   def __init__(self, options: task_lib.TrainOptions,
@@ -170,20 +178,20 @@ class _Run:
 
   @property
   def iteration(self) -> int:
-    """Iterations made so far, of all graphs together."""
+    """Number of iterations done, of all graphs together."""
     return sum(trainer.state.iteration for trainer in self._trainers)
 
   @property
   def iterations(self) -> int:
-    """Iterations at the end of the run, of all graphs together."""
+    """Number of iterations at the end of the run, of all graphs together."""
     return self._config.iterations * len(self._trainers)
 
   def prepare(self) -> None:
-    """Goes on from a checkpoint, or prices what there is to begin with."""
+    """Restores a checkpoint, or prices baselines, drafts and `gdp`'s result."""
     if self._store.restore(self._tell):
       self._tell(f'Resuming after iteration {self.iteration}.')
     else:
-      self._saver.save()  # If nothing can be written, the user should know now.
+      self._saver.save()  # Reports early that nothing can be written.
     for entrant, trainer in zip(self.entrants, self._trainers):
       if not trainer.has_begun:
         progress.doing('pricing drafts')
@@ -198,13 +206,13 @@ class _Run:
         self._saver.save()
 
   def learn(self) -> list[str]:
-    """Iterations until number, time or Ctrl-C ends them.
+    """Runs iterations until all are done, or time or Ctrl-C stops them.
 
-    If learning is not ahead of `gdp` after its first share of the time, it
-    ends.
+    After the first share of the time, training goes on only if it has found a
+    faster placement than `gdp`.
 
     Returns:
-      Whether learning was worth it, of each graph.
+      For each graph, a text on whether training beat `gdp`.
     """
     self._iterate(self._deadline.after(_LEARN_SHARE))
     if self._is_ahead():
@@ -220,7 +228,7 @@ class _Run:
     return said
 
   def settled(self) -> move_report.Learned:
-    """The network to export, after a search with it."""
+    """Searches with the better network; returns the network to export."""
     learned = self._judged(self._learner.network())
     if self._options.reward == rewards.SIMULATED:
       for left, trainer in zip(range(len(self._trainers), 0, -1),
@@ -242,7 +250,7 @@ class _Run:
     return move_report.Entrant(label, task, results, trainer)
 
   def _checkpoint(self) -> tf.train.Checkpoint:
-    """All that the run has to remember in order to go on exactly."""
+    """Returns all state that a resumed run needs in order to go on exactly."""
     learner = self._learner
     return tf.train.Checkpoint(
         placer=learner.layers, ppo_optimizer=learner.ppo_optimizer,
@@ -271,7 +279,10 @@ class _Run:
         writer.close()
 
   def _judged(self, network: move_network.MoveNetwork) -> move_report.Learned:
-    """What was learned, unless it is worse than what the run began with."""
+    """Returns the trained network, or the initial one if that is not worse.
+
+    Without a test of both, it returns the trained network.
+    """
     if not self._config.skill_drafts:
       return move_report.Learned(network, None, None)
     progress.doing('comparing the weights with those of the start')

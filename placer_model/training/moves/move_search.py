@@ -1,4 +1,4 @@
-"""Searches beside learning: what `gdp` finds, and what refined weights add."""
+"""Searches of a run: by the default placer, and with the trained network."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from gdp_grappler.placers.search.moves import move_network
 from placer_model.training.moves import move_state
 from placer_model.training.moves import move_trainer
 
-# Placements of the default placer that are looked at; the first is its answer.
+# Proposals of the default placer that are priced; the first is its result.
 _ANSWERS = 4
 _SEARCH_STREAM = 1 << 33
-# Starts of the search with refined weights.
+# Largest number of placements that the search after training starts from.
 _STARTS = 4
 
 
 def ask_gdp(trainer: move_trainer.MoveTrainer,
             simulator: simulator_lib.Simulator, seconds: float | None) -> None:
-  """Has the default placer place the graph, as `gdp place` does.
+  """Lets the default placer place the graph, as `gdp place` does.
 
-  It searches by simulation, whatever prices the run's placements.
+  The search uses simulated prices even if the run measures steps.
 
   Args:
-    trainer: Prices and remembers what was found.
-    simulator: Of the cluster.
-    seconds: What it may take; None for as long as it takes by itself, not by
-      the clock.
+    trainer: Prices and keeps the placements.
+    simulator: Simulator of the cluster.
+    seconds: Time limit of the search. None means the placer's own limit, which
+      counts work instead of time.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -68,10 +68,10 @@ def search_on(trainer: move_trainer.MoveTrainer,
   """Searches from the best placements, with moves that a network chooses.
 
   Args:
-    trainer: Has the best placements, and hears what was found.
+    trainer: Holds the best placements, and keeps new ones.
     network: The network.
-    trials: Placements that are priced at most, where no clock ends the search.
-    seconds: What the search may take; None for no clock.
+    trials: Largest number of placements to price if there is no time limit.
+    seconds: Time limit of the search; None for no limit.
   """
   state, problem = trainer.state, trainer.problem
   if not len(state.elites):

@@ -1,4 +1,4 @@
-"""What a run of the move network remembers of a graph besides weights."""
+"""State of a graph in a run of the move network, saved in checkpoints."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import tensorflow as tf
 
 from gdp_grappler import files
 
-# Where priced placements come from.
+# Origins of priced placements.
 BASELINE, DRAFT, POLICY = 'baseline', 'draft', 'policy'
 GDP, SEARCH = 'gdp', 'search'
 ORIGINS = (BASELINE, DRAFT, POLICY, GDP, SEARCH)
-_MOST = 1 << 53  # Of what is counted.
+_MOST = 1 << 53  # Upper bound of all counters.
 
 
 def _is_count(value: Any) -> bool:
@@ -24,7 +24,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-  """Infinite, perhaps."""
+  """Returns whether the value is a number, possibly infinite."""
   return type(value) in (int, float) and value == value
 
 
@@ -55,7 +55,7 @@ def _are_origins(value: Any) -> bool:
 
 # Attributes that are placements.
 _PLACEMENTS = 'elites', 'drafts', 'by_gdp'
-# What a checkpoint may say of each attribute.
+# For each attribute, whether a value from a checkpoint is acceptable.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     'iteration': _is_count, 'evaluations': _are_counts, 'best_s': _are_seconds,
     'seconds': _is_number, 'gdp_s': _is_number, 'curve': _is_curve,
@@ -68,31 +68,33 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 class MoveState(tf.train.experimental.PythonState):
   """Counters, the drafts, and the best placements of one graph.
 
-  No random state: every iteration seeds its own generator from the run's seed
-  and its number, so that a resumed run draws what an uninterrupted one draws.
+  There is no random state. Each iteration seeds its own generator from the
+  run's seed and its number, so a resumed run draws the same numbers as an
+  uninterrupted one.
 
   Attributes:
-    iteration: Rounds done.
-    evaluations: Placements priced, by origin.
-    best_s: Best price so far by origin, infinite where there is none.
-    seconds: Time spent so far, over all sessions.
-    gdp_s: What the default placer took of it.
+    iteration: Number of iterations done.
+    evaluations: Number of placements priced, by origin.
+    best_s: Best price so far by origin, in seconds; infinite where there is
+      none.
+    seconds: Time spent so far, in all processes of the run.
+    gdp_s: Part of `seconds` that the default placer took.
     curve: Pairs (evaluations so far, best price), one per improvement.
     gains: Mean gain per price of each iteration.
     elites: int32 [E, G], the best placements that fit, the best first.
-    elite_s: [E], their prices.
-    elite_origins: [E], of `ORIGINS`.
-    drafts: int32 [S, G], where episodes may start.
-    by_gdp: int32 [0 or 1, G], what the default placer has found.
+    elite_s: [E], their prices in seconds.
+    elite_origins: [E], their origins, of `ORIGINS`.
+    drafts: int32 [S, G], placements that episodes may start with.
+    by_gdp: int32 [0 or 1, G], result of the default placer.
   """
 
   def __init__(self, allowed: np.ndarray, most: int) -> None:
-    """Of a run that has not begun.
+    """Makes the state of a run that has not begun.
 
     Args:
-      allowed: bool [G, D], where each group may be. What a checkpoint calls a
-        placement is held against it.
-      most: How many of the best placements are kept.
+      allowed: bool [G, D], allowed devices of each group. Placements in a
+        checkpoint are checked against it.
+      most: Number of best placements that are kept.
     """
     self._allowed, self._most = allowed, most
     self.iteration = 0
@@ -108,22 +110,22 @@ class MoveState(tf.train.experimental.PythonState):
 
   @property
   def total_evaluations(self) -> int:
-    """Placements priced so far, whatever for."""
+    """Number of placements priced so far, of all origins."""
     return sum(self.evaluations.values())
 
   @property
   def best_step_time_s(self) -> float:
-    """The best price; infinite while nothing fits."""
+    """The best price in seconds; infinite while nothing fits."""
     return self.elite_s[0] if self.elite_s else np.inf
 
   @property
   def best_origin(self) -> str:
-    """What found the best placement; '' while nothing fits."""
+    """Origin of the best placement; '' while nothing fits."""
     return self.elite_origins[0] if self.elite_origins else ''
 
   @property
   def best_decisions(self) -> np.ndarray | None:
-    """int32 [G], the best placement; None while nothing fits."""
+    """The best placement, int32 [G]; None while nothing fits."""
     return self.elites[0] if self.elite_s else None
 
   def record(self, devices: np.ndarray, seconds: np.ndarray, origin: str,
@@ -132,9 +134,10 @@ class MoveState(tf.train.experimental.PythonState):
 
     Args:
       devices: int [K, G], placements.
-      seconds: float [K], their prices; infinite where one does not fit.
-      origin: One of `ORIGINS`.
-      evaluations: How many were priced for it.
+      seconds: float [K], their prices; infinite for a placement that does not
+        fit.
+      origin: Origin of the placements, one of `ORIGINS`.
+      evaluations: Number of placements to add to the count of this origin.
     """
     self.evaluations[origin] += evaluations
     before = self.best_step_time_s
@@ -157,17 +160,18 @@ class MoveState(tf.train.experimental.PythonState):
     self.elite_origins = [origins[k] for k in order]
 
   def serialize(self) -> str:
-    """The state as text, for a checkpoint."""
+    """Returns the state as text, for a checkpoint."""
     fields = {name: getattr(self, name) for name in _KINDS}
     for name in _PLACEMENTS:
       fields[name] = _packed(fields[name])
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:
-    """Takes what `serialize` gave.
+    """Restores the result of `serialize`.
 
     Raises:
-      ValueError: it gave no such thing: a checkpoint may be anybody's.
+      ValueError: the text is not a valid state. A checkpoint may be from an
+        untrusted source.
     """
     fields = files.parse_json(string_value)
     if (not isinstance(fields, dict) or fields.keys() != _KINDS.keys() or
@@ -182,7 +186,7 @@ class MoveState(tf.train.experimental.PythonState):
     self.__dict__.update(fields)
 
   def _unpacked(self, text: str) -> np.ndarray:
-    """int32 [K, G], legal placements."""
+    """Returns legal placements, int32 [K, G]."""
     groups, devices = self._allowed.shape
     try:
       data = zlib.decompress(base64.b64decode(text, validate=True))

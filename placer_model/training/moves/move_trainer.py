@@ -1,6 +1,6 @@
-"""One graph: drafts, episodes, updates, the best placements.
+"""Training of the move network on one graph.
 
-Reads top to bottom: what an iteration does is `MoveTrainer.step`.
+`MoveTrainer.step` is one iteration.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ from placer_model.training.moves import move_config
 from placer_model.training.moves import move_learner
 from placer_model.training.moves import move_state
 
-# The drafts have other random numbers than the iterations.
+# Makes the random numbers of the drafts differ from those of the iterations.
 _DRAFTS_STREAM = 1 << 32
-# The same of the episodes that tell the skill of a network.
+# Makes the random numbers of the test episodes differ from the other two.
 _SKILL_STREAM = 1 << 34
-# Episodes of an iteration for each one that it should need: where a graph has
-# hardly any moves, episodes are short.
+# Largest number of episodes in an iteration, as a multiple of the rollouts. If
+# a graph has few moves, episodes are short and many are needed.
 _PATIENCE = 4
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-  """What one iteration was like.
+  """Statistics of one iteration.
 
   Attributes:
-    iteration: Its number, from 1.
-    gain_per_price: Mean gain of the chosen moves in the logarithm of the price.
-    gaining_share: Share of the chosen moves that gained.
-    best_step_time_s: Best price of the run.
+    iteration: Number of the iteration, from 1.
+    gain_per_price: Mean decrease of the logarithm of the price by the chosen
+      moves.
+    gaining_share: Share of the chosen moves that lowered the price.
+    best_step_time_s: Best price of the run in seconds.
     evaluations: Placements priced in the run.
-    entropy: Nats per choice, before the update.
-    kl: Mean divergence of the updated from the sampled policy per choice.
-    clip_fraction: Choices whose ratio left the clipping range.
-    loss: PPO's.
-    critic_loss: Of the predictions of gains.
+    entropy: Mean entropy of a choice in nats, before the update.
+    kl: Mean divergence per choice of the updated from the sampled policy.
+    clip_fraction: Share of the choices whose probability ratio left the
+      clipping range.
+    loss: Loss of PPO.
+    critic_loss: Loss of the predictions of gains.
   """
 
   iteration: int
@@ -65,13 +67,13 @@ class Report:
 
 
 class MoveTrainer:
-  """Refines a network that others may share on one graph.
+  """Trains a network, which other graphs may share, on one graph.
 
   Attributes:
-    problem: G groups.
-    learner: The network.
-    state: What is remembered.
-    seed: Of drafts, moves and choices.
+    problem: Problem with G groups.
+    learner: The network and its optimizers.
+    state: Counters and the best placements.
+    seed: Seed of drafts, moves and choices.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -80,10 +82,10 @@ class MoveTrainer:
     """Prices nothing yet.
 
     Args:
-      problem: G groups.
-      learner: The network.
-      config: Numbers.
-      seed: Of drafts, moves and choices.
+      problem: Problem with G groups.
+      learner: The network and its optimizers.
+      config: Settings of the training.
+      seed: Seed of drafts, moves and choices.
     """
     self.problem, self.learner = problem, learner
     self.seed, self._config = seed, config
@@ -91,16 +93,16 @@ class MoveTrainer:
 
   @property
   def has_begun(self) -> bool:
-    """Whether there are drafts."""
+    """Whether the drafts are priced."""
     return bool(len(self.state.drafts))
 
   def begin(self, baselines: Sequence[placement_lib.Placement],
             deadline: deadlines.Deadline = deadlines.NEVER) -> None:
-    """Prices drafts, and what other placers have found.
+    """Prices the baselines and the drafts.
 
     Args:
-      baselines: What others have found.
-      deadline: Drafts that take long are left out afterwards.
+      baselines: Placements by other placers.
+      deadline: Time after which slow drafts are left out.
     """
     with self._clock():
       rng = np.random.default_rng([self.seed, _DRAFTS_STREAM])
@@ -114,20 +116,20 @@ class MoveTrainer:
 
   def offer(self, placements: Sequence[placement_lib.Placement],
             origin: str) -> None:
-    """Prices placements of the ops that other placers have found.
+    """Prices placements by other placers.
 
     Args:
-      placements: At least one.
-      origin: One of `move_state.ORIGINS`.
+      placements: At least one placement of the ops.
+      origin: Origin of the placements, one of `move_state.ORIGINS`.
     """
     first = self.problem.graph.first_ops
     self._price(np.stack([p.devices[first] for p in placements]), origin)
 
   def step(self, deadline: deadlines.Deadline = deadlines.NEVER) -> Report:
-    """One iteration: episodes, then PPO and the critic.
+    """Runs one iteration: episodes, then updates of PPO and the critic.
 
     Args:
-      deadline: No look begins afterwards.
+      deadline: Time after which no look begins.
     """
     with self._clock():
       looks = self._play(deadline)
@@ -140,19 +142,20 @@ class MoveTrainer:
                   state.best_step_time_s, state.total_evaluations, **figures)
 
   def best_placement(self) -> placement_lib.Placement:
-    """The best of the ops; there has to be one that fits."""
+    """Returns the best placement of the ops; one has to fit."""
     best = self.state.best_decisions
     assert best is not None
     return placement_lib.from_groups(self.problem.graph, best,
                                      self.problem.cluster)
 
   def skill(self, network: move_network.MoveNetwork) -> float:
-    """Mean gain per price of a network in episodes from the drafts.
+    """Returns a network's mean gain per price in episodes from the drafts.
 
-    Equal networks have equal skill: the same random numbers are drawn.
+    The random numbers are the same for each network, so equal networks have
+    equal skill.
 
     Args:
-      network: Any.
+      network: Any network for the problem's moves.
     """
     every = [np.zeros(0)]
     for number, row in enumerate(self.state.drafts[:self._config.skill_drafts]):
@@ -166,7 +169,7 @@ class MoveTrainer:
     return float(gains.mean()) if len(gains) else 0.
 
   def _play(self, deadline: deadlines.Deadline) -> list[episodes.Look]:
-    """The looks of as many episodes as an iteration needs."""
+    """Returns the looks of as many episodes as an iteration needs."""
     config, looks, missing = self._config, list[episodes.Look](), 0
     rng = np.random.default_rng([self.seed, self.state.iteration])
     network = self.learner.network()
@@ -184,7 +187,7 @@ class MoveTrainer:
     return looks
 
   def _start(self, rng: np.random.Generator) -> np.ndarray:
-    """int32 [G], one of the best so far, or a draft."""
+    """Returns one of the best placements so far, or a draft, int32 [G]."""
     state = self.state
     best = len(state.elites) and rng.random() < self._config.from_best
     rows = state.elites if best else state.drafts

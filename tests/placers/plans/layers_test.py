@@ -126,12 +126,16 @@ def test_a_graph_of_nothing_but_variables_has_layers(ops):
   assert layer.ops.tolist() == [*range(len(ops))]
 
 
-def _shared():
-  """A layer `words` that is called twice, as Keras 3 traces it."""
-  ops = {'unknown': ('_Arg', [], 400, '')}
-  for scope in ('net_1/words_1', 'net_1/words_3'):
-    ops[f'{scope}/GatherV2/ReadVariableOp'] = ('ReadVariableOp', ['unknown'], 0,
-                                               'unknown')
+def _shared(second='unknown'):
+  """A layer `words` that is called twice, as Keras 3 traces it.
+
+  Args:
+    second: The table that the second call reads.
+  """
+  ops = {'unknown': ('_Arg', [], 400, ''), second: ('_Arg', [], 400, '')}
+  for scope, table in (('net_1/words_1', 'unknown'), ('net_1/words_3', second)):
+    ops[f'{scope}/GatherV2/ReadVariableOp'] = ('ReadVariableOp', [table], 0,
+                                               table)
     ops[f'{scope}/GatherV2'] = ('GatherV2',
                                 [f'{scope}/GatherV2/ReadVariableOp'], 0, '')
     ops[f'{scope}/SelectV2'] = ('SelectV2', [f'{scope}/GatherV2'], 0, '')
@@ -156,6 +160,22 @@ def test_all_calls_of_a_layer_are_one_layer():
   assert _names(graph, model.layers[0].ops) == {
       name for name in graph.names if 'words' in name or name == 'unknown'
   }
+
+
+def _models_in_the_model(graph):
+  """The same as calls of models `encoder`, which have a layer `words`."""
+  return graph.replace(names=tuple(
+      name.replace('words_', 'encoder_').replace(
+          '/GatherV2', '/words_1/GatherV2') for name in graph.names))
+
+
+def test_all_calls_of_a_model_in_the_model_are_one_layer():
+  """Rows were 'encoder_1', with the table, and 'encoder_3'."""
+  model, = layers.of(_models_in_the_model(_shared())).layers
+  assert [layer.name for layer in model.layers] == ['encoder', 'top']
+  model, = layers.of(_models_in_the_model(_shared('unknown_1'))).layers
+  assert [layer.name for layer in model.layers
+         ] == ['encoder_1', 'encoder_3', 'top']
 
 
 def test_a_layer_beside_one_of_its_name_with_a_number_is_another():

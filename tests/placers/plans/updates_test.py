@@ -55,6 +55,23 @@ def test_a_scope_with_a_layer_in_it_is_no_optimizers():
   assert not found & {'net/a/read', 'net/a/MatMul'}
 
 
+def test_an_op_that_updates_of_two_variables_share_is_the_optimizers():
+  """Two embeddings that were added: the table had a layer 'adam'."""
+  names = [
+      'words', 'places', 'net/words/Gather', 'net/places/Gather', 'net/add',
+      'gradient_tape/net/Reshape', 'adam/Square', 'adam/scatter',
+      'adam/scatter_1', 'loss'
+  ]
+  graph = graphs.make_graph([(0, 2, 0), (1, 3, 0), (2, 4, 64), (3, 4, 64),
+                             (4, 5, 64), (5, 6, 64), (6, 7, 64), (6, 8, 64),
+                             (0, 7, 0), (1, 8, 0), (4, 9, 64)], names=names,
+                            groups=[0, 1, 2, 3, 4, 5, 6, 0, 1, 7],
+                            param_bytes=[64, 32, 0, 0, 0, 0, 0, 0, 0, 0])
+  found = updates.in_optimizers(graph)
+  assert [name for name, own in zip(names, found.tolist()) if own
+         ] == ['adam/Square', 'adam/scatter', 'adam/scatter_1']
+
+
 def test_sums_of_gradients_are_in_no_scope():
   graph = graphs.make_graph([(0, 1, 8)], names=['AddN_1', 'net/AddN'],
                             op_types=['AddN', 'AddN'])
