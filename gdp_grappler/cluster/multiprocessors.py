@@ -1,4 +1,5 @@
 """Resources that logical GPUs of one card share: threads and bandwidth.
+
 The table has the number of threads that each card of `device_figures.CARDS`
 holds at a time. It is the number of multiprocessors of the model (from the data
 sheets and whitepapers that `device_figures` names), times "Maximum number of

@@ -4,12 +4,11 @@ The model is a roofline (Williams et al., "Roofline: an insightful visual
 performance model", CACM 2009): an op takes the time of its arithmetic or of its
 traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
 `peak_flops * efficiency`, the rate of dense kernels on the device, times the
-share that the op's family reaches.
-Traffic runs at the memory's bandwidth times the share of the family
-(`op_families`). FLOPs and bytes come from Grappler's OpLevelCostEstimator;
-`graph.op_properties` adds FLOPs of ops that the estimator does not know. The
-estimator has no launch overhead, so an op that is too small to fill the device
-costs its launch.
+share that the op's family reaches. Traffic runs at the memory's bandwidth times
+the share of the family (`op_families`). FLOPs and bytes come from Grappler's
+OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops that the estimator
+does not know. The estimator has no launch overhead, so an op that is too small
+to fill the device costs its launch.
 """
 
 from __future__ import annotations

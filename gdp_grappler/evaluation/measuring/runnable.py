@@ -6,8 +6,7 @@ placeholder and batch into a variable that is set once, so that a step spends no
 time on making data. Names and devices stay, so a placement of the original
 graph fits. A variable in the place of data may have no kernel on its device,
 such as an int32 variable on a GPU. It is then on the host, where the data of a
-real step come
-from as well.
+real step come from as well.
 """
 
 from __future__ import annotations
@@ -151,7 +150,6 @@ def convert(source: source_graph.SourceGraph,
             batch_size: int = assumptions.DEFAULT_BATCH_SIZE) -> Runnable:
   """Makes a graph runnable.
 
-  Args:
   Args:
     source: A function graph or a v1 graph. It is not changed.
     batch_size: Size of every unknown dimension of inputs, see

@@ -4,8 +4,7 @@ By upward ranks, equal ops run one after the other. If a batch was cut into
 parts, all parts pass one device before the next device gets any part. Depth
 first, all ops that the first part needs run before the second part begins.
 Devices then work on different parts at a time, forward and backward, as in a
-pipeline
-(Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN
+pipeline (Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN
 Training", SOSP 2019).
 """
 

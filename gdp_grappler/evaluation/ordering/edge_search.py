@@ -1,4 +1,5 @@
 """The search of control edges that make TensorFlow keep an order.
+
 1. Simulate the step as TensorFlow runs it, and with the wanted priorities.
 2. Where a device starts two consecutive heavy ops in the wrong order, add an
    edge. Simulate first in, first out with the edges; later ops may now be in

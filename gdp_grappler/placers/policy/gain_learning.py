@@ -1,4 +1,5 @@
 """Corrects a network's predictions by the priced moves of one search.
+
 The correction is a logistic regression: the logit that a move gains is the
 network's logit plus a linear function of the move's features. The network is
 the prior: the coefficients have a normal prior around zero, and Newton's method
