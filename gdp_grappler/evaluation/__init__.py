@@ -1,4 +1,4 @@
-"""What a placement costs, in seconds and bytes.
+"""The costs of placements, in seconds and bytes.
 
 Belongs here: the interface of evaluators (`evaluator`), evaluators that wrap
 others, all results of a simulation of one placement (`price`), lower bounds,

@@ -98,7 +98,7 @@ class Prices:
     return Prices(*(column[rows] for column in self._columns))
 
   def followed_by(self, others: Prices) -> Prices:
-    """These prices and then the others."""
+    """These prices, followed by the other prices."""
     return Prices(*map(np.concatenate, zip(self._columns, others._columns)))
 
   @property

@@ -39,8 +39,8 @@ Idleness::~Idleness() {
 }
 
 void Idleness::Await() {
-  // Two looks in a row, because a thread that was asleep in the first look may
-  // have been woken by a thread that fell asleep before its turn.
+  // Two looks in a row, because a thread that slept when it was looked at may
+  // have been woken by a thread that then fell asleep before its own turn.
   while (!AllAsleep() || !AllAsleep()) Pause();
 }
 

@@ -10,9 +10,9 @@
    dispatched before an op that waits for another device. If an op depends on
    the previous op anyway, the edge delays it until that op's outputs are sent.
 4. If a copy still waits for the stream of its receiver, add a *throttle*: an
-   edge from an op of the sender, about the one that makes the result, to the
-   first op that the receiver starts after that. This edge crosses devices and
-   is therefore a message.
+   edge from an op of the sender, the producer of the copy or an op shortly
+   before it, to an op that the receiver starts a little later. This edge
+   crosses devices and is therefore a message.
 5. Remove halves of the edges, then quarters, ..., as long as the gain stays.
 
 The edges of one set all point forward in the time of one simulated step, as the
