@@ -1,6 +1,6 @@
-"""Where ops can go: devices, links, and placements onto them.
+"""Clusters of devices and links, and placements of ops onto the devices.
 
 Belongs here: descriptions of machines, a placement and its validity, a
-placement on disk. Does not belong here: seconds (`evaluation`), choosing
-(`placers`).
+placement on disk. Does not belong here: step times (`evaluation`), the choice
+of devices (`placers`).
 """

@@ -1,9 +1,10 @@
-"""What the driver calls the architecture of a cluster's cards.
+"""The architecture of a cluster's cards, as the driver names it.
 
-Grappler asks for it: convolutions in half precision keep the layout that tensor
-cores want from compute capability 7.0 on, and some in float32 from 8.0 on
-(tensorflow/core/grappler/optimizers/generic_layout_optimizer.cc); more products
-are fused from 8.0 on (remapper.cc).
+Grappler's rewrites depend on the architecture. From compute capability 7.0 on,
+convolutions in half precision keep the layout of tensor cores; from 8.0 on,
+also some in float32
+(tensorflow/core/grappler/optimizers/generic_layout_optimizer.cc). From 8.0 on,
+more products are fused (remapper.cc).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import re
 
 from gdp_grappler.cluster import cluster as cluster_lib
 
-# By the names of `device_figures.CARDS`: compute capabilities as NVIDIA lists
-# them (https://developer.nvidia.com/cuda-gpus), and AMD's LLVM targets.
+# Architectures by the names of `device_figures.CARDS`: NVIDIA's compute
+# capabilities (https://developer.nvidia.com/cuda-gpus) and AMD's LLVM targets.
 _ARCHITECTURES = {
     'K40': '3.5', 'P100': '6.0', 'V100': '7.0', 'T4': '7.5', 'A100': '8.0',
     'RTX3090': '8.6', 'A6000': '8.6', 'A10': '8.6', 'A10G': '8.6',
@@ -22,18 +23,18 @@ _ARCHITECTURES = {
     'GB200': '10.0', 'RTX5090': '12.0', 'RTX5080': '12.0', 'RTX5070TI': '12.0',
     'RTX5070': '12.0'
 }
-# Of cards in a cluster file, which tells no names.
+# The assumed architecture if the cluster's name does not name a card.
 _OTHERS = _ARCHITECTURES['A100']
 
 
 def of(cluster: cluster_lib.Cluster) -> str:
-  """The architecture of the first kind of card, such as '6.0' of P100s.
+  """The architecture of the first kind of card in the cluster's name.
 
   Args:
-    cluster: Any.
+    cluster: Any cluster.
 
   Returns:
-    '' of a cluster without cards.
+    Such as '6.0' for P100s; '' for a cluster without cards.
   """
   if not any(device.type == 'GPU' for device in cluster.devices):
     return ''

@@ -1,4 +1,4 @@
-"""Clusters with what was measured in place of what was assumed."""
+"""Replaces assumed figures of a cluster by those of a calibration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
-# A launch that takes so much longer beside others waits for a lock.
+# If parallel launches take this many times as long, they wait for a lock.
 _CONTENDED = 1.2
 
 
@@ -20,12 +20,13 @@ def applied(cluster: cluster_lib.Cluster,
   """The cluster with a calibration of some of its devices.
 
   Args:
-    cluster: Devices and links as they were assumed.
-    calibration: What was measured of a card such as theirs.
-    names: Full names of the devices; None for those that are such cards.
+    cluster: Cluster with assumed figures.
+    calibration: Calibration of a card.
+    names: Full names of the devices that are such cards; None means that the
+      function finds them by their figures.
 
   Raises:
-    ClusterError: there is no such card.
+    ClusterError: the cluster has no such card.
   """
   chosen = frozenset(_such(cluster, calibration) if names is None else names)
   if not chosen:
@@ -53,13 +54,14 @@ def applied(cluster: cluster_lib.Cluster,
 
 def _such(cluster: cluster_lib.Cluster,
           calibration: calibration_lib.Calibration) -> tuple[str, ...]:
-  """Names of the devices that are of the calibrated card.
+  """Names of the devices that are cards of the calibrated kind.
 
-  A card of the table is known by its figures. Of others nobody can tell, and
-  a cluster of one kind of card is taken to be of them.
+  A card of `device_figures` is recognized by its figures. Other cards cannot be
+  recognized. So if all cards of the cluster are of one kind that is not in the
+  table, they are taken to be of the calibrated kind.
 
   Raises:
-    ClusterError: there are none.
+    ClusterError: there are no such devices.
   """
   devices = [d for d in cluster.devices if d.type == calibration.device_type]
   card = device_figures.card_of(calibration.card)
@@ -88,7 +90,7 @@ def _device(device: cluster_lib.Device,
         device, launch_s=launch_s)
   launching_s = figure('launching_op_s')
   found: dict[str, float | None] = {
-      # What TensorFlow does for its ops beyond a bare launch is in the costs.
+      # The cost model has TensorFlow's work beyond a bare launch.
       'dispatch_s':
           None if launching_s is None else min(device.dispatch_s, launching_s),
       'visit_s':
@@ -110,7 +112,7 @@ def _device(device: cluster_lib.Device,
 
 
 def _least_kernel_s(calibration: calibration_lib.Calibration) -> float | None:
-  """Of a kernel that has next to nothing to do."""
+  """Seconds of a kernel with very little work, without the gap."""
   small_s, gap_s = calibration.figure('small_kernel_s'), calibration.figure(
       'gap_s')
   if small_s is None or gap_s is None:
@@ -120,10 +122,10 @@ def _least_kernel_s(calibration: calibration_lib.Calibration) -> float | None:
 
 def _lock_s(device: cluster_lib.Device,
             calibration: calibration_lib.Calibration) -> float:
-  """The part of a launch that GPUs of one process take one after the other.
+  """Seconds of a launch in which GPUs of one process wait for each other.
 
-  Where they were not timed side by side it is what was assumed, at most all of
-  a launch.
+  If parallel launches were not timed, the result is the assumed figure, at most
+  a whole launch.
   """
   alone_s = calibration.figure('launching_op_s')
   each_s = calibration.figure('side_by_side_op_s')
@@ -138,7 +140,7 @@ def _lock_s(device: cluster_lib.Device,
 
 def _callback(device: cluster_lib.Device,
               calibration: calibration_lib.Calibration) -> dict[str, float]:
-  """What is left of a hop when a copy was issued and has crossed the link."""
+  """Seconds of a hop beyond the issue and the latency of its copy."""
   hop_s = _first(calibration, 'hop_s', 'card_hop_s', 'host_hop_s')
   busy_s = _first(calibration, 'busy_hop_s', 'busy_card_hop_s',
                   'busy_host_hop_s')
@@ -155,7 +157,7 @@ def _callback(device: cluster_lib.Device,
 
 def _first(calibration: calibration_lib.Calibration, *names:
            str) -> float | None:
-  """The first of some figures that was measured."""
+  """The first of some figures that was measured; None if there is none."""
   found = (calibration.figure(name) for name in names)
   return next((value for value in found if value is not None), None)
 

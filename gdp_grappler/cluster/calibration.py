@@ -1,16 +1,16 @@
-"""What was measured of one card with one driver and one TensorFlow.
+"""The calibration of one card with one driver and one TensorFlow version.
 
 A calibration file is one JSON object:
 
 * `format`: 'gdp_calibration', `version`: 1.
-* `card`, `driver`, `tensorflow`: what was measured; `device_type`: 'GPU' or
+* `card`, `driver`, `tensorflow`: card and versions; `device_type`: 'GPU' or
   'CPU'.
-* `figures`: name -> seconds or bytes per second, of `FIGURES`; only those that
-  were measured.
+* `figures`: measured seconds or bytes per second, by a name of `FIGURES`.
 * `kernels`: objects with the fields of `Kernel`.
-* `done`: steps that were measured; `left_out`: those for which no time was
-  left, or that failed.
-* `digest`: of all the others; whoever changes a figure leaves it out.
+* `done`: names of measured steps; `left_out`: lines about steps and kernels
+  that were not measured, with the reason.
+* `digest`: digest of all other fields. Remove it if you change a figure by
+  hand.
 
 The cache folder of a user (`cache`) has a calibration for each card, driver and
 TensorFlow. The cluster `local` finds it there.
@@ -37,14 +37,14 @@ from gdp_grappler import sealed_files
 _FORMAT = sealed_files.Format('gdp_calibration', 1, 'calibration',
                               'gdp calibrate --output=FILE', 16 << 20)
 _TYPES = ('CPU', 'GPU')
-# How lines end that tell of what there was no time for.
+# End of a line of `left_out` if time ran out.
 NO_TIME = 'no time left'
 UNNAMED = 'GPU'  # The name of a card that has none.
-_MOST_KERNELS = 100_000  # Of a file.
-_LARGEST = 1e18  # No figure is larger.
+_MOST_KERNELS = 100_000  # Largest number of kernels in a file.
+_LARGEST = 1e18  # Larger figures are errors.
 
-# What the host pays, and how what is measured is called. Seconds, unless the
-# name says bytes per second.
+# Names of figures, and their descriptions for tables. Figures are seconds,
+# unless the name says bytes per second.
 FIGURES = {
     'empty_step_s': 'a step that does nothing',
     'launching_op_s': 'from one op that launches a kernel to the next',
@@ -73,13 +73,14 @@ FIGURES = {
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-  """What one execution of one op took on the device.
+  """The measured time of one execution of an op on the device.
 
   Attributes:
-    op_type: Of the op.
-    flops: As `OpGraph.flops` has it.
-    io_bytes: As `OpGraph.io_bytes` has it.
-    seconds: From the op before to the op after it on the stream.
+    op_type: Type of the op.
+    flops: FLOPs of the op, see `OpGraph.flops`.
+    io_bytes: Bytes read and written, see `OpGraph.io_bytes`.
+    seconds: Seconds from the start of the op to the start of the next op on
+      the stream, with the gap between them.
   """
 
   op_type: str
@@ -90,17 +91,19 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-  """All that was measured.
+  """The results of a calibration.
 
   Attributes:
-    card: What the card calls itself, 'NVIDIA H100 80GB HBM3'.
-    driver: Its version; '' if nobody tells.
-    tensorflow: Version that ran.
-    device_type: 'GPU'; 'CPU' if a CPU was calibrated as if it were a card.
+    card: Name that the card reports, such as 'NVIDIA H100 80GB HBM3'.
+    driver: Version of the driver; '' if unknown.
+    tensorflow: Version of TensorFlow.
+    device_type: 'GPU'; 'CPU' if a CPU was calibrated in place of a card.
     figures: Pairs of a name of `FIGURES` and its value, sorted by name.
-    kernels: In the order in which they were measured.
-    done: Steps that were measured.
-    left_out: What was not measured, and why.
+    kernels: Kernels in the order in which they were measured.
+    done: Names of measured steps.
+    left_out: Lines about steps and kernels that were not measured, with the
+      reason.
+    digest: Digest of all other fields.
   """
 
   card: str
@@ -111,7 +114,7 @@ class Calibration:
   kernels: tuple[Kernel, ...] = dataclasses.field(default=(), repr=False)
   done: tuple[str, ...] = dataclasses.field(default=(), repr=False)
   left_out: tuple[str, ...] = dataclasses.field(default=(), repr=False)
-  # Instead of thousands of figures in what `repr` says.
+  # `repr` shows the digest in place of thousands of figures.
   digest: str = dataclasses.field(init=False, compare=False)
 
   def __post_init__(self) -> None:
@@ -125,11 +128,11 @@ class Calibration:
 
   @property
   def left_out_for_time(self) -> tuple[str, ...]:
-    """What another calibration would go on with."""
+    """Lines about steps with which a later calibration would continue."""
     return tuple(why for why in self.left_out if why.endswith(NO_TIME))
 
   def fields(self) -> dict[str, Any]:
-    """As JSON has them."""
+    """The fields as JSON values."""
     return {
         **_FORMAT.head(), 'card': self.card, 'driver': self.driver,
         'tensorflow': self.tensorflow, 'device_type': self.device_type,
@@ -139,20 +142,20 @@ class Calibration:
     }
 
   def to_text(self) -> str:
-    """What `parse` reads."""
+    """The text of the file, which `parse` reads."""
     return _FORMAT.to_text(self.fields())
 
   def save(self, path: str | os.PathLike[str]) -> None:
     """Writes the file that `load` reads.
 
     Raises:
-      GdpError: it cannot be written.
+      GdpError: the file cannot be written.
     """
     files.write_atomically(path, self.to_text())
 
   @functools.cached_property
   def columns(self) -> Mapping[str, np.ndarray]:
-    """Op type -> float64 [P, 3]: FLOPs, bytes and seconds of its kernels."""
+    """float64 [P, 3] by op type: FLOPs, bytes and seconds of its kernels."""
     rows: dict[str, list[tuple[float, float, float]]] = {}
     for kernel in self.kernels:
       rows.setdefault(kernel.op_type, []).append(
@@ -170,37 +173,37 @@ def load(path: str | os.PathLike[str]) -> Calibration:
 
 
 def parse(data: bytes, path: str | os.PathLike[str]) -> Calibration:
-  """Reads what `Calibration.to_text` made.
+  """Reads the text that `Calibration.to_text` returned.
 
   Args:
     data: The text.
-    path: Where it came from, for messages.
+    path: Path of the file, for messages.
 
   Raises:
-    GdpError: it is damaged or no calibration.
+    GdpError: the text is damaged or no calibration.
   """
   return _FORMAT.parsed(data, path, _parsed)
 
 
 def from_fields(content: Any, path: str | os.PathLike[str]) -> Calibration:
-  """As `parse`, of the JSON object itself.
+  """Reads the parsed JSON object; otherwise like `parse`.
 
   Raises:
-    GdpError: it is damaged or no calibration.
+    GdpError: the object is damaged or no calibration.
   """
   return _FORMAT.built(content, path, _parsed)
 
 
 def kept(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
          folder: str | os.PathLike[str] | None = None) -> Calibration | None:
-  """What was measured of a card before; None if nothing was.
+  """The cached calibration of a card; None if there is none.
 
   Args:
-    card: What it calls itself.
-    driver: Its version.
-    tensorflow: Version that runs.
-    tell: Hears one line if there is a file that cannot be used.
-    folder: Of the cache; by default `environment.cache_folder()`.
+    card: Name that the card reports.
+    driver: Version of the driver.
+    tensorflow: Version of TensorFlow.
+    tell: Function that gets a line for the user if a file cannot be used.
+    folder: Folder of the cache; by default `environment.cache_folder()`.
   """
   path = _path(card, driver, tensorflow, folder)
   data = cache.kept(path, tell)
@@ -218,12 +221,12 @@ def kept(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
 
 def keep(calibration: Calibration, tell: Callable[[str], None],
          folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
-  """Writes what `kept` finds, and says where.
+  """Writes a calibration into the cache, and returns the path of its file.
 
   Args:
-    calibration: To keep.
-    tell: Hears one line if that fails.
-    folder: As of `kept`.
+    calibration: The calibration.
+    tell: Function that gets a line for the user if this fails.
+    folder: Folder of the cache, see `kept`.
   """
   path = _path(calibration.card, calibration.driver, calibration.tensorflow,
                folder)
@@ -233,7 +236,7 @@ def keep(calibration: Calibration, tell: Callable[[str], None],
 
 def _path(card: str, driver: str, tensorflow: str,
           folder: str | os.PathLike[str] | None) -> pathlib.Path:
-  """A file for each; the name is for people, the digest tells them apart."""
+  """Path of a calibration, unique by a digest and readable by the card."""
   key = hashlib.sha256(repr((card, driver, tensorflow)).encode()).hexdigest()
   name = re.sub(r'\W+', '_', card).strip('_').lower()[:40]
   return cache.path('calibrations', f'{name}-{key[:16]}.json', folder=folder)

@@ -1,38 +1,39 @@
-"""How much of a card's memory TensorFlow can allocate.
+"""The part of a card's memory that TensorFlow can allocate.
 
-A data sheet gives all of it. The driver and a context take some, and TensorFlow
-leaves a reserve to libraries such as cuDNN; the rest is what it prints as
-"Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
+A data sheet gives the total memory. The driver and a context use a part of it,
+and TensorFlow leaves a reserve for libraries such as cuDNN. TensorFlow prints
+the rest: "Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
 """
 
 from __future__ import annotations
 
-# Share of what TensorFlow can allocate that plans leave free. A little of it is
-# in use; the rest is gaps between tensors, too small for the next large one.
+# Share of the allocatable memory that plans leave free. A part of it is in use.
+# The rest are gaps between tensors, too small for the next large tensor.
 # With this share the emulated steps of RNNLM-2 and GNMT-2 run, and with .1 they
-# do not. Transformer-XL-2 needs more, but its step fills no card
+# do not. Transformer-XL-2 needs a larger share, but its step fills no card
 # (docs/too_big.md).
 MARGIN = .12
 
 # `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21):
-# the reserve by the major number of the compute capability, and that of cards
-# with less than 2 GiB.
+# the reserve by the major number of the compute capability, and the reserve of
+# cards with less than 2 GiB.
 _RESERVE_MIB = {6: 500, 7: 1050, 8: 1536}
 _NEWEST, _NEWEST_RESERVE_MIB = 9, 1800
 _SMALL_RESERVE_MIB = 225
 _SMALL_BYTES = 1 << 31
-# Of the nominal memory, what a driver shows at least: error correction of GDDR6
-# takes a sixteenth.
+# Least share of the nominal memory that a driver reports: error correction of
+# GDDR6 takes a sixteenth.
 _LEAST_SHARE = .9
-# Total memory less the reserve and what TensorFlow printed: the driver and a
-# context. 740 MiB on an RTX 4090, 531 on an L4, 996 on an H100, by the logs
-# below and the totals that nvidia-smi gives (24,564, 23,034 and 81,559 MiB).
+# Memory of the driver and a context: the total, less the reserve and the memory
+# that TensorFlow printed. It is 740 MiB on an RTX 4090, 531 on an L4, 996 on an
+# H100, by the logs below and the totals of nvidia-smi (24,564, 23,034 and
+# 81,559 MiB).
 _CONTEXT_MIB = 750
 
-# By name and nominal GiB. "Log": TensorFlow printed it, in logs that people
-# have published with their programs; where logs differ, a common one of a
-# recent release. Others have the total of nvidia-smi less the same as a card
-# that is named.
+# Allocatable memory by name and nominal GiB. "Log" means that TensorFlow
+# printed the number, in logs that people have published with their programs; if
+# logs differ, it is a common number of a recent release. "As CARD" means the
+# total of nvidia-smi, less the same difference as for that card.
 _ALLOCATABLE_MIB = {
     ('K40', 12):
         10_610,  # Log, Tesla K40m.
@@ -88,14 +89,14 @@ def of_card(name: str, nominal_bytes: int) -> int:
   """Bytes that TensorFlow can allocate on a card of the table.
 
   Args:
-    name: Of a `device_figures.Card`.
-    nominal_bytes: What its data sheet says.
+    name: Name of a `device_figures.Card`.
+    nominal_bytes: Memory in its data sheet.
   """
   return _ALLOCATABLE_MIB[name, nominal_bytes >> 30] << 20
 
 
 def is_nominal(total_bytes: int, nominal_bytes: int) -> bool:
-  """Whether a driver's total can be that of a card with so much memory."""
+  """Whether a driver's total fits a card of this nominal memory."""
   return _LEAST_SHARE * nominal_bytes <= total_bytes <= nominal_bytes
 
 
@@ -103,9 +104,9 @@ def of_total(total_bytes: int, capability: tuple[int, int] | None) -> int:
   """Bytes that TensorFlow can allocate on an idle card.
 
   Args:
-    total_bytes: What the driver says it has.
-    capability: Of CUDA; None where nobody tells, which takes the largest
-      reserve.
+    total_bytes: Total memory that the driver reports.
+    capability: CUDA compute capability; None if it is unknown, which means the
+      largest reserve.
   """
   if total_bytes < _SMALL_BYTES:
     taken_mib = _SMALL_RESERVE_MIB

@@ -1,4 +1,4 @@
-"""What processors that no table knows compute at most, by their clocks."""
+"""Peak rates of processors that are in no table, from their clocks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ def gpu_flops(multiprocessors: int, hertz: float,
               capability: tuple[int, int]) -> float:
   """Float32 operations per second: multiprocessors x lanes x clock x 2.
 
-  As `OpLevelCostEstimator::GetDeviceInfo` of Grappler
-  (tensorflow/core/grappler/costs/op_level_cost_estimator.cc) does it: 32 lanes
-  before Kepler, 192 for Kepler, 128 for Maxwell. Where Grappler takes 64 for
-  all later ones, this takes what the CUDA C++ Programming Guide (table of
-  arithmetic throughput) gives: 128 for 6.1, 6.2, 8.6 and later.
+  As in Grappler's `OpLevelCostEstimator::GetDeviceInfo`
+  (tensorflow/core/grappler/costs/op_level_cost_estimator.cc), there are 32
+  lanes before Kepler, 192 for Kepler and 128 for Maxwell. Grappler takes 64
+  lanes for all later capabilities. This function takes 128 for 6.1, 6.2, 8.6
+  and later ones (CUDA C++ Programming Guide, table of arithmetic throughput).
   """
   major, minor = capability
   if major < 6:
@@ -26,15 +26,16 @@ def gpu_flops(multiprocessors: int, hertz: float,
 def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
   """Float32 operations per second of a CPU: cores x clock x SIMD width x 2 x 2.
 
-  Grappler counts one operation per core and cycle, which is what comes out for
-  unknown instruction sets. Two fused multiply-add units are taken for AVX2 and
-  AVX-512, a multiplier and an adder for the older ones.
+  The function assumes two fused multiply-add units per core for AVX2 and
+  AVX-512, and a multiplier and an adder for older instruction sets. For unknown
+  ones it takes one operation per core and cycle, as Grappler does for all.
 
   Args:
-    cores: How many.
-    hertz: Their clock.
-    instruction_sets: As Grappler writes them into the environment of a CPU's
-      `DeviceProperties`, 'AVX512, FMA, AVX2, AVX, SSE4.2'.
+    cores: Number of cores.
+    hertz: Clock of the cores.
+    instruction_sets: Names of instruction sets, as Grappler writes them into
+      the environment of a CPU's `DeviceProperties`: 'AVX512, FMA, AVX2, AVX,
+      SSE4.2'.
   """
   per_cycle = next(
       (flops

@@ -28,52 +28,50 @@ class Device:
   Attributes:
     name: Full name, '/job:localhost/replica:0/task:0/device:GPU:0'.
     type: 'CPU' or 'GPU'.
-    memory_bytes: What TensorFlow can allocate of its memory, the same for all
-      that share it.
-    peak_flops: Arithmetic operations per second at best.
+    memory_bytes: Memory that TensorFlow can allocate. Devices that share a
+      memory have the same number.
+    peak_flops: Largest number of arithmetic operations per second.
     efficiency: Share of `peak_flops` that dense kernels really reach, up to 1.
-    bandwidth_bytes_per_s: Of its own memory.
+    bandwidth_bytes_per_s: Bandwidth of the device's memory.
     launch_s: Seconds the executor needs to start one op.
     compute: Devices with the same value take turns: they are cut from one
       physical device.
     memory: Devices with the same value share one memory.
-    slots: How many ops it runs at a time: 1 for the compute stream of a GPU,
-      the width of the thread pool for a host. The figures above are what each
-      of them gets.
-    copy_s: Seconds of its compute that it spends on each transfer or message it
-      sends or receives; 0 where an engine of its own does that.
+    slots: Number of ops that run in parallel: 1 for the compute stream of a
+      GPU, the width of the thread pool for a host. Rates above are per slot.
+    copy_s: Seconds of compute for each transfer or message that the device
+      sends or receives; 0 if it has copy engines.
     copy_bytes_per_s: Rate at which its compute moves the bytes of transfers;
-      None where copy engines do that beside compute.
+      None if copy engines do this in parallel to compute.
     launch: `SYNCHRONOUS`: an op is done when it has run, as on a CPU.
-      `ASYNCHRONOUS`: it is done for the executor when it has been put on the
+      `ASYNCHRONOUS`: the executor takes an op as done when it is on the
       device's compute stream, as on a GPU; see `simulator`. Such a device has
       one slot and copy engines.
-    dispatch_s: Seconds that a thread of the executor takes for an op that
-      launches a kernel.
-    visit_s: Seconds that it takes for an op that launches none.
-    copy_dispatch_s: Seconds that it takes to issue a copy to another device.
+    dispatch_s: Seconds of an executor's thread for an op with a kernel.
+    visit_s: Seconds of an executor's thread for an op without a kernel.
+    copy_dispatch_s: Seconds of a thread to issue a copy to another device.
     lock_s: Seconds of each launch in which the thread holds the lock of the
-      driver's context; at most `dispatch_s`. Launches are in turn there.
-    gap_s: Seconds that lie between two kernels of the compute stream.
-    switch_s: Seconds by which each other stream of its context that has work
-      lengthens that gap.
+      driver's context, so that launches take turns; at most `dispatch_s`.
+    gap_s: Seconds between two kernels of the compute stream.
+    switch_s: Seconds by which each other busy stream of the context lengthens
+      `gap_s`.
     callback_s: Seconds from the end of a copy on one of its streams to the
-      dispatch of what waits for it, if TensorFlow's event manager finds the
-      copy done when it first looks.
+      dispatch of the ops that wait for the copy, if TensorFlow's event manager
+      finds the end at its first look.
     poll_s: Seconds that are added to `callback_s`, on average, if the event
       manager has to look again.
     context: Devices with the same value share a context of the driver: they are
-      logical devices of one card in one process. By default those with the same
-      `compute` do.
+      logical devices of one card in one process. '' means that devices with the
+      same `compute` share one.
     card: Asynchronous devices with the same value are logical devices of one
       card: each has a compute stream of its own, and kernels of different
-      streams share the card's multiprocessors and bandwidth. '' of a device
-      that has a card for itself. `peak_flops` and `bandwidth_bytes_per_s` are
+      streams share the card's multiprocessors and bandwidth. '' means that the
+      device has the whole card. `peak_flops` and `bandwidth_bytes_per_s` are
       those of the whole card.
-    resident_threads: That its multiprocessors hold at a time; 0 if nobody
-      knows: then any kernel is taken to fill the card.
-    memory_margin: Share of `memory_bytes` that plans leave free, since its
-      allocator loses some to gaps between tensors.
+    resident_threads: Number of threads that its multiprocessors hold; 0 if it
+      is unknown, which means that any kernel fills the card.
+    memory_margin: Share of `memory_bytes` that plans leave free, because the
+      allocator loses memory to gaps between tensors.
   """
 
   name: str
@@ -104,12 +102,12 @@ class Device:
 
   @property
   def asynchronous(self) -> bool:
-    """Whether ops are put on a stream and run later."""
+    """Whether ops are put on a stream, which runs them later."""
     return self.launch == ASYNCHRONOUS
 
   @property
   def hop_s(self) -> float:
-    """Seconds from the end of a copy that was waited for to its consumer."""
+    """Seconds from the end of a copy to the dispatch of its consumers."""
     return self.callback_s + self.poll_s
 
   @property
@@ -131,9 +129,9 @@ class Link:
     source: Full name of the sending device.
     target: Full name of the receiving device.
     latency_s: Seconds before the first byte arrives.
-    bandwidth_bytes_per_s: Of a transfer that has the link for itself.
-    channels: Up to 8 wires, copy engines or network cards; a transfer occupies
-      all of them, and each carries one transfer at a time.
+    bandwidth_bytes_per_s: Rate of a transfer that uses the link alone.
+    channels: Up to 8 wires, copy engines or network cards. A transfer occupies
+      all of them, and each of them carries one transfer at a time.
   """
 
   source: str
@@ -145,11 +143,11 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Calibrated:
-  """What was measured of some devices of a cluster.
+  """The calibration of some devices of a cluster.
 
   Attributes:
-    devices: Their full names.
-    calibration: Of a card such as theirs.
+    devices: Full names of the devices.
+    calibration: Calibration of a card of the same kind.
   """
 
   devices: tuple[str, ...]
@@ -158,22 +156,23 @@ class Calibrated:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-  """D devices, all linked with all. The first CPU is the host.
+  """D devices with a link between each two. The first CPU is the host.
 
   Attributes:
-    name: What users call it.
+    name: Name of the cluster for users.
     devices: [D]
     links: One for each ordered pair of devices.
-    step_s: Seconds a step takes that does nothing: the call of the session and
-      its messages to the workers.
-    notes: What a reader should know: which figures are assumed, what was
-      measured and how well.
-    calibrated: What `gdp calibrate` measured of its devices, each of which is
-      in one of these at most. Kernels are priced by it.
+    step_s: Seconds of a step without ops: the call of the session and its
+      messages to the workers.
+    notes: Sentences for the user: which figures are assumed, which are
+      measured, and how well.
+    calibrated: Results of `gdp calibrate`, by which kernels are priced. A
+      device is in at most one of them.
 
   Raises:
-    ClusterError: no device, no CPU, a name twice or at odds with its type, one
-      memory of two sizes, a missing link or a figure out of range.
+    ClusterError: there is no CPU, a name is there twice or contradicts its
+      type, devices disagree on a shared memory, a link is missing, or a figure
+      is out of range.
   """
 
   name: str
@@ -195,12 +194,12 @@ class Cluster:
 
   @functools.cached_property
   def device_names(self) -> tuple[str, ...]:
-    """[D] full names."""
+    """[D], full names."""
     return tuple(d.name for d in self.devices)
 
   @functools.cached_property
   def device_labels(self) -> tuple[str, ...]:
-    """[D] short names; with their hosts where those are several."""
+    """[D], short names, with hosts if short names are not unique."""
     return labels(self.device_names)
 
   @functools.cached_property
@@ -210,30 +209,30 @@ class Cluster:
 
   @functools.cached_property
   def host(self) -> int:
-    """Index of the device that feeds, fetches and handles strings."""
+    """Index of the host: the device of feeds, fetches and strings."""
     return next(i for i, d in enumerate(self.devices) if d.type == 'CPU')
 
   @functools.cached_property
   def accelerators(self) -> tuple[int, ...]:
-    """Indices of the GPUs; of all devices where there is none."""
+    """Indices of the GPUs, or of all devices if there is no GPU."""
     gpus = tuple(i for i, d in enumerate(self.devices) if d.type == 'GPU')
     return gpus or tuple(range(self.num_devices))
 
   @functools.cached_property
   def compute_units(self) -> np.ndarray:
-    """int32 [D], devices with the same number take turns computing."""
+    """int32 [D], numbers of compute units, on which devices take turns."""
     return _numbered([d.compute for d in self.devices])
 
   @functools.cached_property
   def contexts(self) -> np.ndarray:
-    """int32 [D], devices with the same number share a context of the driver."""
+    """int32 [D], numbers of contexts of the driver, which devices may share."""
     return _numbered([d.context or d.compute for d in self.devices])
 
   @functools.cached_property
   def cut_cards(self) -> np.ndarray:
-    """int32 [D], devices with the same number are cut from one card; else -1.
+    """int32 [D], numbers of cards that are cut into several devices.
 
-    -1 as well of a device that is the only one of its card here.
+    The number is -1 for a device that is the only one of its card here.
     """
     result = np.full(self.num_devices, -1, np.int32)
     cards: dict[str, list[int]] = {}
@@ -247,19 +246,19 @@ class Cluster:
 
   @functools.cached_property
   def memory_pools(self) -> np.ndarray:
-    """int32 [D], devices with the same number share one memory."""
+    """int32 [D], numbers of memory pools, which devices may share."""
     return _numbered([d.memory for d in self.devices])
 
   @functools.cached_property
   def pool_bytes(self) -> np.ndarray:
-    """int64 [P], what a plan may use of each memory pool.
+    """int64 [P], bytes that a plan may use of each memory pool.
 
-    Where devices share a memory, the largest of their margins counts.
+    If devices share a memory, the largest of their margins counts.
     """
     result = np.full(self.memory_pools.max() + 1, _UNBOUNDED_BYTES)
     for pool, device in zip(self.memory_pools, self.devices):
       usable = int(device.memory_bytes * (1 - device.memory_margin))
-      # Shares of what there is are taken of it.
+      # Other code computes shares of this number, so it must not be 0.
       result[pool] = min(result[pool], max(usable, 1))
     return result
 
@@ -267,8 +266,8 @@ class Cluster:
   def link_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Latencies [D, D] in s, bytes/s [D, D] and channels int32 [D, D, C].
 
-    The diagonal has no latency, infinite bandwidth and channel -1. C is the
-    most channels of any link, at least 1; a link with fewer repeats its last.
+    The diagonal has latency 0, infinite bandwidth and channel -1. C is the
+    largest number of channels of a link. Other links repeat their last channel.
     """
     d = self.num_devices
     latency, bandwidth = np.zeros((d, d)), np.full((d, d), np.inf)
@@ -288,7 +287,7 @@ class Cluster:
     return latency, bandwidth, channels
 
   def calibration(self, device: str) -> calibration_lib.Calibration | None:
-    """What was measured of a device, by its full name."""
+    """Calibration of a device, given by its full name; None if it has none."""
     return next((
         part.calibration for part in self.calibrated if device in part.devices),
                 None)
@@ -296,7 +295,7 @@ class Cluster:
   def device_index(self, name: str) -> int:
     """Index of a device given as 'GPU:0', 'worker/1/GPU:0' or in full.
 
-    Without a host it is the first of that name.
+    Without a host the first device of this name is meant.
 
     Raises:
       ClusterError: there is no such device.
@@ -318,7 +317,7 @@ class Cluster:
            if own else f'It has: {", ".join(self.device_labels)}.'))
 
   def to_json(self) -> str:
-    """The cluster as text that `cluster_json.from_json` reads back."""
+    """The cluster as JSON text, which `cluster_json.from_json` reads."""
     fields = dataclasses.asdict(dataclasses.replace(self, calibrated=()))
     del fields['calibrated']
     if self.calibrated:
@@ -332,10 +331,10 @@ class Cluster:
 def canonical_device(name: str) -> str:
   """'/job:localhost/replica:0/task:0/device:GPU:0' or '/device:GPU:0'.
 
-  Accepts full names, partial names ('/device:GPU:0', '/gpu:0'), short ones
-  ('GPU:0', 'gpu:0'), and those with a host: 'worker/1/GPU:0' is GPU:0 of task 1
-  of job "worker", as is '/job:worker/task:1/gpu:0'. The name of another task
-  keeps its task.
+  The function accepts full names, partial names ('/device:GPU:0', '/gpu:0'),
+  short names ('GPU:0', 'gpu:0'), and names with a host: 'worker/1/GPU:0' and
+  '/job:worker/task:1/gpu:0' are GPU:0 of task 1 of job "worker". The result has
+  a task if the name has one.
 
   Raises:
     ClusterError: the text is not a device name.
@@ -372,7 +371,7 @@ def short_name(name: str) -> str:
 
 
 def labels(names: Sequence[str]) -> tuple[str, ...]:
-  """What to call devices, given in full: short, with hosts if need be."""
+  """Short names of devices, with hosts if short names are not unique."""
   short = tuple(map(short_name, names))
   if len(set(short)) == len(short):
     return short
@@ -391,7 +390,7 @@ def _host(name: str) -> str:
 
 
 def local_name(kind: str, number: int) -> str:
-  """Full name of a device of this process, from 'GPU', 0."""
+  """Full name of a device of this process, given as 'GPU' and 0."""
   return f'{_TASK}/device:{kind}:{number}'
 
 

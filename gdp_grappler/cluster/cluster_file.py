@@ -1,16 +1,16 @@
-"""Reads and writes cluster files: our JSON, or TensorFlow's own terms.
+"""Reads and writes cluster files: our JSON, or TensorFlow's messages.
 
-Four forms, told apart by what is in the file:
+There are four forms, which the content of the file tells apart:
 
 * JSON of a `cluster.Cluster`: "name", "devices", "links", as `gdp cluster NAME
-  --json` prints it. Needs no TensorFlow.
-* JSON in TensorFlow's terms: "devices" is a list of `NamedDevice`
+  --json` prints it. This form needs no TensorFlow.
+* JSON of TensorFlow's messages: "devices" is a list of `NamedDevice`
   (tensorflow/core/protobuf/device_properties.proto), each with "name" and
   "properties".
 * The same as protobuf text.
 * A plan file: the cluster that the plan was made for.
 
-The second and the third are described in `named_devices`.
+`named_devices` describes the second and the third form.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import plan
 
-# Ten thousand links have less. A plan, which has its cluster, may have more.
+# Largest size of a cluster file. Ten thousand links are smaller. A plan file,
+# which has a cluster, may be larger.
 _MOST_BYTES = 16 << 20
-# Where a plan says that it is one.
+# Bytes at the beginning of a plan file that contain the name of its format.
 _HEAD_BYTES = 4096
 _TEXT_SUFFIXES = ('.pbtxt', '.txt', '.textproto')
 
@@ -37,7 +38,7 @@ def read(path: str) -> cluster_lib.Cluster:
 
   Raises:
     ClusterError: the file is missing or wrong.
-    PlanError: it is a damaged plan.
+    PlanError: the file is a damaged plan.
   """
   text = _text(path)
   if not text.strip():
@@ -57,7 +58,7 @@ def write(path: str, cluster: cluster_lib.Cluster) -> None:
   """Writes a cluster, as protobuf text if the path ends in .pbtxt or .txt.
 
   Raises:
-    ClusterError: protobuf text cannot hold a figure.
+    ClusterError: the cluster has calibrations, which protobuf text cannot hold.
     GdpError: the file cannot be written.
   """
   if pathlib.Path(path).suffix in _TEXT_SUFFIXES:
@@ -85,7 +86,7 @@ def _from_json(fields: int | Sequence[Any] | Mapping[str, Any] | None,
 
 
 def _named_devices() -> types.ModuleType:
-  """The module that imports TensorFlow, for those who need it."""
+  """The module `named_devices`, which imports TensorFlow when it is needed."""
   from gdp_grappler.cluster import named_devices
   return named_devices
 
@@ -104,7 +105,7 @@ def _text(path: str) -> str:
 
 
 def _looks_like_text(text: str) -> bool:
-  """Whether the first line that says something could be protobuf text."""
+  """Whether the first line that is not a comment may be protobuf text."""
   lines = (line.strip() for line in text.splitlines())
   first = next((l for l in lines if l and not l.startswith('#')), '')
   return first.split(':')[0].split('{')[0].strip().isidentifier() and any(

@@ -17,14 +17,15 @@ _Part = TypeVar(
 
 
 def from_json(text: str, origin: str) -> cluster_lib.Cluster:
-  """Reads what `cluster.Cluster.to_json` wrote.
+  """Reads the text that `cluster.Cluster.to_json` returned.
 
   Args:
     text: JSON.
-    origin: Where it came from, for the error message.
+    origin: Path or other origin of the text, for the error message.
 
   Raises:
-    ClusterError: not JSON, a missing or unknown field, or a wrong figure.
+    ClusterError: the text is not JSON, a field is missing or unknown, or a
+      figure is wrong.
   """
   try:
     fields = files.parse_json(text)
@@ -34,14 +35,14 @@ def from_json(text: str, origin: str) -> cluster_lib.Cluster:
 
 
 def from_fields(fields: object, origin: str) -> cluster_lib.Cluster:
-  """The cluster that `dataclasses.asdict` took apart.
+  """The cluster of a parsed JSON object.
 
   Args:
-    fields: As JSON has them.
-    origin: Where they came from, for the error message.
+    fields: The object.
+    origin: Path or other origin of the object, for the error message.
 
   Raises:
-    ClusterError: a missing or unknown field, or a wrong figure.
+    ClusterError: a field is missing or unknown, or a figure is wrong.
   """
   if not isinstance(fields, dict):
     raise not_a_cluster_file(origin, 'it is no JSON object')
@@ -62,7 +63,7 @@ def from_fields(fields: object, origin: str) -> cluster_lib.Cluster:
 
 
 def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
-  """The error to raise where a text is not one of ours at all."""
+  """The error for a text that is not a cluster file at all."""
   return errors.ClusterError(
       f'{origin} is not a cluster file: {why.rstrip(".")}. It is JSON or '
       'protobuf text with "devices" and "links"; `gdp cluster 2xP100 --json` '

@@ -1,9 +1,10 @@
-"""The devices of this process and of the hosts that it is connected to.
+"""The devices of this process and of the hosts to which it is connected.
 
 After `tf.config.experimental_connect_to_host` or `_to_cluster` a program has
-the devices of other tasks beside its own. Its own are known as ever
-(`local_devices`). Of the others TensorFlow tells the names; speeds, memory and
-the network are assumed (`remote_devices`), and said to be in the notes.
+the devices of other tasks in addition to its own. `local_devices` describes its
+own devices. TensorFlow gives only the names of the other devices. Their speeds,
+their memory and the network are assumed (`remote_devices`), which the notes of
+the cluster say.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
   """All devices that the eager context has, or some of them.
 
   Args:
-    names: Full names of the devices to use, as TensorFlow gives them; all
-      logical devices if empty.
+    names: Full names of the devices to use, as TensorFlow gives them; () means
+      all logical devices.
 
   Raises:
-    ClusterError: there is no CPU among them, or of those of this process.
+    ClusterError: there is no CPU among the devices, or among the devices of
+      this process.
   """
   import tensorflow as tf
   names = names or [d.name for d in tf.config.list_logical_devices()]
@@ -32,7 +34,7 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
   tasks = set(map(task_of, known))
   own = own_task()
   if len(tasks) <= 1:
-    # Of a server, too, which does not know by what name others call it.
+    # This holds for a server, too, which does not know its name in the cluster.
     return local_devices.local_cluster(names)
   if own not in tasks:
     return remote_devices.of_names(known)
@@ -41,7 +43,7 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
 
 
 def own_task() -> str:
-  """Of this process, such as '/job:localhost/replica:0/task:0'."""
+  """Task of this process, such as '/job:localhost/replica:0/task:0'."""
   from tensorflow.python.eager import context
   server = context.context().get_server_def()
   if server is None or not server.job_name:
@@ -50,16 +52,16 @@ def own_task() -> str:
 
 
 def task_of(name: str) -> str:
-  """Of a device as TensorFlow names it; of this process where it names none."""
+  """Task in TensorFlow's name of a device; by default that of this process."""
   name = cluster_lib.canonical_device(name)
   return cluster_lib.task(name) if name.startswith('/job:') else own_task()
 
 
 def _joined(here: cluster_lib.Cluster,
             names: Sequence[str]) -> cluster_lib.Cluster:
-  """With devices of other tasks."""
+  """The cluster with additional devices of other tasks."""
   there = remote_devices.of_names(names)
-  # What a CPU sends to another task, it writes into messages.
+  # A CPU spends compute on transfers to other tasks.
   own = tuple(
       remote_devices.with_network(device) if device.type == 'CPU' else device
       for device in here.devices)

@@ -1,18 +1,19 @@
 """Devices by name scope: `{'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}`.
 
-A pattern is one name or several, joined by '/': of Keras layers, of scopes, at
-last of the op itself. It holds for every op with these names, one after the
-other, anywhere in its path, and for all that is below: 'encoder' for
-'net/encoder/dense/MatMul' and for its gradient,
+A pattern is one or more names, joined by '/'. They are names of Keras layers or
+other scopes; the last one may be the name of an op. A pattern matches an op if
+the op's path has these names one after the other, at any depth. So 'encoder'
+matches 'net/encoder/dense/MatMul' and its gradient,
 'gradient_tape/net/encoder/dense/MatMul/MatMul_1'. Names may have the wildcards
-of `fnmatch`; 'decoder/*' is 'decoder'. Of several patterns the one with most
-names holds, then the one that matches further inside, then the one with most
-letters. '' and '*' are for all that no other pattern matches.
+of `fnmatch`; 'decoder/*' means the same as 'decoder'. If several patterns match
+an op, the pattern with the most names holds, then the pattern that matches at
+the greatest depth, then the pattern with the most letters. '' and '*' hold for
+all ops that no other pattern matches.
 
-TensorFlow numbers scopes that are opened again, and Keras 3 opens that of a
-layer twice, so that layers `dense` and `dense_1` come out as 'dense_1' and
-'dense_1_2'. A name therefore also stands for its numbered scopes, unless the
-graph has one of just that name.
+TensorFlow numbers scopes that are opened again, and Keras 3 opens the scope of
+a layer twice. So layers `dense` and `dense_1` get the scopes 'dense_1' and
+'dense_1_2'. A name therefore also matches its numbered scopes, unless the graph
+has a scope of exactly this name.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ _WILDCARD = re.compile(r'[*?\[]')
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Matches:
-  """Which pattern holds for each of N ops.
+  """The pattern that holds for each of N ops.
 
   Attributes:
-    patterns: int [N], number of the pattern; -1 for none.
-    only_default: bool [N], that pattern is '' or '*'.
-    idle: What to say of each pattern that matches none.
-    overruled: What to say of each that matches some, for which others hold.
+    patterns: int [N], index of the pattern; -1 for none.
+    only_default: bool [N], whether this pattern is '' or '*'.
+    idle: A message for each pattern that matches no op.
+    overruled: A message for each pattern that matches ops, if other patterns
+      hold for all of them.
   """
 
   patterns: np.ndarray
@@ -56,11 +58,12 @@ class Matches:
 
 
 def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
-  """Pairs of pattern and device, sorted.
+  """Checks a map of layers, and returns sorted pairs of pattern and device.
 
   Raises:
-    PlanError: nothing in it, too much, the same twice, or no pattern.
-    ClusterError: no device.
+    PlanError: there are no or too many entries, two patterns mean the same, or
+      a key is no pattern.
+    ClusterError: a value is no device.
   """
   if not 0 < len(entries) <= _MAX_PATTERNS:
     raise errors.PlanError(
@@ -89,8 +92,8 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
   """Finds the pattern that holds for each op.
 
   Args:
-    patterns: As users write them.
-    names: [N] of all ops of one graph.
+    patterns: Patterns as users write them.
+    names: [N], names of all ops of one graph.
   """
   paths = list(map(path_of, names))
   matcher = _Matcher(patterns, paths)
@@ -107,7 +110,7 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
 
 
 def bare_name(name: str) -> str:
-  """An op's name without numbers and without what it was inlined from."""
+  """An op's name without numbers and without the calls it was inlined from."""
   return '/'.join(map(_bare, path_of(name)))
 
 
@@ -117,10 +120,10 @@ def outermost(name: str) -> str:
 
 
 def plain_name(name: str) -> str:
-  """As `bare_name`, of scopes that were numbered twice, too.
+  """An op's name like `bare_name`, but without any number of numbers.
 
-  Keras 3 numbers the scope of a model that has a number in its own name:
-  'sequential_1_1' is the second model's.
+  Keras 3 also numbers the scope of a model whose name has a number. For
+  example, 'sequential_1_1' is the scope of the second model.
   """
   return '/'.join(_NUMBERS.sub('', part) for part in path_of(name))
 
@@ -144,7 +147,13 @@ def _idle(pattern: str, known: set[str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _State:
-  """Of a scope: the best pattern so far, and those that match in part."""
+  """The best pattern for a scope, and patterns that match it in part.
+
+  Attributes:
+    rank: Names, depth and letters of the best pattern, to be maximized.
+    best: Index of the best pattern; -1 for none.
+    partial: Indices of patterns, and the number of their names that match.
+  """
 
   rank: tuple[int, int, int] = (0, 0, 0)
   best: int = -1
@@ -152,7 +161,7 @@ class _State:
 
 
 class _Matcher:
-  """Walks down the scopes of a graph, each once."""
+  """Matches patterns with the scopes of a graph, and visits each scope once."""
 
   def __init__(self, patterns: Sequence[str],
                paths: Sequence[tuple[str, ...]]) -> None:
@@ -170,7 +179,7 @@ class _Matcher:
     self._states: dict[tuple[str, ...], _State] = {(): _State()}
 
   def best(self, path: tuple[str, ...]) -> int:
-    """Number of the pattern that holds for an op; -1 for none."""
+    """Index of the pattern that holds for an op; -1 for none."""
     depth = next(
         d for d in range(len(path), -1, -1) if path[:d] in self._states)
     state = self._states[path[:depth]]
@@ -200,11 +209,11 @@ class _Matcher:
         yield pattern, 0
 
   def _fits(self, wanted: str, part: str) -> bool:
-    """Whether a name of a pattern means a part of a path."""
+    """Whether a name of a pattern matches a part of a path."""
     if _WILDCARD.search(wanted):
       return (fnmatch.fnmatchcase(part, wanted) or
               fnmatch.fnmatchcase(_bare(part), wanted))
-    # `dense_1` may be the layer of that name, or the layer `dense`.
+    # The scope 'dense_1' may be of layer `dense_1`, or of layer `dense`.
     means_other = (wanted in self._numbered and _bare(wanted) != wanted and
                    _bare(wanted) not in self._names)
     if part == wanted:
@@ -220,7 +229,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
 
 
 def path_of(name: str) -> tuple[str, ...]:
-  """The scopes of an op and its own name, without what it was inlined from."""
+  """Scopes and name of an op, without the calls it was inlined from."""
   parts = name.split('/')
   return tuple(
       p for p in parts[:-1] if not name_parts.is_caller(p)) + (parts[-1],)

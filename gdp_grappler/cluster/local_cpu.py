@@ -1,7 +1,8 @@
-"""The cores that this process may use, as far as Linux tells.
+"""The cores that this process may use, as Linux describes them.
 
-A model of processor is known by the family and the model that /proc/cpuinfo
-has of it, in virtual machines, too, where its name is often left out.
+A model of processor is recognized by the family and the model number in
+/proc/cpuinfo. Virtual machines have these numbers, too, while the name is often
+missing there.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import re
 from gdp_grappler import cores
 from gdp_grappler.cluster import device_figures
 
-# Of one core, where nobody tells.
+# Assumed clock and instruction sets if Linux does not give them.
 _HERTZ, _SETS = 2.5e9, 'AVX2'
-# What one core draws from memory, however much others leave it: 20 GB/s of the
-# 205 of a socket (one core of an AMD EPYC of 2024; McCalpin, "STREAM", 1991
-# onwards, has 12 to 25 for one thread of servers).
+# Memory bandwidth that a single core can use: 20 GB/s of the 205 of a socket
+# (one core of an AMD EPYC of 2024; McCalpin, "STREAM", 1991 onwards, has 12 to
+# 25 for one thread of servers).
 CORE_BYTES_PER_S = 20e9
 # Vendor, family and model -> key of `device_figures.CPUS`.
 _MODELS = {
@@ -37,16 +38,16 @@ _CPUINFO = pathlib.Path('/proc/cpuinfo')
 
 @dataclasses.dataclass(frozen=True)
 class Processor:
-  """What computes on the host.
+  """The processor of the host.
 
   Attributes:
-    cores: How many this process may use.
-    hertz: Nominal clock; that of the moment would make each run another
-      cluster.
-    instruction_sets: Such as 'avx2 fma'.
-    bandwidth_bytes_per_s: Of all these cores together.
-    title: As the system calls it; '' if it does not.
-    is_assumed: Whether nobody tells the clock.
+    cores: Number of cores that this process may use.
+    hertz: Nominal clock. The current clock would make the cluster differ from
+      run to run.
+    instruction_sets: Names of instruction sets, such as 'avx2 fma'.
+    bandwidth_bytes_per_s: Memory bandwidth of all these cores together.
+    title: Name that the system reports; '' if it reports none.
+    is_assumed: Whether the clock is assumed, because it is unknown.
   """
 
   cores: int
@@ -64,7 +65,7 @@ class Processor:
 
 
 def processor() -> Processor:
-  """Of this machine."""
+  """The processor of this machine."""
   try:
     text = _CPUINFO.read_text(errors='replace')
   except OSError:
@@ -73,11 +74,11 @@ def processor() -> Processor:
 
 
 def parse(text: str, count: int) -> Processor:
-  """What /proc/cpuinfo tells of so many cores.
+  """Reads /proc/cpuinfo.
 
   Args:
-    text: Of the file; '' where there is none.
-    count: Cores that may be used.
+    text: Text of the file; '' if there is no file.
+    count: Number of cores that may be used.
   """
   fields = dict(re.findall(r'^([^\t\n:]+?)\s*:[ \t]*(.*)$', text, re.MULTILINE))
   hertz = _hertz(fields)
@@ -89,10 +90,10 @@ def parse(text: str, count: int) -> Processor:
 
 
 def _hertz(fields: dict[str, str]) -> float | None:
-  """By the name of the processor, else by its time stamp counter.
+  """Nominal clock, by the processor's name or by its time stamp counter.
 
-  That counts at the nominal clock; Linux calls twice as many millions of counts
-  per second "bogomips".
+  The counter runs at the nominal clock. Linux's "bogomips" are twice the
+  millions of counts per second.
   """
   named = re.search(r'@ *([\d.]+) *GHz', fields.get('model name', ''))
   if named:
@@ -104,7 +105,7 @@ def _hertz(fields: dict[str, str]) -> float | None:
 
 
 def _bandwidth(fields: dict[str, str], count: int, chips: int) -> float:
-  """Of its cores, as far as the chips that they are on have it."""
+  """Bandwidth of the cores, at most that of their chips."""
   try:
     model = (fields['vendor_id'], int(fields['cpu family']),
              int(fields['model']))

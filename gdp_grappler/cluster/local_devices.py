@@ -1,12 +1,13 @@
 """The devices of this process as a cluster.
 
-TensorFlow tells names, memory and which logical devices share a card. Speeds
-are those of the card's data sheet (`device_figures`); of a card that is not in
-the table, what NVML tells (`nvml`); without NVML, a card of the same compute
-capability that is. Connections are NVML's where it tells them, else PCIe 3.0.
-What was assumed is in the notes of the cluster. `gdp cluster local --measure`
-replaces links by measured ones; what `gdp calibrate` measured of a card and is
-kept for its driver and this TensorFlow is in place of what is assumed.
+TensorFlow gives names and memory, and says which logical devices share a card.
+Speeds are those of the card's data sheet (`device_figures`). If the table lacks
+the card, they are computed from NVML's figures (`nvml`). Without NVML they are
+those of a card of the same compute capability in the table. Connections are
+NVML's if it knows them, else PCIe of the card's generation. The notes of the
+cluster say what was assumed. `gdp cluster local --measure` replaces links by
+measured ones. A cached result of `gdp calibrate`, for the card, its driver and
+this version of TensorFlow, replaces assumed figures.
 """
 
 from __future__ import annotations
@@ -30,15 +31,14 @@ from gdp_grappler.cluster import local_cpu
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
 
-# Two CPU devices of one process hand on a pointer through the rendezvous.
+# Two CPU devices of one process pass a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
 _CPU_SLOTS = 2
-# Of cgroups version 2, as a container sees its own.
+# Memory limit of a container's own cgroup, version 2.
 _CONTAINER_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
-# What large copies reach over a lane of PCIe 1; each generation has twice as
-# much. 3.0 x16 makes 12 GB/s of it.
+# Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
-# The card of the table whose figures stand for others of its generation.
+# By major compute capability, the card whose figures unknown cards get.
 _OF_CAPABILITY = {
     3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100', 10: 'B200',
     12: 'RTX5090'
@@ -62,12 +62,12 @@ class _Card:
 
 def local_cluster(names: Sequence[str] = (),
                   source: nvml.Source | None = None) -> cluster_lib.Cluster:
-  """The CPUs and GPUs of this process, all linked.
+  """The cluster of the CPUs and GPUs of this process.
 
   Args:
-    names: Full names of the devices to use, as TensorFlow gives them; all
-      logical devices of the process if empty.
-    source: Who tells about cards; by default NVML.
+    names: Full names of the devices to use, as TensorFlow gives them; () means
+      all logical devices of the process.
+    source: Source of facts about cards; None means NVML.
 
   Raises:
     ClusterError: there is no CPU among the names.
@@ -77,10 +77,10 @@ def local_cluster(names: Sequence[str] = (),
 
 
 def uncalibrated(source: nvml.Source | None = None) -> tuple[str, ...]:
-  """What cards of this process call themselves of which nothing is measured.
+  """Names of the cards of this process that have no calibration.
 
   Args:
-    source: As of `local_cluster`.
+    source: Source of facts about cards; None means NVML.
 
   Raises:
     ClusterError: TensorFlow does not describe its devices.
@@ -100,13 +100,19 @@ def uncalibrated(source: nvml.Source | None = None) -> tuple[str, ...]:
 
 def assumed(names: Sequence[str] = (),
             source: nvml.Source | None = None) -> cluster_lib.Cluster:
-  """As `local_cluster`, without what was measured of cards."""
+  """The cluster of this process without calibrations; see `local_cluster`."""
   return _assumed(names, source or nvml.installed())[0]
 
 
 def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
                source: nvml.Source) -> cluster_lib.Cluster:
-  """With what is kept of the cards of these titles."""
+  """The cluster with cached calibrations.
+
+  Args:
+    cluster: Cluster with assumed figures.
+    titles: Name that the card reports, by full name of a GPU.
+    source: Source of the driver's version.
+  """
   if not titles:
     return cluster
   import tensorflow as tf
@@ -121,7 +127,7 @@ def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
 
 def _assumed(names: Sequence[str],
              source: nvml.Source) -> tuple[cluster_lib.Cluster, dict[str, str]]:
-  """The cluster, and what the card of each GPU calls itself."""
+  """The cluster, and the name that the card of each GPU reports."""
   import tensorflow as tf
   names = tuple(names) or tuple(
       cluster_lib.canonical_device(d.name)
@@ -184,7 +190,7 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
 
 
 def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
-  """The cores that this process may use; as many ops at a time as a socket."""
+  """A CPU with the cores of this process, and the slots of a socket."""
   found = local_cpu.processor()
   slots = min(_CPU_SLOTS, found.cores)
   said = f'host CPU: {found.describe()}'
@@ -204,7 +210,7 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
 
 def _cards(tf: types.ModuleType, source: nvml.Source,
            notes: list[str]) -> list[tuple[_Card, int]]:
-  """Per logical GPU: its physical card, and the bytes it may have."""
+  """For each logical GPU, its physical card and its bytes of memory."""
   facts = source.cards()
   unused = nvml.visible(facts)
   result = []
@@ -226,15 +232,16 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
 
 
 def free_bytes(source: nvml.Source | None = None) -> dict[str, int]:
-  """What TensorFlow could allocate now on cards that it has not taken yet.
+  """Bytes that TensorFlow could allocate now on cards it does not use yet.
 
-  Does not start TensorFlow's runtime.
+  The function does not initialize TensorFlow's devices.
 
   Args:
-    source: As of `local_cluster`.
+    source: Source of facts about cards; None means NVML.
 
   Returns:
-    By the name of the physical device; without those whose memory is unknown.
+    Bytes by the name of the physical device, without devices whose memory is
+    unknown.
   """
   import tensorflow as tf
   facts = (source or nvml.installed()).cards()
@@ -253,9 +260,10 @@ def free_bytes(source: nvml.Source | None = None) -> dict[str, int]:
 
 def _matching(details: dict[str, Any], facts: Sequence[nvml.CardFacts],
               unused: list[int]) -> int | None:
-  """NVML's index of a card of TensorFlow: the next one of its title.
+  """NVML's index of a card of TensorFlow: the next unused one of its name.
 
-  CUDA may number cards by speed; cards of one model keep the order of the bus.
+  CUDA may number cards by speed, but cards of one model keep the order of the
+  bus.
   """
   title = details.get('device_name', '')
   index = next((i for i in unused if facts[i].title == title), None)
@@ -265,16 +273,16 @@ def _matching(details: dict[str, Any], facts: Sequence[nvml.CardFacts],
 
 
 def _facts(details: dict[str, Any]) -> nvml.CardFacts:
-  """What TensorFlow alone knows."""
+  """The facts that TensorFlow knows without NVML."""
   return nvml.CardFacts(details.get('device_name', ''),
                         capability=details.get('compute_capability'))
 
 
 def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
-  """What TensorFlow can allocate on a whole card."""
+  """Bytes that TensorFlow can allocate on a whole card."""
   card = device_figures.card_of(facts.title)
   total = facts.memory_bytes
-  # Cards of one name are sold with more than one memory.
+  # Cards of one name are sold with memories of different sizes.
   if total and not (card and card_memory.is_nominal(total, card.memory_bytes)):
     return card_memory.of_total(total, facts.capability)
   size = card_memory.of_card(card.name, card.memory_bytes) if card else 16 << 30
@@ -286,13 +294,13 @@ def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
 
 
 def _capability(facts: nvml.CardFacts) -> int:
-  """The first number; of the oldest that is known where nobody tells."""
+  """Major compute capability; an old one if it is unknown."""
   return facts.capability[0] if facts.capability else 6
 
 
 def _figures(name: str, facts: nvml.CardFacts, index: int | None,
              notes: list[str]) -> _Card:
-  """From the data sheet, or NVML, or the nearest card: the first that knows."""
+  """Figures of a card from its data sheet, else NVML, else a similar card."""
   known = device_figures.card_of(facts.title)
   title = facts.title or 'an unknown card'
   if known is None:
@@ -346,7 +354,7 @@ def _with_host(card: _Card,
 
 def _between(source: _Card,
              target: _Card) -> tuple[float, float, tuple[str, ...]]:
-  """NVLink, by a switch or directly; else PCIe."""
+  """Latency, rate and channels between two cards: NVLink, or else PCIe."""
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
   if source.name == target.name:
@@ -370,17 +378,17 @@ def _between(source: _Card,
 
 
 def _switch(card: _Card) -> str:
-  """Cards behind one PCIe switch name it alike."""
+  """The name of a card's PCIe switch, the same for all cards behind it."""
   assert card.index is not None  # NVML knows it if it knows neighbours.
   return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'
 
 
 def _host_memory_bytes() -> int:
-  """Of the machine, or what a container may use of it."""
+  """Memory of the machine, or the limit of a container if it is smaller."""
   whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   try:
     limit = int(_CONTAINER_LIMIT.read_text())
   except (OSError, ValueError):
-    # No container, or "max": one without a limit.
+    # There is no container, or "max": the container has no limit.
     return whole
   return min(whole, limit)

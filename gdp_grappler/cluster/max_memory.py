@@ -1,4 +1,4 @@
-"""What a user lets plans use of memories: 'GPU:0=12GB,CPU=64GB'."""
+"""Limits of the memory that plans may use: 'GPU:0=12GB,CPU=64GB'."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler.cluster import cluster as cluster_lib
 
-# By what users wrote, in their order: 'GPU:0', 'worker/1/GPU:0', or 'GPU' for
-# all of a type; and bytes.
+# Pairs of a device and bytes, in the user's order. A device is 'GPU:0',
+# 'worker/1/GPU:0', or 'GPU' for all devices of the type.
 MaxMemory = tuple[tuple[str, int], ...]
 
 _UNITS = {'': 1, 'B': 1}
@@ -27,13 +27,13 @@ _LARGEST_BYTES = 10**18
 
 
 def parse(text: str) -> MaxMemory:
-  """Reads what stands behind --max_memory.
+  """Reads the value of --max_memory.
 
   Args:
-    text: 'DEVICE=SIZE', several with commas between them; '' for no limits.
+    text: 'DEVICE=SIZE', or several with commas between them; '' for no limits.
 
   Raises:
-    ClusterError: it is something else.
+    ClusterError: the text has another form.
   """
   found: dict[str, str] = {}
   for part in text.split(',') if text.strip() else []:
@@ -47,10 +47,10 @@ def parse(text: str) -> MaxMemory:
 
 
 def read(limits: str | Mapping[Any, Any] | None) -> MaxMemory:
-  """The limits of a text or of a dict; none for None.
+  """The limits in a text or a dict; () for None.
 
   Raises:
-    ClusterError: as of `parse` and `checked`.
+    ClusterError: see `parse` and `checked`.
   """
   if limits is None:
     return ()
@@ -62,10 +62,10 @@ def read(limits: str | Mapping[Any, Any] | None) -> MaxMemory:
 
 
 def checked(limits: Mapping[Any, Any]) -> MaxMemory:
-  """The limits of a dict: {'GPU:0': '12GB', 'CPU': 64 * 10**9}.
+  """The limits in a dict: {'GPU:0': '12GB', 'CPU': 64 * 10**9}.
 
   Raises:
-    ClusterError: a key is no device, or a value no size.
+    ClusterError: a key is no device, or a value is no size.
   """
   return tuple((_device(device), _bytes(device, size))
                for device, size in limits.items())
@@ -75,9 +75,9 @@ def applied(cluster: cluster_lib.Cluster,
             limits: MaxMemory) -> cluster_lib.Cluster:
   """A cluster whose memories are no larger than the limits.
 
-  A limit that is larger than what a device has changes nothing. A device goes
-  before its type. Devices that share a memory share the smallest of their
-  limits.
+  A limit that is larger than a device's memory changes nothing. The limit of a
+  device overrides the limit of its type. Devices that share a memory get the
+  smallest of their limits.
 
   Raises:
     ClusterError: a limit is for a device that the cluster lacks.
@@ -85,7 +85,7 @@ def applied(cluster: cluster_lib.Cluster,
   if not limits:
     return cluster
   room = np.array([device.memory_bytes for device in cluster.devices])
-  # Types first, so that single devices may differ from them.
+  # Limits of types come first, so that limits of devices override them.
   for name, size in sorted(limits, key=lambda limit: not _is_type(limit[0])):
     room[_meant(name, cluster)] = size
   devices = []
@@ -98,7 +98,7 @@ def applied(cluster: cluster_lib.Cluster,
 
 
 def _meant(device: str, cluster: cluster_lib.Cluster) -> list[int]:
-  """Indices of the devices that a limit is for."""
+  """Indices of the devices to which a limit applies."""
   if not _is_type(device):
     return [cluster.device_index(device)]
   found = [i for i, d in enumerate(cluster.devices) if d.type == device]

@@ -1,17 +1,16 @@
-"""What logical GPUs of one card share: its threads and its bandwidth.
+"""Resources that logical GPUs of one card share: threads and bandwidth.
 
-How many threads the cards of `device_figures.CARDS` hold at a time:
-
-Multiprocessors of the model as it is sold (data sheets and whitepapers that
-`device_figures` names), times the threads that each holds: "Maximum number of
-resident threads per SM" by compute capability, CUDA C++ Programming Guide. Of
-AMD's cards compute units, times 4 SIMD units x 8 waves x 64 (CDNA3 instruction
-set architecture, 2023).
+The table has the number of threads that each card of `device_figures.CARDS`
+holds at a time. It is the number of multiprocessors of the model (from the data
+sheets and whitepapers that `device_figures` names), times "Maximum number of
+resident threads per SM" of the compute capability (CUDA C++ Programming Guide).
+For AMD's cards it is the number of compute units, times 4 SIMD units x 8 waves
+x 64 (CDNA3 instruction set architecture, 2023).
 """
 
 from __future__ import annotations
 
-# Of half of the bandwidth, what a copy within a card reaches.
+# Rate of a copy within a card, as a share of half the bandwidth.
 _MOVED_SHARE = .78
 
 _RESIDENT_THREADS = {
@@ -26,22 +25,22 @@ _RESIDENT_THREADS = {
 
 
 def resident_threads(card: str) -> int:
-  """Of a card by its name, 'H100'; 0 if nobody knows.
+  """Number of threads that a card holds; 0 if it is unknown.
 
   Args:
-    card: Key of `device_figures.CARDS`.
+    card: Name of the card, such as 'H100'; a key of `device_figures.CARDS`.
   """
   return _RESIDENT_THREADS.get(card, 0)
 
 
 def within_card_bytes_per_s(bandwidth_bytes_per_s: float) -> float:
-  """Of a copy from one logical GPU of a card to another one.
+  """Rate of a copy from one logical GPU of a card to another one.
 
-  It reads and writes the memory. An H100 copies 512 MB at about 1.3 TB/s, which
-  is 78 % of half of the data sheet's bandwidth; other kernels that move data
-  reach as much of it.
+  A copy reads and writes the memory, so it gets half of the bandwidth at most.
+  An H100 copies 512 MB at about 1.3 TB/s, which is 78 % of half of the data
+  sheet's bandwidth. Other kernels that move data reach the same share.
 
   Args:
-    bandwidth_bytes_per_s: Of the card's memory.
+    bandwidth_bytes_per_s: Bandwidth of the card's memory.
   """
   return _MOVED_SHARE * bandwidth_bytes_per_s / 2

@@ -1,7 +1,7 @@
-"""Cluster files in TensorFlow's own terms, as JSON or protobuf text.
+"""Cluster files with TensorFlow's messages, as JSON or protobuf text.
 
-The file is one message: a `NamedDevice` for each device, and what TensorFlow
-has no words for, the links.
+The file is one message. It has a `NamedDevice` for each device, and the links,
+for which TensorFlow has no message.
 
     name: "two cards"
     devices {
@@ -21,17 +21,17 @@ has no words for, the links.
     default_link { latency_s: 1e-5 bandwidth_bytes_per_s: 12e9 }
     step_s: 0
 
-`default_link` stands for every pair that `links` leaves out. Links with a
-channel in common take turns; a link without one occupies its sender's way out
-and its receiver's way in.
+`default_link` is the link of every pair that `links` leaves out. Links with a
+common channel take turns. A link without channels gets two: "SENDER out" and
+"RECEIVER in".
 
-Units are TensorFlow's: MHz, bytes, kB/s. Rates follow as in Grappler's
-`OpLevelCostEstimator::GetDeviceInfo` (see `device_figures`). Entries of
-`environment` override or add: peak_flops, efficiency, bandwidth_bytes_per_s and
-launch_s as in `cluster.Device`, all per slot; slots; copy_s and
-copy_bytes_per_s; launch, and what the host takes (`validation.HOST_TIMES`);
-compute, memory, context and card, which devices with the same value share;
-resident_threads. GPUs are asynchronous unless said otherwise.
+Units are TensorFlow's: MHz, bytes, kB/s. Rates are computed from them as in
+Grappler's `OpLevelCostEstimator::GetDeviceInfo` (see `clock_rates`). Entries of
+`environment` override fields of `cluster.Device`: peak_flops, efficiency,
+bandwidth_bytes_per_s and launch_s, all per slot; slots; copy_s and
+copy_bytes_per_s; launch and the host's times (`validation.HOST_TIMES`);
+compute, memory, context and card; resident_threads; memory_margin. GPUs are
+asynchronous unless `launch` says otherwise.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
             'slots', 'copy_s', 'copy_bytes_per_s', 'memory_margin',
             'resident_threads', *validation.HOST_TIMES)
 _OURS = _NUMBERS + ('compute', 'memory', 'context', 'card', 'launch')
-# What Grappler takes for a device that does not tell, bytes/s.
+# Grappler's bandwidth of a device without this figure, in bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
 _CPU_SLOTS = 2
 
@@ -70,11 +70,11 @@ def from_text(text: str, origin: str) -> cluster_lib.Cluster:
   """Reads protobuf text.
 
   Args:
-    text: As above.
-    origin: Where it came from, for the error message.
+    text: Text in the format of the module's docstring.
+    origin: Path or other origin of the text, for the error message.
 
   Raises:
-    ClusterError: not protobuf text, or a wrong field.
+    ClusterError: the text is not protobuf text, or a field is wrong.
   """
   try:
     message = text_protos.parse(text, _message_class()())
@@ -85,14 +85,14 @@ def from_text(text: str, origin: str) -> cluster_lib.Cluster:
 
 
 def from_json(fields: dict[str, Any], origin: str) -> cluster_lib.Cluster:
-  """Reads the same as JSON, as `json_format.MessageToDict` writes it.
+  """Reads the same message as JSON, as `json_format.MessageToDict` writes it.
 
   Args:
     fields: The parsed JSON.
-    origin: Where it came from, for the error message.
+    origin: Path or other origin of the JSON, for the error message.
 
   Raises:
-    ClusterError: a wrong field.
+    ClusterError: a field is wrong.
   """
   try:
     message = json_format.ParseDict(fields, _message_class()())
@@ -103,7 +103,7 @@ def from_json(fields: dict[str, Any], origin: str) -> cluster_lib.Cluster:
 
 
 def to_text(cluster: cluster_lib.Cluster) -> str:
-  """The cluster as protobuf text that `from_text` reads back unchanged."""
+  """The cluster as protobuf text, from which `from_text` makes the same one."""
   message = _message_class()(name=cluster.name, step_s=cluster.step_s,
                              notes=cluster.notes)
   for device in cluster.devices:
@@ -121,7 +121,7 @@ def to_text(cluster: cluster_lib.Cluster) -> str:
 
 @functools.cache
 def _message_class() -> type[Any]:
-  """A message of devices and links, made here to spare a compiled .proto."""
+  """The class of the file's message, made here to avoid a compiled .proto."""
   file = descriptor_pb2.FileDescriptorProto(
       name='gdp_grappler/cluster.proto', package='gdp_grappler',
       syntax='proto2', dependency=[device_properties_pb2.DESCRIPTOR.name])
@@ -184,7 +184,7 @@ def _add_default_links(default: Any, devices: tuple[cluster_lib.Device, ...],
     if default.HasField(field):
       raise errors.ClusterError(f'default_link.{field} is '
                                 f'"{getattr(default, field)}"; leave it out.')
-  # Here, for errors to name what is in the file.
+  # This check comes first, so that errors name the field of the file.
   validation.check_link('default_link',
                         _link('default_link', default, 'one', 'another'))
   for source in devices:
@@ -260,7 +260,10 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
 
 
 def _environment(at: str, environment: Any) -> dict[str, Any]:
-  """Our entries; TensorFlow's own are left to it, near misses are errors."""
+  """Entries for fields of `cluster.Device`, without TensorFlow's own entries.
+
+  A misspelt entry is an error.
+  """
   result: dict[str, Any] = {}
   for key, value in environment.items():
     if key in _NUMBERS:
@@ -278,7 +281,7 @@ def _environment(at: str, environment: Any) -> dict[str, Any]:
 
 def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
                notes: list[str]) -> float:
-  """As Grappler has it; by the card's data sheet if it only has a name."""
+  """FLOP/s by clock and lanes, else by the data sheet of the named card."""
   _check_clock(at, properties)
   architecture = properties.environment.get('architecture', '')
   major, _, minor = architecture.partition('.')

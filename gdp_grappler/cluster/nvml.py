@@ -1,7 +1,7 @@
-"""What NVIDIA's management library tells of the cards of this machine.
+"""Facts about the cards of this machine from NVIDIA's management library.
 
-`libnvidia-ml.so.1` comes with the driver. Where it is absent, or too old for a
-question, the answer is None and the caller says what it assumes instead.
+`libnvidia-ml.so.1` comes with the driver. If it is absent, or too old for a
+query, the result is None, and the caller assumes a value and says so.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _TOPOLOGY_ONE_SWITCH = 10
 
 @dataclasses.dataclass(frozen=True)
 class CardFacts:
-  """One card, in the order of the PCIe bus. None: not told.
+  """Facts about one card. None means unknown.
 
   Attributes:
-    title: 'Tesla P100-PCIE-16GB'.
-    uuid: 'GPU-...'.
-    memory_bytes: All of it.
-    used_bytes: Of it, by anybody.
-    lanes: Float32 units of the whole card.
+    title: Name of the card, such as 'Tesla P100-PCIE-16GB'.
+    uuid: Unique name, 'GPU-...'.
+    memory_bytes: Total memory.
+    used_bytes: Memory that all programs use now.
+    lanes: Number of float32 units of the whole card.
     capability: CUDA compute capability.
-    clock_hertz: Highest of the multiprocessors.
-    memory_clock_hertz: Highest of the memory.
+    clock_hertz: Highest clock of the multiprocessors.
+    memory_clock_hertz: Highest clock of the memory.
     memory_bus_bits: Width of the memory bus.
-    pcie_generation: Of its slot, at most.
-    pcie_lanes: Of its slot, at most.
-    nvlinks: Active connections to each other card, by its index.
-    switch_nvlinks: Active connections to an NVSwitch.
-    switch_neighbours: Cards behind the same PCIe switch.
+    pcie_generation: Highest PCIe generation of its link.
+    pcie_lanes: Largest number of PCIe lanes of its link.
+    nvlinks: Number of active NVLinks to each other card, by its index.
+    switch_nvlinks: Number of active NVLinks to an NVSwitch.
+    switch_neighbours: Indices of other cards behind the same PCIe switch.
   """
 
   title: str
@@ -64,42 +64,42 @@ class CardFacts:
 
   @property
   def bandwidth_bytes_per_s(self) -> float | None:
-    """Bus width x clock x 2 (two transfers per cycle), as Grappler has it."""
+    """Bus width x clock x 2 (two transfers per cycle), as in Grappler."""
     if self.memory_bus_bits and self.memory_clock_hertz:
       return self.memory_bus_bits / 8 * self.memory_clock_hertz * 2.
     return None
 
 
 class Source(Protocol):
-  """Where facts come from."""
+  """A source of facts about cards."""
 
   def cards(self) -> list[CardFacts]:
     """All cards of the machine, in the order of the PCIe bus."""
 
   def driver(self) -> str:
-    """Version of the driver; '' if nobody tells."""
+    """Version of the driver; '' if it is unknown."""
 
 
 class NoCards:
-  """A machine without the library."""
+  """The source of a machine without the library."""
 
   def cards(self) -> list[CardFacts]:
-    """None."""
+    """No cards."""
     return []
 
   def driver(self) -> str:
-    """Unknown."""
+    """'', because the version is unknown."""
     return ''
 
 
 class NvmlLibrary:
-  """The real library, asked afresh each time."""
+  """The real library; each call queries it anew."""
 
   def __init__(self, path: str = _LIBRARY) -> None:
-    """Loads it.
+    """Loads the library.
 
     Raises:
-      OSError: there is none.
+      OSError: there is no such library.
     """
     self._lib = ctypes.CDLL(path)
 
@@ -121,7 +121,7 @@ class NvmlLibrary:
       self._lib.nvmlShutdown()
 
   def driver(self) -> str:
-    """Version of the driver; '' if it does not answer."""
+    """Version of the driver; '' if the driver does not answer."""
     if self._lib.nvmlInit_v2() != _SUCCESS:
       return ''
     try:
@@ -168,7 +168,7 @@ class NvmlLibrary:
   def _nvlinks(
       self, handle: ctypes.c_void_p,
       buses: Mapping[tuple[int, int, int], int]) -> tuple[dict[int, int], int]:
-    """Active connections per card, and those to a switch."""
+    """Number of active NVLinks to each card, and to a switch."""
     peers: dict[int, int] = {}
     to_switch = 0
     for link in range(_MOST_NVLINKS):
@@ -197,7 +197,7 @@ class NvmlLibrary:
     return info.key
 
   def _call(self, name: str, *arguments: Any) -> bool:
-    """Whether the library knows the function and it succeeds."""
+    """Calls a function; False if the library lacks it or it fails."""
     function = getattr(self._lib, name, None)
     return function is not None and function(*arguments) == _SUCCESS
 
@@ -230,12 +230,12 @@ class _PciInfo(ctypes.Structure):
 
   @property
   def key(self) -> tuple[int, int, int]:
-    """Where the card sits."""
+    """Address of the card on the PCIe bus."""
     return self.domain, self.bus, self.device
 
 
 def installed() -> Source:
-  """The library of this machine, or what stands for its absence."""
+  """The library of this machine, or `NoCards` if there is none."""
   try:
     return NvmlLibrary()
   except OSError:
@@ -243,9 +243,9 @@ def installed() -> Source:
 
 
 def visible(cards: list[CardFacts]) -> list[int]:
-  """Indices of the cards that CUDA_VISIBLE_DEVICES leaves, in its order.
+  """Indices of the cards that CUDA_VISIBLE_DEVICES names, in its order.
 
-  As CUDA does it, the list ends at the first entry that names no card.
+  As in CUDA, the list ends at the first entry that names no card.
   """
   setting = os.environ.get('CUDA_VISIBLE_DEVICES')
   if setting is None:

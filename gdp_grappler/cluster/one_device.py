@@ -1,4 +1,4 @@
-"""Placements that use one device, wherever ops may be there."""
+"""Placements of all ops on one device, except ops that may not be there."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from gdp_grappler.cluster import constraints
 
 
 def on_each(cluster: cluster_lib.Cluster, allowed: np.ndarray) -> np.ndarray:
-  """int32 [D, G], everything on one device, as far as it may be there.
+  """int32 [D, G], for each device the placement of all groups on it.
+
+  A group that may not be on the device is on its fallback device.
 
   Args:
     cluster: D devices.
-    allowed: bool [G, D], as of `constraints.allowed_devices`.
+    allowed: bool [G, D], see `constraints.allowed_devices`.
   """
   fallback = constraints.fallback_devices(allowed, cluster.host)
   devices = np.arange(cluster.num_devices)[:, None]
@@ -24,13 +26,13 @@ def on_each(cluster: cluster_lib.Cluster, allowed: np.ndarray) -> np.ndarray:
 
 def of_each_kind(cluster: cluster_lib.Cluster, allowed: np.ndarray,
                  op_seconds: np.ndarray) -> np.ndarray:
-  """int32 [K, G], as `on_each`, once for devices of a kind.
+  """int32 [K, G], like `on_each`, but once for each kind of device.
 
-  Large clusters have many of a kind, and each costs a step to be priced.
+  Large clusters have many equal devices, and each placement has to be priced.
 
   Args:
     cluster: D devices.
-    allowed: bool [G, D], as of `constraints.allowed_devices`.
+    allowed: bool [G, D], see `constraints.allowed_devices`.
     op_seconds: float64 [N, D].
   """
   others = np.unique(constraints.fallback_devices(allowed, cluster.host))
@@ -45,15 +47,15 @@ def of_each_kind(cluster: cluster_lib.Cluster, allowed: np.ndarray,
 
 def _links(cluster: cluster_lib.Cluster, device: int,
            others: np.ndarray) -> object | None:
-  """Equal for devices that are as good as each other, if used alone.
+  """A key that is equal for devices that give the same step if used alone.
 
   Args:
     cluster: D devices.
-    device: Which.
-    others: int, devices of what may not be there.
+    device: Index of the device.
+    others: int, fallback devices of groups that may not be on the device.
 
   Returns:
-    Of the device's figures and links; None if no other can be as good.
+    Figures and links of the device; None if no other device is equal.
   """
   shares = any((numbers == numbers[device]).sum() > 1
                for numbers in (cluster.compute_units, cluster.memory_pools))

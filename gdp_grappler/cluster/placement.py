@@ -1,4 +1,4 @@
-"""A device for every op, and what is wrong with it."""
+"""A placement, which gives each op a device, and its violations of rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True)
 class Violation:
-  """One breach of what a graph or a cluster demands.
+  """A rule of a graph or a cluster that a placement breaks.
 
   Attributes:
-    kind: 'device' (not allowed for the op), 'numbers' (allowed, but the op
-      would compute other numbers), 'colocation' (a group is torn), 'memory'
-      (too much on a device), 'shape' (not a device per op) or 'priority' (not a
-      finite number per op).
-    message: What, where and by how much.
+    kind: Kind of the rule. 'device': the op may not have its device. 'numbers':
+      the op could run there, but would round otherwise. 'colocation': ops of a
+      group are on different devices. 'memory': the placement exceeds a memory.
+      'shape': there is not one device of the cluster per op. 'priority': there
+      is not one finite priority per op. 'run': the step failed when it was run.
+    message: The op or device, and the reason.
   """
 
   kind: str
@@ -35,9 +36,9 @@ class Placement:
 
   Attributes:
     devices: int32 [N], indices into `cluster.devices`; read-only.
-    cluster: What they index.
-    priorities: float64 [N], ready ops of a device start in order of decreasing
-      priority; None for first in, first out, as TensorFlow does it. Read-only.
+    cluster: Cluster of the devices.
+    priorities: float64 [N], read-only. Ready ops of a device start in order of
+      decreasing priority. None means first in, first out, as in TensorFlow.
   """
 
   devices: np.ndarray
@@ -52,20 +53,20 @@ class Placement:
         object.__setattr__(self, field, array)
 
   def device_strings(self) -> list[str]:
-    """[N] full device names."""
+    """[N], full device names."""
     names = self.cluster.device_names
     return [names[device] for device in self.devices.tolist()]
 
   def counts(self) -> dict[str, int]:
-    """Ops per device, 'GPU:0' -> 12, in the cluster's order.
+    """Number of ops per device, such as {'GPU:0': 12}, in the cluster's order.
 
-    Names have their hosts where those are several: 'worker/1/GPU:0'.
+    Names have hosts, 'worker/1/GPU:0', if the cluster has several.
     """
     counts = np.bincount(self.devices, minlength=self.cluster.num_devices)
     return dict(zip(self.cluster.device_labels, counts.tolist()))
 
   def cut(self, graph: op_graph.OpGraph) -> tuple[int, int]:
-    """Tensors sent between devices and their bytes.
+    """Number of tensors that are sent between devices, and their bytes.
 
     A tensor counts once per device that receives it.
     """
@@ -82,7 +83,7 @@ class Placement:
         axis=1)
 
   def violations(self, graph: op_graph.OpGraph) -> tuple[Violation, ...]:
-    """Every breach of the graph's rules; memory is the evaluator's to tell.
+    """All violations of the graph's rules; evaluators check memory.
 
     Raises:
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
@@ -161,31 +162,31 @@ def of_nothing(cluster: cluster_lib.Cluster) -> Placement:
   """The placement of a graph without ops.
 
   Args:
-    cluster: The devices.
+    cluster: Cluster of the placement.
   """
   return Placement(np.zeros(0, np.int32), cluster)
 
 
 def from_groups(graph: op_graph.OpGraph, devices_of_groups: np.ndarray,
                 cluster: cluster_lib.Cluster) -> Placement:
-  """Places every op where its group goes.
+  """The placement that gives every op the device of its group.
 
   Args:
-    graph: With G groups.
-    devices_of_groups: int [G].
-    cluster: The devices.
+    graph: G groups.
+    devices_of_groups: int [G], device of each group.
+    cluster: Cluster of the devices.
   """
   return Placement(np.asarray(devices_of_groups)[graph.groups], cluster)
 
 
 def of_rows(devices: np.ndarray, cluster: cluster_lib.Cluster,
             priorities: np.ndarray | None = None) -> list[Placement]:
-  """K placements, as evaluators are given them.
+  """K placements from arrays.
 
   Args:
     devices: int [K, N].
-    cluster: The devices.
-    priorities: float [K, N], or [N] for all alike, or None.
+    cluster: Cluster of the devices.
+    priorities: float [K, N], or [N] for all placements alike, or None.
   """
   if priorities is None:
     return [Placement(row, cluster) for row in devices]

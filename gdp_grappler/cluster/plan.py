@@ -1,4 +1,4 @@
-"""A placement on disk: JSON from op to device, to be read and edited.
+"""Plan files: a placement on disk, as JSON that users can read and edit.
 
     {
       "format": "gdp-plan",
@@ -10,15 +10,20 @@
       "digest": "89abcdef01234567"
     }
 
-A cluster that is no preset is written out in full where its name stands here.
-A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
-ops of a device start in order of decreasing priority. One that may have float
-arithmetic on another kind of device than it would be on by itself, where it is
-rounded otherwise, has "may_round": true. "placed_by" names the placer, or says
-that it was a map of layers, which is in "layers" then: {"encoder": "GPU:0"}.
-What is edited since is nobody's. The digest is of the other fields. A plan
-without one, or edited since, is as good as any; the latter is told in a line,
-as a flipped bit looks the same.
+If the cluster is no preset, "cluster" is the whole cluster instead of a name.
+Further fields:
+
+* "priorities": {"conv1/Conv2D": 0.0123, ...}. Ready ops of a device start in
+  order of decreasing priority.
+* "may_round": true. Float arithmetic may be on another type of device than
+  without a plan, where it rounds otherwise.
+* "placed_by": the name of the placer, or a text that a map of layers chose the
+  devices. "layers" is this map: {"encoder": "GPU:0"}. Both are ignored if the
+  file was edited.
+
+The digest is of all other fields. A plan without a digest is valid, and so is
+an edited plan. An edited plan causes a warning, because a damaged file looks
+the same.
 """
 
 from __future__ import annotations
@@ -49,24 +54,24 @@ _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
-# Pairs of a pattern of layers and a device.
+# Pairs of a pattern for layers and a device.
 Layers = tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """What a plan file says, before any graph is at hand.
+  """The content of a plan file, which was not compared with a graph yet.
 
   Attributes:
     graph: Name of the graph.
-    fingerprint: Of the graph.
-    cluster: The cluster it was made for.
-    devices: Op -> device as written, 'GPU:0'.
-    priorities: Op -> priority; None for first in, first out.
-    may_round: Whether ops may be where they compute other numbers.
-    placed_by: Who chose the devices; '' if nobody says, or others since.
-    layers: The map of layers that chose them: patterns and devices; () if none
-      did, or others since.
+    fingerprint: Fingerprint of the graph.
+    cluster: Cluster for which the plan was made.
+    devices: Device of each op as in the file, such as 'GPU:0'.
+    priorities: Priority of each op; None means first in, first out.
+    may_round: Whether ops may be on devices that round otherwise.
+    placed_by: Name of the placer; '' if unknown, or if the file was edited.
+    layers: Map of layers that chose the devices: patterns and devices; () if
+      there is none, or if the file was edited.
   """
 
   graph: str
@@ -80,7 +85,7 @@ class Plan:
 
 
 def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
-  """Hex digits that differ where a plan file would."""
+  """Hex digits that differ for placements with different plan files."""
   priorities = placement.priorities
   return digests.of({
       'graph': graph.name,
@@ -93,20 +98,20 @@ def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
 def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
          placed_by: str = '', layers: Layers = (),
          private: bool = False) -> None:
-  """Writes a plan; a file that was there stays whole until the new one is.
+  """Writes a plan atomically: an earlier file stays until the new one is whole.
 
   Args:
-    path: The file.
-    graph: With N ops.
-    placement: Of this graph.
-    placed_by: As of `Plan`.
-    layers: As of `Plan`.
-    private: Whether nobody else may read it; makes missing folders that nobody
-      else may read.
+    path: Path of the file.
+    graph: N ops.
+    placement: Placement of this graph.
+    placed_by: Name of the placer, see `Plan`.
+    layers: Map of layers, see `Plan`.
+    private: Whether other users may not read the file. If so, the function also
+      makes missing folders, which other users may not read.
 
   Raises:
     GdpError: the disk is full, or the file cannot be written.
-    PlanError: the placement is of another graph, or a priority is no number.
+    PlanError: the placement is of another graph, or a priority is not finite.
   """
   _check_placement(graph, placement)
   labels = placement.cluster.device_labels
@@ -135,17 +140,17 @@ def load(path: str, graph: op_graph.OpGraph,
          cluster: cluster_lib.Cluster | None = None) -> placement_lib.Placement:
   """Reads a plan for a graph.
 
-  Whether the placement keeps the graph's rules is not looked at: after an
-  edit it may not. `Placement.violations` tells.
+  An edited plan may break rules of the graph. The function does not check this,
+  but `Placement.violations` does.
 
   Args:
-    path: The file.
-    graph: The graph it was made for.
-    cluster: Whose devices the plan names; by default the plan's own.
+    path: Path of the file.
+    graph: Graph for which the plan was made.
+    cluster: Cluster that has the plan's devices; None means the plan's cluster.
 
   Raises:
-    PlanError: missing or damaged, for another graph, or with ops or devices
-      that do not exist, or priorities for some ops only.
+    PlanError: the file is missing or damaged, is for another graph, has ops or
+      devices that do not exist, or has priorities for some ops only.
   """
   plan = read(path)
   _check_graph(path, plan, graph)
@@ -166,7 +171,7 @@ def read(path: str) -> Plan:
   """Reads a plan file.
 
   Raises:
-    PlanError: missing or damaged.
+    PlanError: the file is missing or damaged.
   """
   fields = _parsed(path)
   _check_fields(path, fields)
@@ -181,10 +186,10 @@ def read(path: str) -> Plan:
 
 
 def read_layers(path: str) -> dict[str, str] | None:
-  """The map of layers in a file, `{"encoder": "GPU:0"}`; None of a plan.
+  """The map of layers in a file, `{"encoder": "GPU:0"}`; None for a plan.
 
   Raises:
-    PlanError: missing or damaged.
+    PlanError: the file is missing or damaged.
   """
   fields = _parsed(path)
   if not isinstance(
@@ -208,7 +213,7 @@ def _parsed(path: str) -> Any:
     raise _damaged(path, str(error)) from error
 
 
-@functools.cache  # Once per process: a plan may be read for every graph.
+@functools.cache  # A plan may be read for every graph, but warn only once.
 def _notice(path: str) -> None:
   logging.warning(
       'Plan %s was changed since it was written. If nobody edited it, it is '
@@ -229,14 +234,14 @@ def _check_placement(graph: op_graph.OpGraph,
 
 
 def _describe(cluster: cluster_lib.Cluster) -> Any:
-  """A preset's name, or all of another cluster."""
+  """The name of a preset, or all fields of another cluster."""
   if presets.has_name_of(cluster):
     return cluster.name
   return json.loads(cluster.to_json())
 
 
 def has_name(data: bytes) -> bool:
-  """Whether the beginning of a file has the name of the format of plans."""
+  """Whether the beginning of a file contains the name of the plan format."""
   return f'"{_FORMAT}"'.encode() in data
 
 
@@ -249,7 +254,7 @@ def cluster_of(path: str, fields: Mapping[str, Any]) -> cluster_lib.Cluster:
   """The cluster of a plan that was read from a file.
 
   Raises:
-    PlanError: it is damaged.
+    PlanError: the plan is damaged.
   """
   _check_fields(path, fields)
   return _cluster(path, fields['cluster'])
@@ -266,7 +271,7 @@ def _cluster(path: str,
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-  """An object whose keys differ; an edit easily leaves an op twice."""
+  """A dict of the pairs; an error if a key is there twice, as after edits."""
   twice = [
       k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1
   ]
@@ -302,7 +307,7 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
 
 
 def _check_names(path: str, fields: dict[str, Any]) -> None:
-  """A misspelt field would be lost without a word."""
+  """Raises an error for an unknown field, which may be misspelt."""
   for key in fields:
     if key not in _FIELDS:
       remedy = (suggestions.did_you_mean(key, _FIELDS) or
@@ -312,7 +317,7 @@ def _check_names(path: str, fields: dict[str, Any]) -> None:
 
 
 def _check_priorities(path: str, fields: dict[str, Any]) -> None:
-  """None, or a number for each op that has a device."""
+  """Checks that there are no priorities, or one for each op with a device."""
   if 'priorities' not in fields:
     return
   priorities, devices = fields['priorities'], fields['devices']
@@ -332,7 +337,7 @@ def _check_priorities(path: str, fields: dict[str, Any]) -> None:
 
 
 def _check_graph(path: str, plan: Plan, graph: op_graph.OpGraph) -> None:
-  """Same fingerprint, same ops."""
+  """Checks that the plan has the fingerprint and the ops of the graph."""
   known = set(graph.names)
   unknown = [op for op in plan.devices if op not in known]
   missing = [op for op in graph.names if op not in plan.devices]
@@ -364,7 +369,7 @@ def device_index(path: str, name: str, plan: Plan,
   """Index in a cluster of a device that a plan names.
 
   Raises:
-    PlanError: the cluster lacks it.
+    PlanError: the cluster lacks the device.
   """
   try:
     return cluster.device_index(name)

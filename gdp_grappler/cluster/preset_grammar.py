@@ -1,4 +1,7 @@
-"""What names of presets are made of; light, since every command line has it."""
+"""The grammar of names of presets.
+
+This module imports nothing heavy, because every command line imports it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from gdp_grappler.cluster import device_figures
 
 MOST_CARDS = 16
 MOST_HOSTS = 16
-# Logical GPUs that a card is cut into.
+# Largest number of logical GPUs of a card.
 MOST_PARTS = 4
 CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}
 GRAMMAR = (

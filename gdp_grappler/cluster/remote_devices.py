@@ -1,9 +1,9 @@
 """The devices of a running TensorFlow cluster.
 
-A server tells the names and types of its devices and the memory of its GPUs.
-Speeds are assumed, and said to be in the notes of the cluster; they only have
-to be right in kind: devices of different tasks compute beside each other, and
-what passes between them goes through the network.
+A server reports the names and types of its devices and the memory of its GPUs.
+Speeds are assumed, which the notes of the cluster say. The cluster only has to
+be right in kind: devices of different tasks compute in parallel, and transfers
+between them go through the network.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TIMEOUT_S = 10.
 _CORES = 4
 _CORE_HERTZ, _CORE_SETS, _CORE_BYTES_PER_S = 2.5e9, 'AVX2', 1e10
 _CPU_SLOTS = 2
-_MEMORY_BYTES = 16 << 30  # A server says of every CPU that it has 256 MiB.
+_MEMORY_BYTES = 16 << 30  # Assumed, because a server reports 256 MiB for a CPU.
 _CARD, _NETWORK = 'V100', 'eth10'
-# gRPC writes each tensor into messages and reads it out of them, on the CPU.
+# The CPU writes each tensor into gRPC's messages, and reads it from them.
 _COPY_S, _COPY_BYTES_PER_S = 5e-5, 2e9
-# Two CPU devices of one task hand on a pointer through the rendezvous.
+# Two CPU devices of one task pass a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
 _NOTE = (f'Speeds are assumed: {{cores}} core{{s}} per CPU, every GPU a '
          f'{_CARD}, between tasks '
@@ -39,14 +39,15 @@ def remote_cluster(target: str,
 
   Args:
     target: 'grpc://host:port' of one of its tasks.
-    timeout_s: How long it may take to answer.
+    timeout_s: Seconds within which the cluster has to answer.
 
   Raises:
-    ClusterError: not a target, it does not answer in time, or it has no CPU.
+    ClusterError: the text is not a target, or the cluster does not answer in
+      time or has no CPU.
   """
   check_target(target)
   import tensorflow as tf
-  # Without a timeout gRPC waits for ever.
+  # Without a timeout gRPC waits forever.
   config = tf.compat.v1.ConfigProto(
       operation_timeout_in_ms=max(1, int(1000 * timeout_s)))
   try:
@@ -69,7 +70,7 @@ def check_target(target: str) -> None:
   """Checks the form of a target.
 
   Raises:
-    ClusterError: it does not read like 'grpc://host:port'.
+    ClusterError: the target does not have the form 'grpc://host:port'.
   """
   if not re.fullmatch(r'grpc://(\[[^]\s]+\]|[^/\s:]+):\d{1,5}', target):
     raise errors.ClusterError(
@@ -79,12 +80,12 @@ def check_target(target: str) -> None:
 
 def of_devices(name: str, devices: Sequence[tuple[str, int]],
                cores: int = _CORES) -> cluster_lib.Cluster:
-  """A cluster of devices of several tasks, of assumed speeds.
+  """A cluster of devices of several tasks, with assumed speeds.
 
   Args:
-    name: Of the cluster.
-    devices: [D] full name and bytes of memory of each; CPUs need not be first.
-    cores: Of each CPU.
+    name: Name of the cluster.
+    devices: [D], full name and bytes of memory of each device, in any order.
+    cores: Number of cores of each CPU.
 
   Raises:
     ClusterError: there is no CPU.
@@ -100,10 +101,10 @@ def of_devices(name: str, devices: Sequence[tuple[str, int]],
 
 
 def of_names(names: Sequence[str]) -> cluster_lib.Cluster:
-  """A cluster of tasks of which only the names of devices are known.
+  """A cluster of tasks, if only the names of devices are known.
 
   Args:
-    names: [D] full names.
+    names: [D], full names.
 
   Raises:
     ClusterError: there is no CPU.
@@ -116,7 +117,7 @@ def of_names(names: Sequence[str]) -> cluster_lib.Cluster:
 
 
 def with_network(device: cluster_lib.Device) -> cluster_lib.Device:
-  """A CPU that spends compute on what goes to other tasks, as gRPC does."""
+  """The CPU with compute for transfers to other tasks, which gRPC needs."""
   return dataclasses.replace(device, copy_s=_COPY_S,
                              copy_bytes_per_s=_COPY_BYTES_PER_S)
 
@@ -146,7 +147,7 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
 
 def link(source: cluster_lib.Device,
          target: cluster_lib.Device) -> cluster_lib.Link:
-  """What leads from a device to another one, of its task or of another."""
+  """The link between two devices of the same task or of different tasks."""
   tasks = cluster_lib.task(source.name), cluster_lib.task(target.name)
   if tasks[0] != tasks[1]:
     network = device_figures.NETWORKS[_NETWORK]

@@ -1,4 +1,4 @@
-"""A cluster from what a user writes."""
+"""Finds the cluster that a user's text names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
 
-# What this process has.
+# The name of the cluster of all devices of this process.
 LOCAL = 'local'
 _FILE_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 
@@ -20,17 +20,18 @@ _FILE_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 def resolve(
     text: str, devices: Sequence[str] = (), limits: max_memory.MaxMemory = ()
 ) -> cluster_lib.Cluster:
-  """The cluster that a user means.
+  """The cluster that a user's text names.
 
   Args:
-    text: A preset's name such as '2xP100', 'local', 'grpc://host:port' of a
+    text: Name of a preset such as '2xP100', 'local', 'grpc://host:port' of a
       running TensorFlow cluster, or the path of a file.
-    devices: For 'local', the devices to use; all of the process if empty.
-    limits: What plans may use of its memories.
+    devices: For 'local', the devices to use; () means all of the process.
+    limits: Memory that plans may use.
 
   Raises:
-    ClusterError: nothing of that name, the file is wrong, or nobody answers; or
-      a limit is for a device that it lacks.
+    ClusterError: there is no such preset or file, the file is wrong, the
+      TensorFlow cluster does not answer, or a limit is for a device that the
+      cluster lacks.
   """
   return max_memory.applied(_found(text, devices), limits)
 

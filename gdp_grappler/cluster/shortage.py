@@ -1,4 +1,4 @@
-"""Says of graphs that do not fit a cluster why, and what would help."""
+"""Messages about graphs that do not fit a cluster: reasons and remedies."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 
-# Of the things that do not fit, how many are named.
+# Largest number of variables that a message names.
 _MOST_NAMED = 3
-# From this share of what plans may use on, a user should know of it.
+# Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
 _GB, _MB = 1e9, 1e6
 _HOST = 'CPU'
 
 
 def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
-  """Why no placement can fit; '' if one may.
+  """The reason why no placement can fit; '' if one may fit.
 
-  Only what ops hold for good is looked at, which takes no search: what may be
-  in some memories only has to fit these together, and each group one of them.
+  The function looks only at variables, which takes no search. The largest group
+  has to fit into one memory. All groups that may only be in some memories have
+  to fit into these memories together.
 
   Args:
     graph: G groups.
     cluster: P memories.
 
   Raises:
-    InfeasiblePlacementError: some group has no device.
+    InfeasiblePlacementError: a group may not have any device.
   """
   held = _held(graph)
   if not held.any():
@@ -57,12 +58,12 @@ def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
 
 def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                  peak_bytes: Sequence[int]) -> str:
-  """Why the best placement that was found does not fit.
+  """The reason why the best placement that was found does not fit.
 
   Args:
     graph: N ops.
     cluster: P memories.
-    peak_bytes: [P], what it needs of each.
+    peak_bytes: [P], bytes that the placement needs of each memory.
   """
   peaks, room = np.asarray(peak_bytes), cluster.pool_bytes
   full, pools = np.flatnonzero(peaks > room), np.arange(len(room))
@@ -78,11 +79,11 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def violations(cluster: cluster_lib.Cluster,
                peak_bytes: np.ndarray) -> tuple[placement_lib.Violation, ...]:
-  """One for each memory that a placement exceeds.
+  """A violation for each memory that a placement exceeds.
 
   Args:
     cluster: P memories.
-    peak_bytes: int64 [P], what the placement needs of each.
+    peak_bytes: int64 [P], bytes that the placement needs of each memory.
   """
   room = cluster.pool_bytes
   pools = np.arange(len(room))
@@ -95,11 +96,11 @@ def violations(cluster: cluster_lib.Cluster,
 
 
 def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
-  """What to say of a plan that fits, but only just; '' if it fits well.
+  """A message if a plan nearly fills a memory; '' if it does not.
 
   Args:
     cluster: P memories.
-    peak_bytes: [P], what the plan needs of each.
+    peak_bytes: [P], bytes that the plan needs of each memory.
   """
   room = cluster.pool_bytes
   pools = np.arange(len(room))
@@ -112,13 +113,13 @@ def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
 
 
 def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
-  """What plans may use of each card; of each memory where there is no card.
+  """Bytes that plans may use of each card, or of each memory without cards.
 
   Args:
     cluster: P memories.
 
   Returns:
-    At most [P].
+    One number per memory of a card, or [P] if the cluster has no card.
   """
   cards = {
       pool for device, pool in zip(cluster.devices, cluster.memory_pools)
@@ -130,7 +131,7 @@ def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
 
 
 def size(count: float) -> str:
-  """'16.3 GB', or '12 MB' below one."""
+  """'16.3 GB', or '12 MB' below 1 GB."""
   if count >= _GB:
     return f'{count / _GB:.1f} GB'
   return f'{count / _MB:.3g} MB'
@@ -146,13 +147,13 @@ def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 
 def _held(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [G], what groups hold for good: variables with their slots."""
+  """float64 [G], bytes of the groups' variables with their slots."""
   return np.bincount(graph.groups, graph.param_bytes, graph.num_groups)
 
 
 def _pools_of_groups(graph: op_graph.OpGraph,
                      cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [G, P], the memories that each group may be in."""
+  """bool [G, P], memories in which each group may be."""
   allowed = constraints.allowed_devices(graph, cluster)
   result = np.zeros((graph.num_groups, len(cluster.pool_bytes)), bool)
   for device, pool in enumerate(cluster.memory_pools):
@@ -167,7 +168,7 @@ def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
 
 
 def _largest(graph: op_graph.OpGraph, inside: np.ndarray) -> str:
-  """The largest of some groups, by name; '' if none holds anything."""
+  """Names of the largest of some groups; '' if none has variables."""
   held = np.where(inside, _held(graph), 0)
   groups = np.argsort(-held, kind='stable')[:_MOST_NAMED]
   return _names(graph, [group for group in groups if held[group]])
@@ -180,7 +181,7 @@ def _names(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
 def _name(graph: op_graph.OpGraph, group: int) -> str:
   """'"words/embeddings", 6.0 GB, with its slots 18.0 GB'."""
   ops = np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
-  # Slots are named after their variable, with something added.
+  # The name of a slot is the name of its variable with a suffix.
   first = min(ops, key=lambda op: (len(graph.label(op)), op))
   own, in_all = graph.param_bytes[first], graph.param_bytes[ops].sum()
   said = f'"{graph.label(first)}", {size(own)}'

@@ -1,4 +1,4 @@
-"""Whether the figures of a cluster make sense; each error names its field."""
+"""Checks of the figures of a cluster; each error names the wrong field."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, Sequence
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 
-# Of any figure; larger ones are mistakes and overflow.
+# Largest value of any figure. Larger values are mistakes and would overflow.
 _LARGEST = 1e18
 _MOST_SLOTS = 1 << 16
 _MOST_CHANNELS = 8
 _TYPES = ('CPU', 'GPU')
-# How a device runs what it is given.
+# Values of `Device.launch`.
 LAUNCHES = ('synchronous', 'asynchronous')
-# Fields of an asynchronous device: what the host and the driver take for it.
+# Fields with the times of the host and the driver for an asynchronous device.
 HOST_TIMES = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
               'switch_s', 'callback_s', 'poll_s')
-# What the logical devices of a card have in common: the card's own figures.
+# Fields that are equal for all logical devices of a card.
 _OF_CARD = ('type', 'peak_flops', 'efficiency', 'bandwidth_bytes_per_s',
             'resident_threads')
 
@@ -26,8 +26,9 @@ def check(cluster: Any) -> None:
   """Raises a ClusterError unless a `Cluster` is complete and in range.
 
   Raises:
-    ClusterError: no device, no CPU, a name twice or at odds with its type, one
-      memory of two sizes, a missing or unknown link, or a figure out of range.
+    ClusterError: there is no CPU, a name is there twice or contradicts its
+      type, devices disagree on a shared memory, a link is missing or unknown,
+      or a figure is out of range.
   """
   try:
     _check_text('name', cluster.name)
@@ -111,9 +112,9 @@ def check_link(at: str, link: Any, where: str = '') -> None:
   """Raises a ClusterError unless the figures of a `Link` are in range.
 
   Args:
-    at: What the user's file calls it, 'links[3]'.
-    link: To check.
-    where: Said behind the field.
+    at: Name of the link in the user's file, such as 'links[3]'.
+    link: The link to check.
+    where: Text that follows the name of a field in messages.
 
   Raises:
     ClusterError: a figure or a text is wrong.
@@ -132,7 +133,7 @@ def check_link(at: str, link: Any, where: str = '') -> None:
 
 
 def _check_calibrated(cluster: Any) -> None:
-  """Parts name devices of the cluster and of their type, each once."""
+  """Checks that parts name devices of the cluster, of their type and once."""
   types = {device.name: device.type for device in cluster.devices}
   seen: set[str] = set()
   for index, part in enumerate(cluster.calibrated):
@@ -192,7 +193,7 @@ def _check_units(devices: Sequence[Any]) -> None:
 
 
 def _check_cards(devices: Sequence[Any]) -> None:
-  """Devices of a card are alike and have streams of their own."""
+  """Checks that devices of a card are equal, with streams of their own."""
   parts: dict[str, list[tuple[int, Any]]] = {}
   for index, device in enumerate(devices):
     if device.card:

@@ -1,7 +1,7 @@
-"""From the step of a graph to the whole graph, initializers and all.
+"""Extends placements of a step to the whole graph, with its initializers.
 
-A step is what runs; plans are made for it. A GraphDef that is written has the
-other nodes as well, and TensorFlow places these too.
+Plans are made for a step, the ops that run. A written GraphDef also has the
+other nodes, and TensorFlow places these, too.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from gdp_grappler.graph import op_graph
 
 
 def positions(step: op_graph.OpGraph, whole: op_graph.OpGraph) -> np.ndarray:
-  """int [N], where the N ops of a step are in the whole graph.
+  """int [N], positions of the N ops of a step in the whole graph.
 
   Raises:
-    InvalidGraphError: it lacks one.
+    InvalidGraphError: the whole graph lacks one of the ops.
   """
   index = {name: op for op, name in enumerate(whole.names)}
   lacking = next((name for name in step.names if name not in index), None)
@@ -32,10 +32,10 @@ def positions(step: op_graph.OpGraph, whole: op_graph.OpGraph) -> np.ndarray:
 
 def with_rules(step: op_graph.OpGraph,
                whole: op_graph.OpGraph) -> op_graph.OpGraph:
-  """The step, kept by the rules of the whole graph too.
+  """The step with the rules of the whole graph in addition to its own.
 
-  An initializer that is pinned, has no kernel for GPUs or computes with floats
-  restricts its variable.
+  An initializer is in the group of its variable. So an initializer that is
+  pinned, has no kernel for GPUs or computes with floats restricts the variable.
 
   Raises:
     InvalidGraphError: the whole graph lacks an op of the step.
@@ -44,7 +44,8 @@ def with_rules(step: op_graph.OpGraph,
   allowed, same = (choices.of_all(by_op, whole.groups,
                                   whole.num_groups)[whole.groups[rows]]
                    for by_op in (whole.allowed_types, whole.same_numbers))
-  # Where initializers and updates are at home apart, the step has its way.
+  # If an initializer and an update keep their numbers on different devices, the
+  # rule of the step holds.
   same = np.where(same.any(axis=1, keepdims=True), same, step.same_numbers)
   _, groups = np.unique(whole.groups[rows], return_inverse=True)
   pins, user_pins = list(step.pins), step.user_pins.copy()
@@ -61,14 +62,14 @@ def extend(placement: placement_lib.Placement, step: op_graph.OpGraph,
            whole: op_graph.OpGraph) -> placement_lib.Placement:
   """Devices for the whole graph, without priorities.
 
-  Ops of the step stay where they are and draw the rest of their groups along,
-  as a variable does its initializer. Other groups go to the host, or to the
-  first device that suits them.
+  Ops of the step stay where they are. The other ops of their groups, such as
+  the initializer of a variable, get the same device. Other groups go to the
+  host, or to the first device that they may have.
 
   Args:
-    placement: Of the step.
+    placement: Placement of the step.
     step: N ops.
-    whole: These ops and others.
+    whole: The whole graph, with these ops and others.
 
   Raises:
     InvalidGraphError: the whole graph lacks an op of the step.

@@ -1,7 +1,7 @@
-"""What a placement costs, in seconds and bytes.
+"""The costs of placements, in seconds and bytes.
 
-Belongs here: the interface of evaluators (`evaluator`), everything that a
-simulation tells about one placement (`price`), what a search spends; a folder
-for each source of costs. Does not belong here: choosing devices (`placers`),
-drawing (`reports`).
+Belongs here: the interface of evaluators (`evaluator`), evaluators that wrap
+others, all results of a simulation of one placement (`price`), lower bounds,
+and a folder for each source of costs. Does not belong here: choosing devices
+(`placers`), drawing (`reports`).
 """

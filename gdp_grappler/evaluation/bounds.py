@@ -1,4 +1,4 @@
-"""A lower bound of all placements, and what limits one placement."""
+"""Lower bounds of the step time, for all placements and for one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
-_STEPS = 200  # Of the search for the best weights.
+_STEPS = 200  # Iterations that improve the weights of the dual.
 
 
 @dataclasses.dataclass(frozen=True)
 class LowerBound:
-  """Two bounds on the step time of every placement; the larger one counts.
+  """Two lower bounds of the step time, both valid for every placement.
 
   Attributes:
-    critical_path_s: Longest path of ops, each on its fastest allowed device,
-      with transfers for nothing.
-    work_s: All work, divided evenly over all devices in any small parts.
+    critical_path_s: Seconds of the longest path of ops, if each op is on its
+      fastest allowed device and transfers take no time.
+    work_s: Seconds of all work, if it could be divided at will and evenly over
+      the devices.
   """
 
   critical_path_s: float
@@ -30,7 +31,7 @@ class LowerBound:
 
   @property
   def seconds(self) -> float:
-    """The largest of the bounds."""
+    """The larger one of the bounds."""
     return max(self.critical_path_s, self.work_s)
 
 
@@ -56,12 +57,15 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 def busiest_channel_s(schedule: schedule_lib.Schedule,
                       cluster: cluster_lib.Cluster,
                       tensor_bytes: np.ndarray) -> float:
-  """Seconds that the busiest channel carries data; no order is faster.
+  """Seconds in which the busiest channel carries data.
+
+  This is a lower bound of the placement's step in any order of ops.
 
   Args:
-    schedule: Of a placement.
-    cluster: Of the placement.
-    tensor_bytes: int64 [T] of the graph; empty tensors occupy no channel.
+    schedule: Schedule of a placement.
+    cluster: Cluster of the placement.
+    tensor_bytes: int64 [T], sizes of the graph's tensors. Empty tensors occupy
+      no channel.
   """
   tensors = schedule.transfer_tensors
   carries = tensors >= 0  # Messages of control edges have no tensor.
@@ -72,7 +76,7 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
   target = schedule.transfer_targets[carries]
   seconds = (schedule.transfer_end_s - schedule.transfer_start_s)[carries]
   channels = cluster.link_arrays[2][source, target]
-  # A link with fewer channels than others repeats its last.
+  # A link with fewer channels than other links repeats its last channel.
   used = channels >= 0
   used[:, 1:] &= channels[:, 1:] != channels[:, :-1]
   return float(
@@ -82,21 +86,21 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
 
 
 def _longest_path_s(graph: op_graph.OpGraph, seconds: np.ndarray) -> float:
-  """Longest path of ops [N], none of which waits for a transfer."""
+  """Seconds of the longest path of ops [N] if transfers take no time."""
   ends = native_graph.longest_from_sources(*graph.successor_arrays,
                                            graph.topological_order, seconds)
   return float(ends.max(initial=0.))
 
 
 def _by_group(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
-  """float64 [G, D]; infinite where a group may not be."""
+  """float64 [G, D], seconds of groups; infinite on devices not allowed."""
   result = np.zeros((graph.num_groups, seconds.shape[1]))
   np.add.at(result, graph.groups, seconds)
   return result
 
 
 def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:
-  """Least time in which units could do all work, if it could be divided.
+  """Least seconds in which compute units could do all work, if divisible.
 
   The linear programme min T, in which every group g is divided over units u,
   x[g, u] >= 0, sum_u x[g, u] = 1, sum_g x[g, u] seconds[g, u] <= T slots[u],
@@ -127,7 +131,7 @@ def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:
                        len(slots)) / slots
     if not load.any():
       break
-    # A unit that would have too much to do at these prices becomes dearer.
+    # A unit that attracts too much work at these prices becomes dearer.
     weights *= np.exp(load / load.max() / np.sqrt(step + 1))
     weights /= (weights * slots).sum()
   return best
@@ -136,12 +140,13 @@ def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:
 def _without_repetition(
     seconds: np.ndarray,
     slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Distinct rows and columns: layers repeat, and cards are alike.
+  """Merges equal rows and columns: layers repeat, and cards are alike.
 
   Returns:
-    Seconds, the slots of all units alike, and how often each row occurs.
+    Seconds of distinct groups on distinct units, the sum of the slots of equal
+    units, and how often each row occurs.
   """
-  # Equal to the last bit; to sort columns takes seconds.
+  # Columns are compared by their bytes, because sorting them takes seconds.
   number: dict[bytes, int] = {}
   kinds = [number.setdefault(c.tobytes(), len(number)) for c in seconds.T]
   seconds = seconds[:, np.unique(kinds, return_index=True)[1]]

@@ -1,4 +1,4 @@
-"""Records the prices of a search: how many, when, and the best placement."""
+"""An evaluator that records a search: the number of prices, and the best."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from gdp_grappler.graph import op_graph
 class Recorder(evaluator_lib.Wrapper):
   """Passes on the prices of another evaluator, and records them.
 
-  Meant for one graph, since step times of different graphs do not compare. May
-  be used from several threads at once if the other evaluator may.
+  An object serves one graph, because step times of different graphs cannot be
+  compared. It may be used from several threads at once if the wrapped
+  evaluator may.
 
   Attributes:
-    cluster: What placements index.
-    simulated: Whether the other one computes its prices.
-    evaluations: Placements priced so far.
+    cluster: Cluster whose devices placements index.
+    simulated: Whether the wrapped evaluator computes its prices.
+    evaluations: Number of placements priced so far. Prices of `price_closely`
+      do not count.
     curve: One entry for each call that found a faster valid placement than all
-      calls before: placements priced so far, this call included; seconds from
-      the start of the recorder to the end of the call; step time in seconds.
+      calls before. An entry has the number of placements priced up to this
+      placement, the seconds from the start of the recorder to the end of the
+      call, and the step time in seconds.
     best_placement: The fastest valid placement; None if there was none.
   """
 
@@ -35,8 +38,8 @@ class Recorder(evaluator_lib.Wrapper):
     """Starts the clock.
 
     Args:
-      evaluator: Prices the placements.
-      clock: Seconds since any moment.
+      evaluator: Evaluator that prices the placements.
+      clock: Function that returns seconds since any fixed moment.
     """
     super().__init__(evaluator)
     self.evaluations = 0
@@ -47,12 +50,12 @@ class Recorder(evaluator_lib.Wrapper):
 
   @property
   def seconds(self) -> float:
-    """Since the recorder was made."""
+    """Seconds since the recorder was made."""
     return self._clock() - self._start
 
   @property
   def best_step_time_s(self) -> float:
-    """Of the best placement; infinite if there was none."""
+    """Step time of the best placement; infinite if there was none."""
     return self.curve[-1][2] if self.curve else float('inf')
 
   def price_closely(
@@ -88,9 +91,9 @@ class Recorder(evaluator_lib.Wrapper):
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       priorities: np.ndarray,
       ceiling_s: evaluator_lib.Ceiling = math.inf) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; it is only counted.
+    """See `evaluator.Evaluator`; the prices are counted, but not compared.
 
-    It is no step until control edges are found for it.
+    Such a price belongs to no real step until control edges are found.
     """
     prices = self._evaluator.price_in_order(graph, devices, priorities,
                                             ceiling_s)
@@ -102,10 +105,11 @@ class Recorder(evaluator_lib.Wrapper):
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       ceiling_s: evaluator_lib.Ceiling | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; best is what is within its ceiling.
+    """See `evaluator.Evaluator`.
 
-    With priorities it is only counted: searches compare what no runtime does
-    by itself, and it is no step until control edges are found for it.
+    Prices with priorities are counted, but not compared: TensorFlow has no
+    priorities, so such a price belongs to no real step until control edges are
+    found.
     """
     prices = self._evaluator.price_groups(graph, devices, ceiling_s, priorities)
     if priorities is not None:

@@ -1,10 +1,10 @@
-"""What a simulated step waited for, from its end back to its beginning.
+"""The critical chain: the events for which a simulated step waited.
 
-The chain starts at the op that ended last and goes back from effect to cause.
+The search begins at the op that ended last and goes back from effect to cause.
 An op waits for the last of its inputs, or for its device to finish another op.
 A transfer waits for the op that made the tensor, for the link, or for the
-stream of a device. If nothing ends when something starts, the time between is
-launch, dispatch or latency.
+stream of a device. A gap between the end of the cause and the start of the
+effect is launch, dispatch or latency.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
-# What a part of the chain waited for.
+# Kinds of causes: what a part of the chain waited for.
 INPUT, TRANSFER, DEVICE, LINK, NOTHING = ('input', 'transfer', 'device', 'link',
                                           'nothing')
-_CLOSE = 1e-9  # Of the step: what is as near happens at one moment.
+# Events this close in time, as a share of the step, count as simultaneous.
+_CLOSE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +31,13 @@ class ChainPart:
   """An op or a transfer of the chain.
 
   Attributes:
-    is_transfer: Else it is an op.
-    index: Of the op in the graph, or of the transfer in the schedule.
-    start_s: When it started.
-    end_s: When it ended.
-    waited_for: `INPUT`, `TRANSFER`, `DEVICE`, `LINK` or `NOTHING`: what the
-      part before it is to this one.
-    gap_s: Seconds between the end of what it waited for and its own start.
+    is_transfer: True for a transfer, False for an op.
+    index: Index of the op in the graph, or of the transfer in the schedule.
+    start_s: Start, in seconds since the start of the step.
+    end_s: End, in seconds since the start of the step.
+    waited_for: Kind of the cause, which is the previous part of the chain:
+      `INPUT`, `TRANSFER`, `DEVICE`, `LINK` or `NOTHING`.
+    gap_s: Seconds between the end of the cause and the start of this part.
   """
 
   is_transfer: bool
@@ -49,12 +50,12 @@ class ChainPart:
 
 def critical_chain(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                    schedule: schedule_lib.Schedule) -> tuple[ChainPart, ...]:
-  """The parts of the chain, the first first; empty for a graph without ops.
+  """The parts of the chain in order of time; () for a graph without ops.
 
   Args:
     graph: N ops.
-    placement: Where they ran.
-    schedule: Of this placement.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
   """
   if not graph.num_ops:
     return ()
@@ -64,12 +65,12 @@ def critical_chain(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 # Whether the event is a transfer, and its index.
 _Event = tuple[bool, int]
-# The end of the cause, its kind, and its event.
+# End of the cause in seconds, its kind, and its event.
 _Cause = tuple[float, str, _Event]
 
 
 class _Search:
-  """Walks back from the last op."""
+  """Walks back from the op that ended last."""
 
   def __init__(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement,
@@ -97,7 +98,7 @@ class _Search:
                                 schedule.transfer_end_s)
 
   def backwards(self) -> Iterator[ChainPart]:
-    """The last part first."""
+    """The parts of the chain, from the last one to the first one."""
     event: _Event | None = False, int(self._schedule.end_s.argmax())
     while event is not None:
       self._seen.add(event)
@@ -121,7 +122,7 @@ class _Search:
     return float(starts[index]), float(ends[index])
 
   def _chosen(self, causes: Iterator[_Cause], start_s: float) -> _Cause | None:
-    """The last one; of several of one moment, the first that is named."""
+    """The cause that ended last; of simultaneous causes the first listed."""
     best: _Cause | None = None
     for cause in causes:
       if cause[2] in self._seen or cause[0] > start_s + self._close_s:
@@ -145,7 +146,7 @@ class _Search:
             (float(self._arrival_s[transfer]), TRANSFER, (True, transfer)))
     yield from inputs
     before = self._last(self._on_units, self._units[device], start_s, False)
-    # A slot that was free before is not what an op with inputs waited for.
+    # If a slot was free earlier, an op with inputs waited for the inputs.
     if before is not None and (not inputs or
                                before[0] >= start_s - self._close_s):
       yield before[0], DEVICE, before[1]
@@ -167,7 +168,7 @@ class _Search:
 
   def _by_end(self, labels: np.ndarray,
               ends: np.ndarray) -> dict[int, tuple[list[float], list[int]]]:
-    """Of each label what ends when: sorted times, and which."""
+    """For each label, sorted end times and the indices of the events."""
     order = np.argsort(ends, kind='stable')
     labels = labels[order]
     return {
@@ -179,7 +180,7 @@ class _Search:
   def _last(self, sorted_by_end: dict[int, tuple[list[float],
                                                  list[int]]], label: int,
             start_s: float, is_transfer: bool) -> tuple[float, _Event] | None:
-    """What ended last before a moment, and is not in the chain yet."""
+    """The last event to end before `start_s` that is not in the chain yet."""
     ends, which = sorted_by_end.get(label, ([], []))
     at = bisect.bisect_right(ends, start_s + self._close_s) - 1
     while at >= 0 and (is_transfer, which[at]) in self._seen:

@@ -1,4 +1,4 @@
-"""Steps that run until a deadline."""
+"""An evaluator that prices placements until a deadline."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ NOT_RUN = 'it was not run, as the time budget was over'
 class Until(evaluator_lib.Wrapper):
   """Passes on the prices of another evaluator until a deadline.
 
-  It serves evaluators whose prices take seconds, so that no search needs to
-  look at the clock. Placements that were priced before keep their prices. After
-  the deadline a new placement gets a violation of kind 'run'. The first
-  placement is always priced, so that there is a result. Meant for one graph.
+  The class serves evaluators whose prices take seconds, so that no search needs
+  to look at the clock. Placements that were priced before keep their prices.
+  After the deadline a new placement gets a violation of kind 'run'. The first
+  placement is always priced, so that there is a result. An object serves one
+  graph.
 
   Attributes:
-    cluster: What placements index.
-    simulated: Whether the other one computes its prices.
-    skipped: Placements that were not priced.
+    cluster: Cluster whose devices placements index.
+    simulated: Whether the wrapped evaluator computes its prices.
+    skipped: Number of prices that were refused after the deadline.
   """
 
   def __init__(self, evaluator: evaluator_lib.Evaluator,
@@ -33,8 +34,8 @@ class Until(evaluator_lib.Wrapper):
     """Wraps an evaluator.
 
     Args:
-      evaluator: Prices the placements.
-      deadline: After it nothing is priced.
+      evaluator: Evaluator that prices the placements.
+      deadline: Moment after which no new placement is priced.
     """
     super().__init__(evaluator)
     self.skipped = 0
@@ -54,7 +55,7 @@ class Until(evaluator_lib.Wrapper):
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; one placement after the other."""
+    """See `evaluator.Evaluator`; prices one placement after the other."""
     return evaluator_lib.Prices.from_evaluations([
         self.evaluate(graph, placement) for placement in placement_lib.of_rows(
             devices, self.cluster, priorities)

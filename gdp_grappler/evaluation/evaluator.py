@@ -1,4 +1,4 @@
-"""What every evaluator answers."""
+"""The interface of evaluators, and the prices that they return."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Key = tuple[bool, bool, int, float]
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-  """The price of one placement, and what is wrong with it.
+  """The price of one placement, and the rules that it breaks.
 
   Attributes:
-    step_time_s: Seconds of one step; infinite if it cannot run.
-    peak_bytes: [P] highest use of each memory pool of the cluster.
-    violations: What makes the placement invalid; empty if nothing does.
+    step_time_s: Seconds of one step; infinite if the step cannot run.
+    peak_bytes: [P], highest use of each memory pool of the cluster.
+    violations: Reasons why the placement is invalid; empty if it is valid.
     simulated: False if the step was measured.
     spread_s: Interquartile range of the measured steps; 0 if simulated.
   """
@@ -38,20 +38,20 @@ class Evaluation:
 
   @property
   def valid(self) -> bool:
-    """Whether the placement runs: it breaks no rule and fits."""
+    """Whether the placement breaks no rule and fits into memory."""
     return not self.violations
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prices:
-  """The prices of K placements on P memory pools, to choose from.
+  """The prices of K placements on P memory pools.
 
   Attributes:
-    seconds: float64 [K], of one step; infinite if the placement cannot run.
+    seconds: float64 [K], seconds of one step; infinite if it cannot run.
     peak_bytes: int64 [K, P], highest use of each memory pool.
-    overflow_bytes: int64 [K], bytes by which memories overflow, summed over the
-      memories; 0 if a measured step ran all the same.
-    valid: bool [K], whether the placement runs and fits.
+    overflow_bytes: int64 [K], bytes by which the placement exceeds memory
+      pools, summed over the pools; 0 if a measured step ran all the same.
+    valid: bool [K], whether the placement runs and fits into memory.
   """
 
   seconds: np.ndarray
@@ -62,7 +62,13 @@ class Prices:
   @classmethod
   def from_peaks(cls, seconds: np.ndarray, peak_bytes: np.ndarray,
                  pool_bytes: np.ndarray) -> Prices:
-    """Valid is what runs and stays within memories of int [P] bytes."""
+    """Prices whose `valid` follows from the steps and the memory.
+
+    Args:
+      seconds: float64 [K], seconds of one step.
+      peak_bytes: int64 [K, P], highest use of each memory pool.
+      pool_bytes: int [P], sizes of the memory pools.
+    """
     overflow = np.maximum(peak_bytes - pool_bytes, 0).sum(axis=1)
     return cls(seconds, peak_bytes, overflow,
                np.isfinite(seconds) & (overflow == 0))
@@ -70,7 +76,12 @@ class Prices:
   @classmethod
   def from_evaluations(cls, evaluations: Sequence[Evaluation],
                        pool_bytes: np.ndarray) -> Prices:
-    """Valid is what each evaluation says; memories have int [P] bytes."""
+    """Prices whose `valid` is that of the evaluations.
+
+    Args:
+      evaluations: [K]
+      pool_bytes: int [P], sizes of the memory pools.
+    """
     shape = len(evaluations), len(pool_bytes)
     peaks = np.array([e.peak_bytes for e in evaluations],
                      np.int64).reshape(shape)
@@ -83,11 +94,11 @@ class Prices:
     return len(self.seconds)
 
   def __getitem__(self, rows: np.ndarray) -> Prices:
-    """Some of the placements, by int or bool index arrays."""
+    """The prices of some placements, by an int or bool index array."""
     return Prices(*(column[rows] for column in self._columns))
 
   def followed_by(self, others: Prices) -> Prices:
-    """These and then the others."""
+    """These prices, followed by the other prices."""
     return Prices(*map(np.concatenate, zip(self._columns, others._columns)))
 
   @property
@@ -96,10 +107,11 @@ class Prices:
     return np.where(self.valid, self.seconds, np.inf)
 
   def keys(self) -> list[Key]:
-    """[K], the less the better, over all prices of one graph and cluster.
+    """[K], sort keys that compare placements of one graph and cluster.
 
-    Valid placements come first, and placements that no memory could make
-    valid come last. Then the least overflow is better, then the shorter step.
+    The smallest key belongs to the best placement. Valid placements come
+    first. Placements that cannot run come last. Between these, the smaller
+    overflow is better, then the shorter step.
     """
     return list(
         zip((~self.valid).tolist(),
@@ -107,12 +119,12 @@ class Prices:
             self.seconds.tolist()))
 
   def ranking(self) -> list[int]:
-    """[K], indices from the best to the worst; of equals the first first."""
+    """[K], indices from the best to the worst; equals keep their order."""
     keys = self.keys()
     return sorted(range(len(keys)), key=keys.__getitem__)
 
   def best(self) -> int:
-    """Index of the best, the first of equals.
+    """Index of the best placement, the first one of equals.
 
     Raises:
       ValueError: there are no placements.
@@ -125,7 +137,7 @@ class Prices:
     return self.seconds, self.peak_bytes, self.overflow_bytes, self.valid
 
 
-# Of one placement, or of all: float or float64 [K].
+# Seconds of a step: float for all placements, or float64 [K].
 Ceiling = float | np.ndarray
 
 
@@ -133,9 +145,9 @@ class Evaluator(Protocol):
   """Prices placements of graphs on one cluster.
 
   Attributes:
-    cluster: What placements index.
-    simulated: Whether prices are computed, of which a search can afford
-      thousands; else steps run, and each price takes their time.
+    cluster: Cluster whose devices placements index.
+    simulated: True if prices are computed, so that a search can afford
+      thousands. False if steps run, so that a price takes their time.
   """
 
   cluster: cluster_lib.Cluster
@@ -144,14 +156,14 @@ class Evaluator(Protocol):
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], seconds of each op on each device.
 
-    Simulated prices use these seconds. Where steps are measured as a whole,
-    they are estimates.
+    Simulated prices use these seconds. If whole steps are measured, the seconds
+    are estimates.
     """
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
     """The cost model of this graph's kernels and of the host.
 
-    By default it has `op_seconds` and the usual times of the host.
+    By default it has `op_seconds` and one kernel launch for each execution.
     """
     return fixed_costs.FixedCostModel(self.op_seconds(graph))
 
@@ -166,8 +178,8 @@ class Evaluator(Protocol):
     Args:
       graph: N ops.
       devices: int [K, N].
-      priorities: Of waiting ops; float [K, N], or [N] for all placements
-        alike, or None for first in, first out.
+      priorities: Priorities of waiting ops: float [K, N], or [N] for all
+        placements alike, or None for first in, first out.
 
     Raises:
       ValueError: an array does not fit the graph.
@@ -178,17 +190,17 @@ class Evaluator(Protocol):
                      ceiling_s: Ceiling = math.inf) -> Prices:
     """Prices K placements with control edges that keep an order.
 
-    With priorities alone, a device chooses its next op when it is free.
-    TensorFlow's asynchronous devices do not wait so long: dispatch runs ahead.
-    Control edges make them keep the order, but copies still wait for the
+    With priorities alone, a device chooses its next op when the device is
+    free. TensorFlow dispatches ops to an asynchronous device long before that.
+    Control edges make dispatch keep the order, but copies still wait for the
     kernels that were dispatched before.
 
     Args:
       graph: N ops.
       devices: int [K, N].
-      priorities: float [K, N], or [N] for all placements. The order is the one
-        in which these priorities start ops.
-      ceiling_s: As of `price_groups`.
+      priorities: float [K, N], or [N] for all placements. Ops keep the order in
+        which these priorities start them.
+      ceiling_s: Ceilings of the steps; see `price_groups`.
 
     Raises:
       ValueError: an array does not fit the graph.
@@ -200,13 +212,14 @@ class Evaluator(Protocol):
                     priorities: np.ndarray | None = None) -> Prices:
     """Prices K placements more accurately than `price`, if that is possible.
 
-    A search that compares thousands of prices finds those that are too low by
-    chance. So it prices a placement again before it keeps the placement.
+    A search that compares thousands of prices finds prices that are too low by
+    chance. So a search prices a placement closely before it keeps the
+    placement.
 
     Args:
       graph: N ops.
       devices: int [K, N].
-      priorities: As of `price_in_order`; None for first in, first out.
+      priorities: Priorities for `price_in_order`; None for first in, first out.
 
     Raises:
       ValueError: an array does not fit the graph.
@@ -218,15 +231,16 @@ class Evaluator(Protocol):
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> Prices:
-    """Prices int [K, G], placements of the graph's groups, as `price`.
+    """Prices K placements of the graph's groups; otherwise like `price`.
 
     Args:
       graph: G groups.
       devices: int [K, G].
-      ceiling_s: [K] or one for all. A step above its ceiling gets any price
-        above the ceiling. Its memory may be unknown, and it may count as not
-        valid. None stands for the price of the best of these placements.
-      priorities: Of waiting ops, as of `price`.
+      ceiling_s: Seconds, [K] or one for all placements. A step above its
+        ceiling gets any price above the ceiling. Its memory may be unknown, and
+        the placement may count as not valid. None means the price of the best
+        of these placements.
+      priorities: Priorities of waiting ops, see `price`.
     """
     del ceiling_s  # Only saves time.
     return self.price(graph, np.asarray(devices)[:, graph.groups], priorities)
@@ -235,11 +249,12 @@ class Evaluator(Protocol):
 class Wrapper(Evaluator):
   """An evaluator that changes or records the prices of another evaluator.
 
-  A subclass prices. `op_seconds` and `costs` are those of the other evaluator.
+  Subclasses define the prices. `op_seconds` and `costs` are those of the
+  wrapped evaluator.
 
   Attributes:
-    cluster: What placements index.
-    simulated: Whether the other one computes its prices.
+    cluster: Cluster whose devices placements index.
+    simulated: Whether the wrapped evaluator computes its prices.
   """
 
   def __init__(self, evaluator: Evaluator) -> None:

@@ -1,4 +1,4 @@
-"""Everything that a simulation tells about one placement, in one object."""
+"""All results of the simulation of one placement, in one object."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Price:
-  """A placement's price in both orders, and everything about one of them.
+  """A placement's step in both orders of ops, and the details of one order.
 
   Attributes:
-    fifo_s: Simulated step, first in, first out.
-    ordered_s: Simulated step with the control edges that pay: those of the
-      placement's priorities or, without priorities, of the best order. `fifo_s`
-      if no edges pay.
-    order: The order of the fields below, one of `order.ORDERS`.
-    placement: With priorities, if `order` has them and they pay.
-    evaluation: In this order.
-    schedule: In this order.
-    critical_path_s: Longest path of ops and transfers; no order is faster.
-    busiest_s: Work of the busiest compute unit, as if it were alone on its
-      memory bus; no order is faster.
+    fifo_s: Seconds of the simulated step, first in, first out.
+    ordered_s: Seconds of the simulated step with the control edges that pay:
+      those of the placement's priorities or, without priorities, of the best
+      order. `fifo_s` if no edges pay.
+    order: Order of the following fields, one of `order_names.ORDERS`.
+    placement: The placement. It has priorities if `order` is by priorities and
+      control edges pay.
+    evaluation: Price of the placement in this order.
+    schedule: Simulated step in this order.
+    critical_path_s: Seconds of the longest path of ops and transfers, a lower
+      bound of the step in any order.
+    busiest_s: Seconds of work of the busiest compute unit, as if no other unit
+      used its memory bus. This is a lower bound of the step in any order.
   """
 
   fifo_s: float
@@ -46,7 +48,10 @@ class Price:
   busiest_s: float
 
   def to_json(self, graph: op_graph.OpGraph) -> dict[str, Any]:
-    """Everything but the single ops; `step_time_s` is first in, first out."""
+    """JSON of everything but single ops.
+
+    The field `step_time_s` is the step first in, first out.
+    """
     cluster, sent = self.placement.cluster, self.schedule.transfer_tensors
     data = sent[sent >= 0]
     busy_s = _busy_s(self.placement, self.schedule)
@@ -85,19 +90,20 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
   Args:
     graph: N ops.
-    placement: Of these ops, on the simulator's cluster.
-    simulator: Prices it.
-    order: One of `order.ORDERS`; by default the placement's own.
+    placement: Placement of these ops, on the simulator's cluster.
+    simulator: Simulator that prices the placement.
+    order: Order of the details, one of `order_names.ORDERS`. None means by
+      priorities if the placement has priorities, else first in, first out.
 
   Raises:
-    ValueError: the placement breaks a rule of the graph, is on another
-      cluster, or there is no such order.
+    ValueError: the placement breaks a rule of the graph or is on another
+      cluster, or `order` is unknown.
   """
   has_order = placement.priorities is not None
   order = order_names.chosen(order, has_order)
   critical = critical_path_order.with_critical_path_order(
       graph, placement, simulator)
-  assert critical.priorities is not None  # It was given them.
+  assert critical.priorities is not None
   fifo = dataclasses.replace(placement, priorities=None)
   found = control_edges.control_edges(graph, placement, simulator)
   in_order = edge_pricer.with_edges(graph, found.control_edges)
@@ -122,7 +128,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
             schedule: schedule_lib.Schedule,
             simulator: simulator_lib.Simulator) -> np.ndarray:
-  """float64 [D], seconds of ops and of copying if nothing slows them."""
+  """float64 [D], seconds of ops and copies without memory contention."""
   cluster, ops = placement.cluster, np.arange(graph.num_ops)
   seconds = simulator.op_seconds(graph)
   result = np.bincount(placement.devices, seconds[ops, placement.devices],
@@ -143,7 +149,7 @@ def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def _busy_s(placement: placement_lib.Placement,
             schedule: schedule_lib.Schedule) -> np.ndarray:
-  """float64 [D], seconds of ops and of copying."""
+  """float64 [D], seconds of ops and copies in the schedule."""
   count = placement.cluster.num_devices
   ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
                     minlength=count)

@@ -1,31 +1,34 @@
-"""The price of a step that does not depend on luck.
+"""The robust price: the average step of a placement under random errors.
 
-Two ops may be ready at almost the same moment, and their order may decide what
-waits for what. A simulated step always decides in the same way. A search that
-compares thousands of placements finds those for which all such accidents end
-well. Their real steps are longer on average. A search should minimize the
-average step.
+Two ops may be ready at almost the same moment. Which of the two starts first
+may change the step. The simulator always decides in the same way. A search that
+compares thousands of placements finds placements for which all these decisions
+happen to be good. Their real steps are longer on average. So a search should
+minimize the average step.
 
-A placement is therefore simulated again with random errors: in the seconds of
-ops, in their dispatch, in the bytes of transfers, in the times of the event
-manager, and in the order of ops without inputs. All placements of a graph get
-the same errors. (On emulated GPUs most of the luck is in the order in which
-two threads dispatch: the step of a placement may take one of two times, which
-differ by a tenth.) Draws of errors come in pairs with opposite signs. So a
-chain of ops keeps its length, no op becomes cheap for good, and two draws tell
-more than many independent ones.
+The robust evaluator therefore simulates a placement again with random errors:
+in the seconds of ops, in their dispatch, in the bytes of transfers, in the
+times of the event manager, and in the order of ops without inputs. All
+placements of a graph get the same errors. (On emulated GPUs most of the
+variation comes from the order in which two threads dispatch: the step of a
+placement may take one of two times, which differ by a tenth.) Draws of errors
+come in pairs with opposite signs. So the two draws of a pair together leave the
+length of a chain of ops as it is, no op becomes cheap in both, and a pair tells
+more than many independent draws.
 
-The price is the simulated step times the luck of the placement:
+The price is the simulated step times the *luck* of the placement:
 
-* The ratio of a placement is the mean of its draws over its simulated step.
-* Its luck is this ratio over the largest ratio of all ops on one device, where
-  luck has no part. Luck is at least 1.
+* The ratio of a placement is the mean step of its draws, divided by its
+  simulated step.
+* The luck of a placement is its ratio, divided by the largest ratio of the
+  placements that put all ops on one device. Their steps do not depend on chance
+  decisions. Luck is at least 1.
 
-Hence no price is less than the simulated step, and the price of one device is
-its simulated step. So a placement that is no worse than one device by this
-price is no worse by the simulated step. The step without errors decides whether
-a placement fits into memory. With ceilings this holds for prices up to the
-ceiling.
+Hence no price is less than the simulated step, and the price of a placement on
+one device is its simulated step. So a placement that is no worse than one
+device by this price is no worse by the simulated step. The step without errors
+decides whether a placement fits into memory. With ceilings, these statements
+hold for prices up to the ceiling.
 """
 
 from __future__ import annotations
@@ -46,10 +49,11 @@ from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
-_HALF_WIDTH = math.sqrt(3)  # Of a uniform distribution of deviation 1.
+# Half the width of a uniform distribution of standard deviation 1.
+_HALF_WIDTH = math.sqrt(3)
 _SIGNS = 1, -1
-# Placements that are drawn at a time in the search of the best; not the number
-# of threads, because prices must not depend on the machine.
+# Placements that get draws together when the best of several is wanted. This is
+# not the number of threads, because prices must not depend on the machine.
 _AT_ONCE = 16
 
 
@@ -58,18 +62,20 @@ class RobustConfig:
   """The size of the random errors.
 
   Attributes:
-    pairs: Pairs of draws; a price takes 1 + 2 `pairs` simulations.
-    close_pairs: Pairs of the other draws of `Robust.price_closely`.
-    op_jitter: Standard deviation of an op's seconds, as a share of them. Below
-      0.57, because seconds are uniform and must not reach 0.
-    wire_jitter: The same of a tensor's bytes in a transfer.
-    dispatch_jitter: The same of the seconds in which a thread dispatches an op
-      or a copy to an asynchronous device. Unless it is 0, ops that wait for
-      nothing are dispatched in a random order.
-    poll_jitter: The same of the delay with which the event manager finds the
-      end of a copy, if it has to look again: it looks at fixed times, whenever
-      the copy ends.
-    seed: Of the draws.
+    pairs: Number of pairs of draws; a price takes 1 + 2 `pairs` simulations.
+    close_pairs: Number of pairs of further draws for `Robust.price_closely`.
+    op_jitter: Standard deviation of an op's seconds, as a share of the seconds.
+      It is below 1 / sqrt(3), because the distribution is uniform and seconds
+      must be above 0. This limit holds for all four deviations.
+    wire_jitter: Standard deviation of a tensor's bytes in a transfer, as a
+      share.
+    dispatch_jitter: Standard deviation of the seconds in which a thread
+      dispatches an op or a copy to an asynchronous device, as a share. Unless
+      it is 0, ops without inputs are dispatched in a random order.
+    poll_jitter: Standard deviation of the delay with which the event manager
+      finds the end of a copy at a later look, as a share. The delay varies
+      because the event manager looks at fixed times.
+    seed: Seed of the draws.
   """
 
   pairs: int = 1
@@ -95,14 +101,14 @@ _DEFAULT = RobustConfig()
 
 
 class Robust(evaluator.Evaluator):
-  """Prices placements by steps that do not depend on luck; deterministic.
+  """Prices placements by the robust price (see the module); deterministic.
 
-  Searches and learners minimize this price. Messages and tables have the
+  Searches and learners minimize this price. Messages and tables show the
   simulator's own step. Draws are prepared once per graph, and kept as long as
-  the graph lives. May be used from several threads at once.
+  the graph lives. An object may be used from several threads at once.
 
   Attributes:
-    cluster: The devices that placements index.
+    cluster: Cluster whose devices placements index.
   """
 
   simulated = True
@@ -112,8 +118,8 @@ class Robust(evaluator.Evaluator):
     """Initializes a Robust.
 
     Args:
-      simulator: Prices one step.
-      config: Of the draws.
+      simulator: Simulator of the step without errors.
+      config: Number and size of the random errors.
     """
     self.cluster = simulator.cluster
     self._simulator, self._config = simulator, config
@@ -124,7 +130,7 @@ class Robust(evaluator.Evaluator):
     self._lock = threading.Lock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], without jitter."""
+    """float64 [N, D], seconds of the ops without random errors."""
     return self._simulator.op_seconds(graph)
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
@@ -162,7 +168,7 @@ class Robust(evaluator.Evaluator):
       ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements in order; see `evaluator.Evaluator`.
 
-    Each draw makes an order of the priorities for itself.
+    Each draw computes the order of the ops from the priorities anew.
     """
     plain = self._simulator.price_in_order(graph, devices, priorities,
                                            ceiling_s)
@@ -173,8 +179,8 @@ class Robust(evaluator.Evaluator):
                     priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices K placements by more draws; see `evaluator.Evaluator`.
 
-    No other price uses these draws. A search has found placements for which the
-    usual draws end well by chance.
+    No other price uses these draws, because a search finds placements for which
+    the usual draws are short by chance.
     """
     if priorities is None:
       plain = self._simulator.price(graph, devices)
@@ -199,13 +205,14 @@ class Robust(evaluator.Evaluator):
 
   def _price_best(self, graph: op_graph.OpGraph, devices: np.ndarray,
                   priorities: np.ndarray | None) -> evaluator.Prices:
-    """Draws steps of the shortest simulated ones until one is the best."""
+    """Prices placements by increasing step until the best one is known."""
     plain = self._simulator.price(graph, devices, priorities)
     if priorities is not None:
       priorities = np.broadcast_to(priorities, devices.shape)
     keys, seconds = plain.keys(), plain.seconds.copy()
     draws, best_s, ranking = self._of(graph), math.inf, plain.ranking()
-    # Draws neither shorten a step nor make a placement fit.
+    # Luck is at least 1, and draws do not change validity or overflow. So
+    # only placements that are equal in these to the first can be the best.
     alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
     for first in range(0, len(alike), _AT_ONCE):
       rows = np.array(alike[first:first + _AT_ONCE])
@@ -229,7 +236,7 @@ class Robust(evaluator.Evaluator):
                  ceiling_s: evaluator.Ceiling,
                  orderable: np.ndarray | None = None,
                  draws: _Draws | None = None) -> evaluator.Prices:
-    """Prices up to the ceiling, times the luck; by default of the few draws."""
+    """Multiplies steps up to the ceiling by luck, by default of `_of`."""
     draws = draws or self._of(graph)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
@@ -259,16 +266,22 @@ class Robust(evaluator.Evaluator):
 
 
 def objective(judge: evaluator.Evaluator) -> evaluator.Evaluator:
-  """The evaluator whose prices a search minimizes, for one that decides.
+  """The evaluator whose prices a search should minimize.
 
-  For a simulator it is the robust price. Measured steps vary by themselves, so
-  an evaluator that runs steps is returned as it is.
+  For a simulator the result is the robust price. Measured steps vary anyway,
+  so an evaluator that runs steps is returned as it is.
+
+  Args:
+    judge: Evaluator that finally decides between placements.
   """
   return Robust(judge) if isinstance(judge, simulator_lib.Simulator) else judge
 
 
 class _Draws:
-  """Steps of one graph with jitter; holds no reference to the graph."""
+  """Simulated steps of one graph with random errors.
+
+  An object holds no reference to the graph.
+  """
 
   def __init__(self, graph: op_graph.OpGraph,
                simulator: simulator_lib.Simulator, config: RobustConfig,
@@ -304,13 +317,13 @@ class _Draws:
   def luck(self, plain_s: np.ndarray, devices: np.ndarray,
            priorities: np.ndarray | None,
            orderable: np.ndarray | None = None) -> np.ndarray:
-    """float64 [K], at least 1, of placements that run.
+    """float64 [K], at least 1, the luck of placements that can run.
 
     Args:
-      plain_s: float64 [K], their steps without jitter.
+      plain_s: float64 [K], seconds of the steps without random errors.
       devices: int [K, N].
       priorities: float64 [K, N] or None.
-      orderable: bool [N], as of `native_simulator.PreparedGraph.run`, or None.
+      orderable: bool [N] or None, see `native_simulator.PreparedGraph.run`.
     """
     return np.maximum(
         self._ratios(plain_s, devices, priorities, orderable) / self._bias, 1)
@@ -318,7 +331,7 @@ class _Draws:
   def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
               priorities: np.ndarray | None,
               orderable: np.ndarray | None = None) -> np.ndarray:
-    """float64 [K], mean of the draws over the plain step; 1 if that is 0."""
+    """float64 [K], mean of the draws / plain step; 1 if the latter is 0."""
     devices = np.ascontiguousarray(devices, np.int32)
     if priorities is not None:
       priorities = np.ascontiguousarray(priorities, np.float64)
@@ -332,5 +345,5 @@ class _Draws:
 
 def _deviations(count: int, jitter: float,
                 rng: np.random.Generator) -> np.ndarray:
-  """float64 [count] around 0, uniform, so that none is beyond all bounds."""
+  """float64 [count], uniform around 0, so that deviations are bounded."""
   return rng.uniform(-1, 1, count) * (_HALF_WIDTH * jitter)

@@ -1,4 +1,4 @@
-"""The step time if some groups were on other devices."""
+"""Step times of a placement in which some groups change their device."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-  """Groups on another device, all else as it is.
+  """A placement with some groups on another device, otherwise unchanged.
 
   Attributes:
     device: Index of the device.
-    groups: How many of the groups may be on this device, and so are.
-    step_time_s: Simulated, first in, first out.
-    overflow_bytes: Bytes by which memories overflow.
+    groups: Number of the groups that may be on this device. All of them are.
+    step_time_s: Seconds of the simulated step, first in, first out.
+    overflow_bytes: Bytes by which the placement exceeds memory pools.
     cut_tensors: Number of tensors that are sent between devices.
     cut_bytes: Bytes of these tensors.
   """
@@ -38,11 +38,11 @@ class Cut:
   """A tensor that is sent between devices.
 
   Attributes:
-    op: The op that makes the tensor.
-    source: Device of the op.
-    target: Device to which the tensor is sent.
-    size_bytes: Of the tensor.
-    seconds: Time of the transfer on an idle link.
+    op: Index of the op that makes the tensor.
+    source: Index of the op's device.
+    target: Index of the device to which the tensor is sent.
+    size_bytes: Size of the tensor.
+    seconds: Seconds of the transfer on an idle link.
   """
 
   op: int
@@ -55,15 +55,16 @@ class Cut:
 def moves(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           groups: np.ndarray,
           simulator: simulator_lib.Simulator) -> tuple[Move, ...]:
-  """The step with some groups on each device that any of them may have.
+  """Moves some groups to one device after the other, and prices each result.
 
-  Devices on which all of them are already are left out.
+  A group stays where it is if it may not be on the device. The result leaves
+  out a device to which no group would move.
 
   Args:
     graph: G groups.
-    placement: Of the graph, legal.
-    groups: int [M].
-    simulator: Of the placement's cluster.
+    placement: Legal placement of the graph.
+    groups: int [M], indices of the groups to move.
+    simulator: Simulator of the placement's cluster.
   """
   allowed = constraints.allowed_devices(graph, placement.cluster)
   of_groups = np.zeros(graph.num_groups, np.int32)
@@ -91,12 +92,12 @@ def moves(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def cuts(graph: op_graph.OpGraph, placement: placement_lib.Placement,
          groups: np.ndarray | None = None) -> tuple[Cut, ...]:
-  """Tensors that are sent between devices, those of most bytes first.
+  """Tensors that are sent between devices, by decreasing size.
 
   Args:
     graph: N ops.
-    placement: Where they are.
-    groups: int [M]; only tensors that these make or read. By default all.
+    placement: Placement of these ops.
+    groups: int [M], groups that make or read the tensors. None means all.
   """
   edges, devices = graph.edges, placement.devices
   crossing = ((graph.edge_tensors >= 0)

@@ -1,6 +1,7 @@
-"""Everything that turns a graph into devices.
+"""Placers, which choose a device for each op of a graph.
 
-Belongs here: the question (`placer`), the table of all placers and their
-registry, the default placer, and a room for each family of placers. Does not
-belong here: learning (`placer_model`), prices (`evaluation`).
+Belongs here: the problem and the interface of placers (`placer`), the table of
+all placers and their registry, the default placer, and a package for each
+family of placers. Does not belong here: training (`placer_model`), prices
+(`evaluation`).
 """

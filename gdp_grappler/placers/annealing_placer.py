@@ -119,7 +119,7 @@ def evaluations_for(
 
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:
-  """How many placements so many seconds stand for, on any machine."""
+  """Number of placements that stands for some seconds, on any machine."""
   count = seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS)
   return int(min(count, sys.maxsize))
 

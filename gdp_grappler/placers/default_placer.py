@@ -36,7 +36,8 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-# Names of starts that no placer of the registry made.
+# Sources of placements besides the anchors. The first three name starts of the
+# search, `REFINED` names its result.
 ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
@@ -46,12 +47,13 @@ REFINED = 'refined'
 # case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
-# Those that use repeated structure. The search of a coarse graph finds what the
-# other anchors find, unless a fast placement overflows a memory.
+# Anchors for a graph with a coarse graph. The search of the coarse graph finds
+# the placements of the other anchors, unless a fast placement overflows a
+# memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# They come after the policy of moves, which takes less time. If there is time
-# for one, this is the one that is best on most graphs; else, and on large
-# graphs, the quickest comes first, so that all have a turn.
+# List schedulers, the best on most graphs first. They run after the policy of
+# moves, which takes less time. If there is little time, they run in this order.
+# If there is time for all, or if the graph is large, the quickest runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
@@ -59,13 +61,14 @@ _MAY_BE_SILENT = {registry.EXPERT, 'hierarchical', 'structured'}
 
 
 class DefaultPlacer:
-  """Cheap placers and the policy propose, the best by price is annealed.
+  """Simulated annealing from placements of cheap placers and of the policies.
 
-  Nothing here makes a placement worse: the best anchor is an answer already.
-  Ten thousand steps should earn the search's time, and no placement is faster
-  than the lower bound. A policy that somebody names, or that is loaded already,
-  takes part if the search is worth what it takes to load; the one that is
-  installed only if that is little beside the search.
+  The result is never worse by price than the best start. The search takes at
+  most the time that thousands of steps could save (`search_worth`), because no
+  placement is faster than the lower bound. The policy of one forward pass takes
+  part if the search is worth more seconds than a limit. The limit is low for a
+  policy that the user named or that is loaded, and high otherwise, because
+  loading takes time.
   """
 
   def __init__(self, policy: str | None = None,
@@ -76,18 +79,19 @@ class DefaultPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: As of `move_policy.MovePolicyPlacer`. A policy of one forward pass
-        proposes; beside a move network none does.
-      anchors: Placers of the registry. Those that cannot take part are left
-        out with a notice.
-      clock: Seconds since any moment; by default that of the problem.
+      policy: Folder of a policy, see `move_policy.MovePolicyPlacer`. If it is
+        the folder of a move network, no policy of one forward pass proposes.
+      anchors: Names of placers of the registry. Placers that cannot take part
+        are left out with a notice.
+      clock: Function that returns seconds since any fixed moment; None means
+        the clock of the problem.
       asks_policy: Whether the policy of one forward pass proposes.
       asks_moves: Whether the policy of moves proposes.
-      asks_network: Whether a network chooses what refinement prices; if not,
-        all that is drawn is priced.
+      asks_network: Whether the move network chooses the moves that the search
+        prices. If not, the search prices all moves that it draws.
 
     Raises:
-      PolicyMismatchError: the folder that is named holds no such policy.
+      PolicyMismatchError: the folder has no such policy.
     """
     self._network = move_folder.named(policy)
     if policy is not None and self._network is None:
@@ -100,7 +104,7 @@ class DefaultPlacer:
 
   @property
   def winner(self) -> str | None:
-    """Who found what `place` last returned; None before it ran."""
+    """Source of the placement that `place` returned last; None at first."""
     return self._winner
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -109,11 +113,11 @@ class DefaultPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the refined one, the best of every anchor, and at last
-    what a search in order found, where control edges may be added.
+    """See `Proposer`: the best placement of each source, the best first.
 
-    The anchors come first; refinement has what is left of the time budget, as
-    far as it may pay.
+    If control edges may be added, the last one is the best placement in the
+    order of priorities. The anchors run first. The search has the rest of the
+    time budget, or less if it is not worth the time.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -129,7 +133,7 @@ class DefaultPlacer:
         found,
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
-    # The anchors first: they are more likely to be fast.
+    # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
     worth = search_worth.Worth(
         bounds.lower_bound(problem.graph, problem.cluster,
@@ -172,7 +176,7 @@ class DefaultPlacer:
            found: priced_placements.PricedPlacements, worth: search_worth.Worth,
            deadline: deadlines.Deadline, repeats: bool,
            moves: moves_lib.Moves) -> None:
-    """Adds what anchors and the policy of moves propose."""
+    """Adds the proposals of the anchors and of the policy of moves."""
     first = [*self._anchors]
     if repeats and 'structured' in first:
       first = [name for name in first if name in _OF_STRUCTURE]
@@ -203,7 +207,15 @@ class DefaultPlacer:
   def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
              deadline: deadlines.Deadline) -> multilevel.Ahead:
-    """What a search of a smaller problem finds, from starts int [S, G]."""
+    """Placements that the search of a smaller problem finds.
+
+    Args:
+      coarse: The smaller problem.
+      starts: int [S, G], placements with which the search begins.
+      rng: Random numbers of the search.
+      worth_s: Seconds that all searches together are worth.
+      deadline: End of all searches.
+    """
     progress_lib.doing('searching a smaller graph')
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
@@ -217,7 +229,7 @@ class DefaultPlacer:
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
       return False
-    # What else the process has done must not change what can be repeated.
+    # A repeatable result must not depend on policies that the process loaded.
     wanted = learned.is_named(
         self._policy) or (not (problem.by_count or problem.repeatable) and
                           learned.is_loaded(self._policy))
@@ -237,20 +249,21 @@ class DefaultPlacer:
                    found: priced_placements.PricedPlacements,
                    names: Sequence[str], until: deadlines.Deadline,
                    heard: bool = False) -> bool:
-    """Adds what anchors propose that there is time for.
+    """Adds the proposals of anchors until a deadline.
 
-    One is asked in any case: a large graph on a busy machine would be left on a
-    single device.
+    One anchor is called in any case. Otherwise a large graph on a busy machine
+    would stay on a single device.
 
     Args:
-      problem: What is to be placed.
-      found: Gets the proposals.
-      names: The anchors, in their order.
-      until: When they end. None may take the time of all others.
-      heard: Whether one has answered before.
+      problem: The problem to place.
+      found: Placements; gets the proposals.
+      names: The anchors, in the order of the calls.
+      until: Deadline of the anchors. Each anchor but the last gets only a part
+        of the time that is left.
+      heard: Whether an earlier anchor has proposed.
 
     Returns:
-      Whether one has answered now or before.
+      Whether an anchor has proposed, now or earlier.
     """
 
     def see(name: str, proposed: Sequence[placement_lib.Placement]) -> bool:
@@ -261,7 +274,8 @@ class DefaultPlacer:
       return heard
 
     if not (heard and until.passed):
-      # Where no clock should end the search, short parts would.
+      # Parts of the time are short enough for the clock to end an anchor. So
+      # there are no parts if the user gave no time budget.
       best_of.propose_each(problem, names, until, see,
                            in_parts=problem.time_budget_s is not None)
     return heard
@@ -269,7 +283,7 @@ class DefaultPlacer:
   def _ask_moves(self, problem: placer_lib.Problem,
                  found: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> None:
-    """Adds what the policy of moves makes of what was found."""
+    """Adds placements of the policy of moves, which begins with `found`."""
     by_count = _is_by_count(problem)
     own_s = move_policy.time_share(by_count, repeats) * min(left_s, worth_s)
     least_s = (search_config.DEFAULT.time.moves_begun
@@ -284,7 +298,7 @@ class DefaultPlacer:
       found.take(priced, MOVES)
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
-    """int32 [K, G], what the policy of one forward pass proposes."""
+    """int32 [K, G], proposals of the policy of one forward pass."""
     placer = learned.LearnedPlacer(self._policy)
     return placer.candidates(problem)[:,
                                       problem.graph.first_ops].astype(np.int32)
@@ -324,23 +338,25 @@ def _budget_s(problem: placer_lib.Problem) -> float:
 
 
 def _is_by_count(problem: placer_lib.Problem) -> bool:
-  """Whether what is priced, and not the clock, is to end a search."""
+  """Whether the number of prices, and not the clock, should end a search."""
   return (problem.by_count or problem.repeatable or
           problem.time_budget_s is None)
 
 
 def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
            clock: Callable[[], float]) -> search_budget.SearchBudget:
-  """Of a search, which begins now.
+  """The budget of a search that begins now.
 
-  Whoever says how long it may take gets all that it is worth of that. Else, or
-  where it has to be repeatable, it prices as many as `worth_s` stand for.
+  If the user gave a time budget, the clock ends the search, after `worth_s` or
+  `left_s`. If there is no time budget, or if the result has to be repeatable,
+  the search prices the number of placements that stands for `worth_s`
+  (`annealing_placer.affordable`).
 
   Args:
     problem: G groups.
     worth_s: Seconds that the search is worth.
     left_s: Seconds that are left.
-    clock: Seconds since any moment.
+    clock: Function that returns seconds since any fixed moment.
   """
   count = annealing_placer.evaluations_for(problem)
   seconds = min(left_s, worth_s)

@@ -1,7 +1,7 @@
 """A step to place: its graph, its cluster, and the problem for a placer.
 
-The pass has a graph in memory (`of_source`). Programs have the user's input
-(`gdp_grappler.problems`). Both make a `Step` of it.
+The pass makes a `Step` from a graph in memory (`of_source`). Programs make it
+from the user's input (`gdp_grappler.problems`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
   # The module needs TensorFlow; a graph with costs of its own does not.
   from gdp_grappler.graph import source_graph
 
-# From a graph, a cluster and seconds float [N, D] to devices of ops, int [N].
+# Function of a graph, a cluster and seconds of ops, float [N, D]. Returns the
+# devices of the ops, int [N].
 Expert = Callable[[op_graph.OpGraph, cluster_lib.Cluster, np.ndarray],
                   np.ndarray]
 

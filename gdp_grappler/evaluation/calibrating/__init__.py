@@ -1,7 +1,7 @@
-"""Measures a card: what the host pays per op, and kernels by family and size.
+"""Calibrates a card: times the host per op, and kernels by type and size.
 
-Belongs here: which kernels, how they are timed, the process that times them,
-how much time each step may take. Does not belong here: the file that keeps the
-result (`cluster.calibration`), prices that are made of it (`costs`), ops of one
+Belongs here: the list of kernels, the method and the process that time them,
+the time budget of each step. Does not belong here: the file of the result
+(`cluster.calibration`), costs computed from the result (`costs`), ops of one
 graph (`profiling`).
 """

@@ -57,13 +57,18 @@ class Measurer:
   """Measures steps on one bench."""
 
   def __init__(self, tf: types.ModuleType, bench: clocks.Bench) -> None:
-    """Knows nothing of the device yet."""
+    """Prepares the measurements.
+
+    Args:
+      tf: TensorFlow.
+      bench: Devices and settings.
+    """
     self._tf, self._bench = tf, bench
     self._ahead: int | None = None
 
   def measure(self, step: steps_lib.CalibrationStep,
               budget_s: float | None) -> exchange.Answer | messages.Failure:
-    """One step, or why it cannot be measured."""
+    """The result of one step, or the reason why it cannot be measured."""
     bench = dataclasses.replace(self._bench, until=deadlines.within(budget_s))
     try:
       if self._ahead is None:
@@ -94,9 +99,10 @@ class Measurer:
 
 def describe(tf: types.ModuleType,
              setup: exchange.Setup) -> exchange.Card | messages.Failure:
-  """What the card calls itself; a failure if it is not there.
+  """The card's own name and versions; a failure if there is no card.
 
-  Neither makes devices, which are made by the first session, in parts.
+  The function must not make TensorFlow initialize its devices, because the
+  first session cuts the card into logical devices.
   """
   from gdp_grappler.cluster import nvml
   from gdp_grappler.evaluation.profiling import machine
@@ -118,12 +124,12 @@ def describe(tf: types.ModuleType,
 
 
 def bench_of(tf: types.ModuleType, setup: exchange.Setup) -> clocks.Bench:
-  """The card in parts, and figures that are assumed of it."""
+  """The bench: logical devices of the card, and assumed figures of the card."""
   from gdp_grappler.cluster import local_devices
   cpu, gpu = (cluster_lib.local_name(kind, 0) for kind in ('CPU', 'GPU'))
   if setup.device_type == 'CPU':
     device, = local_devices.assumed([cpu]).devices
-    # One op at a time has all cores.
+    # Ops run one after the other, so each has all cores.
     return clocks.Bench(
         dataclasses.replace(
             device, slots=1, peak_flops=device.peak_flops * device.slots,

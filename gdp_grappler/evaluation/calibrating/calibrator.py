@@ -1,8 +1,8 @@
-"""Calibrates a card: step after step, until all are done or time is out.
+"""Calibrates a card: step after step, until all are done or time runs out.
 
-Results are kept after every step, so that another calibration continues with
-the steps that are missing. A step that failed is missing as well, because the
-failure may be transient, such as a lack of memory.
+Results are kept after every step, so that a later calibration continues with
+the missing steps. A step that failed counts as missing, because the failure may
+be transient, such as a lack of memory.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from gdp_grappler.evaluation.calibrating import steps as steps_lib
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-# Seconds from the start of the process, which loads TensorFlow, to its last
-# answer.
+# Seconds from the start of the process, before it loads TensorFlow, to the end.
 DEFAULT_BUDGET_S = 26.
 _START_S = 180.
-# Seconds that one step may run beyond the time that was left at its beginning.
+# Seconds that one step may take beyond the time that was left at its start.
 _STEP_S = 120.
 # No further step begins with fewer seconds left.
 _LEAST_S = .2
@@ -34,15 +33,16 @@ Tell = Callable[[str], None]
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationOptions:
-  """How to calibrate.
+  """Settings of a calibration.
 
   Attributes:
-    budget_s: When to end; a step that has begun is completed.
+    budget_s: Time limit in seconds. A step that has begun is completed. None
+      means no limit.
     refresh: Whether to measure known steps again.
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
-    number: Of the GPU, as TensorFlow counts them.
+    number: Number of the GPU, as TensorFlow counts GPUs.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
-    steps: What to measure, the most important first.
+    steps: Steps to measure, the most important first.
   """
 
   budget_s: float = DEFAULT_BUDGET_S
@@ -56,15 +56,15 @@ class CalibrationOptions:
 
 def calibrate(options: CalibrationOptions = CalibrationOptions(),
               tell: Tell = lambda line: None) -> calibration_lib.Calibration:
-  """Measures a card of this machine, and keeps what was measured.
+  """Measures a card of this machine, and keeps the results in the cache.
 
   Args:
-    options: How.
-    tell: Hears one line for everything that a user should know.
+    options: Settings of the calibration.
+    tell: Function that gets lines for the user.
 
   Raises:
-    MeasurementError: there is no card, or the process dies before anything
-      was measured.
+    MeasurementError: there is no card, or the process ends before the first
+      step is done.
   """
   until = deadlines.within(options.budget_s)
   progress.doing('loading TensorFlow')
@@ -89,7 +89,7 @@ def _answers(
     process: worker_process.WorkerProcess,
     missing: Iterable[steps_lib.CalibrationStep], until: deadlines.Deadline
 ) -> Iterator[tuple[str, exchange.Answer | messages.Failure]]:
-  """What each step gave, until time is out."""
+  """Name and answer of each step, until time runs out."""
   for step in missing:
     left_s = until.left_s
     if left_s is not None and left_s < _LEAST_S:
@@ -102,7 +102,7 @@ def _answers(
 @contextlib.contextmanager
 def _process(
     options: CalibrationOptions) -> Iterator[worker_process.WorkerProcess]:
-  """The worker, which sees the card in question first."""
+  """The worker process, to which the chosen card is the first one."""
   process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
                                          keras=False)
   with contextlib.closing(process):
@@ -110,7 +110,10 @@ def _process(
 
 
 def _visible(options: CalibrationOptions) -> dict[str, str]:
-  """What makes the card in question the first one, and keeps another one."""
+  """Environment variables that make the chosen card the first one.
+
+  Another card stays visible, for transfers between cards.
+  """
   if options.device_type != 'GPU' or not options.number:
     return {}
   given = os.environ.get('CUDA_VISIBLE_DEVICES')
@@ -145,7 +148,7 @@ def _card(process: worker_process.WorkerProcess,
 
 def _begun(card: exchange.Card, options: CalibrationOptions,
            tell: Tell) -> calibration_lib.Calibration:
-  """What is known of the card; nothing if everything is to be measured."""
+  """The card's earlier calibration; an empty one if there is none to use."""
   fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
                                       options.device_type)
   if options.refresh:
@@ -175,7 +178,7 @@ def _missing(
 def _with(
     known: calibration_lib.Calibration, name: str,
     answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
-  """With what a step gave; a step is done if all of it was measured."""
+  """Adds the answer of a step, which is done if it is measured completely."""
   if isinstance(answer, messages.Failure):
     return dataclasses.replace(
         known, left_out=(*known.left_out, f'{name}: {answer.message}'))
@@ -190,9 +193,9 @@ def _with(
 def _without_failures(
     known: calibration_lib.Calibration,
     options: CalibrationOptions) -> calibration_lib.Calibration:
-  """Without steps that failed, and without what was said of missing steps.
+  """Removes failed steps, and all messages about missing steps.
 
-  Files of earlier releases list steps that failed as done.
+  Files of earlier releases list failed steps as done.
   """
   failed = {step.name for step in options.steps if _failed(known, step)}
   return dataclasses.replace(
@@ -204,13 +207,13 @@ def _without_failures(
 
 def _failed(known: calibration_lib.Calibration,
             step: steps_lib.CalibrationStep) -> bool:
-  """Whether the step as a whole was left out."""
+  """Whether a message says that the whole step failed."""
   return any(why.startswith(f'{step.name}: ') for why in known.left_out)
 
 
 def _with_rest(known: calibration_lib.Calibration,
                options: CalibrationOptions) -> calibration_lib.Calibration:
-  """Says which steps there was no time for."""
+  """Adds messages about steps for which no time was left."""
   rest = tuple(f'{step.name}: {calibration_lib.NO_TIME}'
                for step in _missing(known, options) if not _failed(known, step))
   return dataclasses.replace(known, left_out=(*known.left_out, *rest))

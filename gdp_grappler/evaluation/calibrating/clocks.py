@@ -1,7 +1,7 @@
-"""Sessions and stopwatches of a calibration.
+"""Sessions of a calibration, and the timing of their steps.
 
 A step of a session ends when the device has finished. The time of an op is the
-difference of two steps: one of them has more copies of the op.
+difference of two steps, one of which has more copies of the op.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _LEAST_ROUNDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-  """Where a calibration runs.
+  """Devices and settings of a calibration.
 
   Attributes:
-    device: Figures that are assumed of the card, to choose sizes by.
-    logical: How many logical devices the card is cut into.
-    cards: How many cards there are: 1, or 2 if the first is to be timed
-      against another one.
-    memory_bytes: What the first logical device may have.
-    small_bytes: What each of the others may have.
-    until: When all has to be done.
+    device: Assumed figures of the card, for the choice of sizes.
+    logical: Number of logical devices into which the card is cut.
+    cards: Number of cards in use: 1, or 2 if transfers to another card are
+      timed.
+    memory_bytes: Memory of the first logical device.
+    small_bytes: Memory of each other logical device.
+    until: Deadline of the measurements.
   """
 
   device: cluster_lib.Device
@@ -46,22 +46,25 @@ class Bench:
 
   @property
   def kind(self) -> str:
-    """'GPU', or 'CPU' where a CPU stands for a card."""
+    """'GPU', or 'CPU' if a CPU takes the place of a card."""
     return self.device.type
 
   @property
   def on_gpu(self) -> bool:
-    """Whether it runs on a GPU."""
+    """Whether the calibrated device is a GPU."""
     return self.kind == 'GPU'
 
   def name(self, number: int = 0) -> str:
-    """Of a logical device; those of a second card come last."""
-    # CPU:0 is the host, also where CPUs stand for cards.
+    """Name of a logical device; a second card's device comes last."""
+    # CPU:0 is the host, also if CPUs take the place of cards.
     return f'/device:{self.kind}:{number + (0 if self.on_gpu else 1)}'
 
   @property
   def busy_rows(self) -> int:
-    """Of the products behind which hops are timed: some 20 us on a card."""
+    """Rows of the matrices of the products before timed hops.
+
+    On a card such a product takes longer than a launch.
+    """
     return 1024 if self.on_gpu else 32
 
   @property
@@ -79,7 +82,7 @@ class Bench:
     cpus = 1 if self.on_gpu else self.logical + 1
     config = session_config.as_it_is(cpus)
     if self.on_gpu:
-      # As many as there are lists of parts.
+      # TensorFlow needs as many visible devices as lists of memory limits.
       config.gpu_options.visible_device_list = ','.join(
           map(str, range(self.cards)))
       parts = config.gpu_options.experimental.virtual_devices
@@ -103,9 +106,10 @@ class Bench:
 
 def quick(steps: Sequence[Callable[[], Any]],
           until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
-  """Seconds of each of some steps, run in turns; fewer turns if time is out.
+  """Seconds of each step: the first quartile of some rounds.
 
-  The first quartile: what other programs take is in the longer ones.
+  The steps run in turns, and in fewer rounds if time runs out. The quartile is
+  the first one, because longer times contain time of other programs.
   """
   for step in steps:
     for _ in range(_WARM_STEPS):

@@ -1,4 +1,7 @@
-"""Messages between `calibrator` and its process; needs no TensorFlow."""
+"""Messages between `calibrator` and its process.
+
+This module does not import TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ WORKER = 'gdp_grappler.evaluation.calibrating.calibrating_worker:main'
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What to calibrate.
+  """The device to calibrate.
 
   Attributes:
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
-    number: Of the GPU, as TensorFlow counts them.
+    number: Number of the GPU, as TensorFlow counts GPUs.
   """
 
   device_type: str = 'GPU'
@@ -28,9 +31,9 @@ class Card:
   """The card that was found.
 
   Attributes:
-    name: The card's own name.
-    driver: Its version; '' if unknown.
-    tensorflow: Version that runs.
+    name: Name that the card reports.
+    driver: Version of the card's driver; '' if unknown.
+    tensorflow: Version of TensorFlow.
   """
 
   name: str
@@ -40,13 +43,13 @@ class Card:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-  """What a step gave.
+  """The result of a step.
 
   Attributes:
-    figures: Of `calibration.FIGURES`.
-    kernels: Of an op type.
-    left_out: What was not measured, and why.
-    complete: Whether nothing was left out for want of time.
+    figures: Values by name, see `calibration.FIGURES`.
+    kernels: Measured kernels of one op type.
+    left_out: Lines that name what was not measured, with the reason.
+    complete: False if something was left out because time ran out.
   """
 
   figures: dict[str, float] = dataclasses.field(default_factory=dict)

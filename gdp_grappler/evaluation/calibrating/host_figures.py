@@ -1,7 +1,8 @@
 """The host's time for ops that launch kernels, for other ops, and for hops.
 
-The graphs are small, and each step consists of one thing: chains and stars of
-small ops, and chains that alternate between two devices.
+A hop is the way of a small tensor to another device. Each graph consists of one
+kind of structure: chains and stars of small ops, or chains that alternate
+between two devices.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from gdp_grappler.evaluation.calibrating import inputs
 from gdp_grappler.evaluation.calibrating import kernel_times
 from gdp_grappler.evaluation.profiling import traces
 
-_OPS = 1000  # Of a chain or a star.
-_HOPS = 100  # Of a chain that goes back and forth.
-_COPIES = 200  # Of one op each, issued by one thread.
-_SMALL = 16  # Elements.
+_OPS = 1000  # Ops of a chain or a star.
+_HOPS = 100  # Ops of a chain that alternates between two devices.
+_COPIES = 200  # Copies of outputs of one op each, issued by one thread.
+_SMALL = 16  # Elements of a small tensor.
 _LARGE_BYTES = 1 << 26
 _LARGE_HOPS = 4
 # The gap between two kernels of a stream, if the measurement cannot separate
@@ -28,12 +29,12 @@ Figures = dict[str, float]
 
 
 def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
-  """Ops that launch kernels, ops that launch none, and small kernels.
+  """Times ops that launch kernels, ops that launch none, and small kernels.
 
   Args:
     tf: TensorFlow.
-    bench: Where.
-    ahead: Of `kernel_times.products_ahead`.
+    bench: Devices and settings.
+    ahead: Result of `kernel_times.products_ahead`.
   """
   device = [bench.name()]
   empty_s, *whole_s = _steps(
@@ -61,7 +62,7 @@ def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
 
 
 def side_by_side(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
-  """Launching ops on all logical devices of the card at a time."""
+  """Times launches on all logical devices of the card in parallel."""
   if bench.logical < 2:
     return {}
   empty_s, all_s = _steps(
@@ -78,7 +79,7 @@ def side_by_side(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
 
 
 def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
-  """From device to device, idle and behind kernels."""
+  """Times hops from device to device, without and with kernels before them."""
   result = {}
   pairs = {'host_hop_s': bench.host}
   if bench.logical > 1:
@@ -87,7 +88,7 @@ def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
     pairs['card_hop_s'] = bench.other_card
   for name, other in pairs.items():
     result[name] = _hop_s(tf, bench, other, _launching)
-    # A product on the CPU would take long: behind those of the card alone.
+    # Only the card computes products, which would take too long on the CPU.
     there = _launching if other == bench.host else None
     result[f'busy_{name}'] = _hop_s(tf, bench, other, _behind(bench.busy_rows),
                                     there)
@@ -97,7 +98,7 @@ def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
 
 
 def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
-  """Bytes per second of large tensors."""
+  """Measures bytes per second of large tensors."""
   here, host = bench.name(), bench.host
   pairs = {
       'to_device_bytes_per_s': (host, here),
@@ -134,15 +135,15 @@ def _launching(make: inputs.Inputs, x: Any) -> Any:
 
 
 def _passing(make: inputs.Inputs, x: Any) -> Any:
-  """An op that launches none."""
+  """An op that launches no kernel."""
   return make.ops.Identity(input=x)
 
 
 def _behind(rows: int) -> Callable[[inputs.Inputs, Any], Any]:
-  """A small op behind a kernel that takes longer than a launch."""
+  """A step of a chain: a small op after a kernel longer than a launch."""
 
   def step(make: inputs.Inputs, x: Any) -> Any:
-    # The same matrices for all on a device.
+    # All products on a device share their matrices.
     left, right = make.floats(rows, rows), make.floats(rows, rows)
     make.begin()
     with make.after([x.op]):
@@ -156,7 +157,7 @@ def _behind(rows: int) -> Callable[[inputs.Inputs, Any], Any]:
 def _chain(make: inputs.Inputs, devices: Sequence[str], count: int,
            step: Callable[...,
                           Any], other: Callable[..., Any] | None = None) -> Any:
-  """The last of `count` ops, which take turns on the devices."""
+  """The last op of a chain of `count` steps, which alternate on the devices."""
   with make.on(devices[0]):
     last = make.floats(_SMALL)
   for number in range(count):
@@ -175,7 +176,7 @@ def _star(tf: types.ModuleType, make: inputs.Inputs, device: str, count: int,
 
 
 def _convolutions(make: inputs.Inputs) -> list[Any]:
-  """Convolutions that have next to nothing to do."""
+  """Convolutions with very little work."""
   image = make.floats(*make.image(1, 8, 16))
   filters = make.floats(3, 3, 16, 16)
   return [
@@ -187,7 +188,7 @@ def _convolutions(make: inputs.Inputs) -> list[Any]:
 
 def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,
                     ahead: int) -> float:
-  """From one small kernel to the next, behind what keeps the stream busy."""
+  """Seconds from one small kernel to the next on a busy stream."""
 
   def build(make: inputs.Inputs) -> list[list[Any]]:
     busy = kernel_times.products(make, ahead).op
@@ -200,7 +201,7 @@ def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,
 
 
 def _traced_kernel_s(tf: types.ModuleType, bench: clocks.Bench) -> float | None:
-  """What the card says that a small kernel takes; None if it does not say."""
+  """Seconds of a small kernel in the trace; None if there is none."""
   with tf.Graph().as_default():
     make = inputs.Inputs(tf, bench.on_gpu)
     with tf.device(bench.name()):
@@ -215,7 +216,7 @@ def _traced_kernel_s(tf: types.ModuleType, bench: clocks.Bench) -> float | None:
 def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
            step: Callable[..., Any],
            there: Callable[..., Any] | None = None) -> float:
-  """What a hop takes beyond the ops at its ends."""
+  """Seconds of a hop, without the ops at its ends."""
 
   def build(make: inputs.Inputs) -> list[list[Any]]:
     here = bench.name()
@@ -227,7 +228,7 @@ def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
 
 
 def _copy_issue_s(tf: types.ModuleType, bench: clocks.Bench) -> float:
-  """What a thread takes longer if each op's output goes to another device."""
+  """Additional seconds of an op whose output goes to another device."""
 
   def build(make: inputs.Inputs) -> list[list[Any]]:
     with tf.device(bench.name()):
@@ -243,14 +244,14 @@ def _copy_issue_s(tf: types.ModuleType, bench: clocks.Bench) -> float:
 
 def _bytes_per_s(tf: types.ModuleType, bench: clocks.Bench, source: str,
                  target: str) -> float | None:
-  """Of large tensors beyond small ones; None if no difference can be told."""
+  """Rate of a large tensor; None if it takes no longer than a small one."""
 
   def trip(make: inputs.Inputs, elements: int) -> Any:
     with tf.device(source):
       value = make.floats(elements)
     last: list[Any] = []
     for _ in range(_LARGE_HOPS):
-      # A tensor of its own each time: one is sent to a device only once.
+      # TensorFlow sends a tensor to a device only once, so make a new one.
       with tf.device(source), tf.control_dependencies(last):
         ball = make.ops.Identity(input=value)
       with tf.device(target):

@@ -1,6 +1,7 @@
 """Inputs of the ops of the suite: variables on the device, and constants.
 
-The data are drawn once, when the session begins, and read in every step.
+The data are drawn once, when the variables are initialized, and read in every
+step.
 """
 
 from __future__ import annotations
@@ -14,16 +15,24 @@ from typing import Any, Iterator, Sequence
 class Inputs:
   """Makes tensors in the current graph, on the current device.
 
-  Ops of one size never share a tensor, whose second reader would find it in
-  the caches; ops of several sizes do, because memory is limited.
+  Inputs of one op never share a tensor, because the second reader would find it
+  in the caches. Ops of different sizes share tensors, because memory is
+  limited.
 
   Attributes:
     ops: `tf.raw_ops`.
-    data_format: Of images: 'NCHW' on GPUs, where TensorFlow converts to it.
+    data_format: Format of images: 'NCHW' on GPUs, because TensorFlow converts
+      to it.
+    variables: All variables, which the caller has to initialize.
   """
 
   def __init__(self, tf: types.ModuleType, on_gpu: bool) -> None:
-    """Has made nothing yet."""
+    """Begins without tensors.
+
+    Args:
+      tf: TensorFlow.
+      on_gpu: Whether the ops run on a GPU.
+    """
     self.ops = tf.raw_ops
     self.data_format = 'NCHW' if on_gpu else 'NHWC'
     self._tf = tf
@@ -33,7 +42,7 @@ class Inputs:
     self.variables: list[Any] = []
 
   def begin(self) -> None:
-    """What follows is for another size."""
+    """Begins an op of another size, which may share tensors."""
     self._count.clear()
 
   def floats(self, *shape: int) -> Any:
@@ -45,7 +54,7 @@ class Inputs:
     return self._known[key]
 
   def variable(self, *shape: int) -> Any:
-    """A variable of its own that ops may change."""
+    """A new variable, which ops may change."""
     result = self._tf.compat.v1.Variable(
         lambda: self._tf.raw_ops.RandomUniform(shape=self.shape(
             shape), dtype=self._tf.float32), use_resource=True, trainable=False)
@@ -54,14 +63,14 @@ class Inputs:
 
   @contextlib.contextmanager
   def on(self, device: str) -> Iterator[None]:
-    """A context whose tensors are on a device, and not those of others."""
+    """A context for a device, whose tensors other devices do not share."""
     before, self._place = self._place, device
     with self._tf.device(device):
       yield
     self._place = before
 
   def after(self, made: Sequence[Any]) -> Any:
-    """A context whose ops wait for other ops."""
+    """A context whose ops wait for the given ops."""
     return self._tf.control_dependencies(made)
 
   def rows(self, count: int, most: int) -> Any:
@@ -93,7 +102,7 @@ class Inputs:
     return batch, side, side, channels
 
   def strides(self, stride: int) -> list[int]:
-    """Of a window over images in `data_format`."""
+    """Strides of a window over images in `data_format`."""
     if self.data_format == 'NCHW':
       return [1, 1, stride, stride]
     return [1, stride, stride, 1]
@@ -115,7 +124,7 @@ class Inputs:
 
   @property
   def half(self) -> Any:
-    """The type of 16 bits that all devices have kernels for."""
+    """The float type of 16 bits for which all devices have kernels."""
     return self._tf.float16
 
   @property

@@ -1,10 +1,10 @@
 """Seconds of single kernels, as the stream of a device runs them.
 
-A GPU runs small kernels faster than the host can launch them. Some large matrix
-products therefore come first. They take longer than all launches, so that the
-kernels behind them run without a pause. A step with n copies of an op behind
-the products, minus the step with the products alone, is n times the time of the
-op.
+A GPU runs small kernels faster than the host can launch them. So a step begins
+with some large matrix products. They take longer than all launches, so that the
+kernels after them run without a pause. The seconds of an op are the difference
+of two steps, divided by n: the products with n copies of the op, and the
+products alone.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.processes import messages
 
-# The products last at least this long, so that all launches fit behind them.
+# Least seconds of all products, so that all launches end before them.
 _AHEAD_S = 2.5e-3
-# Rows of the matrices: such a product takes longer than its launch.
+# Rows of the matrices, so large that a product takes longer than its launch.
 _PRODUCT = 2048
 _MOST_PRODUCTS = 500
-_PROBE = 8  # Products that tell how long one takes.
-# There are as many copies of an op as fill this time, within limits.
+_PROBE = 8  # Number of products that are timed to find the time of one.
+# Seconds that the copies of an op should fill, within limits of their number.
 _COPIES_S = 1e-3
 _LEAST_COPIES, _MOST_COPIES = 2, 40
-# An op that takes longer is not measured.
+# Ops with a longer estimate are not measured.
 _LONGEST_S = .03
-# The share of the memory that inputs and outputs of one op may use.
+# Largest share of the memory for inputs and outputs of one op.
 _MEMORY_SHARE = .2
 
 
 @dataclasses.dataclass(frozen=True)
 class _Size:
-  """One op of a kind, and what is known of it."""
+  """An op of one size, its work, and the number of its copies."""
 
   size: tuple[int, ...]
   flops: float
@@ -49,9 +49,9 @@ class _Size:
 
 
 def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
-  """How many products keep the device busy while ops are launched.
+  """Number of products that keep the device busy while ops are launched.
 
-  0 where launching an op runs it.
+  It is 0 on a synchronous device, where the launch of an op runs it.
   """
   if not bench.device.asynchronous:
     return 0
@@ -74,13 +74,13 @@ def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
 
   Args:
     tf: TensorFlow.
-    bench: Where.
+    bench: Devices and settings.
     kind: The op type.
-    sizes: Of its sizes.
-    ahead: Of `products_ahead`.
+    sizes: Some sizes of the op type.
+    ahead: Result of `products_ahead`.
 
   Returns:
-    What was measured, and of the rest what was left out and why.
+    The measured kernels, and a line with the reason for each other size.
   """
   chosen, left_out = _chosen(tf, bench, kind, sizes)
   result = []
@@ -96,7 +96,11 @@ def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
 
 def _chosen(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
             sizes: Sequence[tuple[int, ...]]) -> tuple[list[_Size], list[str]]:
-  """Those that have a kernel, fit and end soon."""
+  """Sizes to measure, and a line with the reason for each other size.
+
+  An op is measured if it has a kernel, fits into memory and is estimated to
+  end soon.
+  """
   graph, names = _described(tf, bench, kind, sizes)
   chosen, left_out = [], []
   column = op_graph.DEVICE_TYPES.index(bench.kind)
@@ -124,7 +128,7 @@ def _described(
     tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
     sizes: Sequence[tuple[int,
                           ...]]) -> tuple[op_graph.OpGraph, tuple[str, ...]]:
-  """A graph with one op of each size, and the names of these."""
+  """A graph with one op of each size, and the names of these ops."""
   names = []
   with tf.Graph().as_default() as graph:
     make = inputs.Inputs(tf, bench.on_gpu)
@@ -138,7 +142,7 @@ def _described(
 
 def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
              chosen: Sequence[_Size], ahead: int) -> list[float | str]:
-  """Of one copy of each size, or why it is left out."""
+  """Seconds of one op of each size, or the reason why there are none."""
   if not chosen:
     return []
   with tf.Graph().as_default():
@@ -155,7 +159,7 @@ def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
 
 def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,
             before: Sequence[Any], copies: Sequence[Any]) -> float | str:
-  """Seconds of one of some copies, or why they are left out."""
+  """Seconds of one of some copies, or the reason why there are none."""
   if bench.until.passed:
     return calibration_lib.NO_TIME
   given = [*before, *(tensor.op for tensor in copies[0].inputs)]
@@ -180,7 +184,7 @@ def _copies(tf: types.ModuleType, make: inputs.Inputs, kind: suite.Kind,
 
 
 def products(make: inputs.Inputs, count: int) -> Any:
-  """The last of some products, each of which waits for the one before."""
+  """The last one of `count` products, each of which waits for the previous."""
   left, last = make.floats(_PRODUCT, _PRODUCT), make.floats(_PRODUCT, _PRODUCT)
   for _ in range(count):
     last = make.ops.MatMul(a=left, b=last)
@@ -188,7 +192,7 @@ def products(make: inputs.Inputs, count: int) -> Any:
 
 
 def _op(made: Any) -> Any:
-  """The op behind what `tf.raw_ops` returned."""
+  """The op of a result of `tf.raw_ops`."""
   while isinstance(made, (list, tuple)):
     made = made[0]
   return getattr(made, 'op', made)

@@ -15,12 +15,12 @@ OPS, HOPS, LINKS, TOGETHER = 'ops', 'hops', 'links', 'side by side'
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationStep:
-  """What is measured at one go.
+  """A part of a calibration.
 
   Attributes:
-    name: For people, and for files.
-    kind: The op type that is timed; None for figures of the host.
-    finer: Of an op type, the sizes between the coarse ones.
+    name: Name in messages and files.
+    kind: Op type that is timed; None for figures of the host.
+    finer: Whether the step measures the sizes between the coarse ones.
   """
 
   name: str
@@ -29,7 +29,7 @@ class CalibrationStep:
 
   @property
   def sizes(self) -> tuple[tuple[int, ...], ...]:
-    """Of the op type."""
+    """Sizes of the op type that the step measures."""
     if self.kind is None:
       return ()
     return self.kind.finer if self.finer else self.kind.coarse
@@ -37,7 +37,7 @@ class CalibrationStep:
 
 def all_steps(
     kinds: tuple[suite.Kind, ...] = suite.KINDS) -> tuple[CalibrationStep, ...]:
-  """In the order in which they are measured."""
+  """All steps, in the order in which they are measured."""
   coarse = [CalibrationStep(kind.op_type, kind) for kind in kinds]
   finer = [
       CalibrationStep(f'{kind.op_type}, finer', kind, True) for kind in kinds

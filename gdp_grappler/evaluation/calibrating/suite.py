@@ -1,7 +1,7 @@
-"""The ops that are timed: those of which training steps mostly consist.
+"""The ops that a calibration times: the most frequent ops of training steps.
 
-Each op type comes in sizes from small to large. `Kind.coarse` is every other
-size. A calibration measures these first, and the sizes between them later.
+Each op type has sizes from small to large. `Kind.coarse` is every other size. A
+calibration measures the coarse sizes first, and the sizes between them later.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable
 
-# Makes the inputs of one op. The function that it returns makes one op of these
-# inputs at each call.
+# A function that makes the inputs of one op, and returns a function. Each call
+# of the latter makes one op with these inputs.
 Build = Callable[..., Callable[[], Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-  """One op type in some sizes.
+  """One op type with its sizes.
 
   Attributes:
-    op_type: Of TensorFlow.
-    build: Called with `inputs.Inputs` and one of the sizes.
-    sizes: From small to large.
+    op_type: TensorFlow's type of the op.
+    build: Function of an `inputs.Inputs` and one of the sizes.
+    sizes: Arguments of `build`, from small to large ops.
   """
 
   op_type: str
@@ -35,7 +35,7 @@ class Kind:
 
   @property
   def finer(self) -> tuple[tuple[int, ...], ...]:
-    """The sizes between them."""
+    """The sizes between the coarse ones."""
     return tuple(size for size in self.sizes if size not in self.coarse)
 
 
@@ -315,7 +315,8 @@ _CELLS = ((8, 8, 64, 64), (64, 16, 256, 256), (64, 48, 512, 512), (20, 35, 1500,
 _TABLES = ((1000, 16, 64), (4000, 512, 3072), (20_000, 512, 4096),
            (200_000, 128, 10_240))
 
-# The most important first: training steps spend most of their seconds in them.
+# The most important kinds come first. Training steps spend the most time in
+# these.
 KINDS = (
     Kind('MatMul', _matmul,
          ((16, 16, 16), (64, 64, 64), (64, 1024, 10), (256, 1024, 1024),

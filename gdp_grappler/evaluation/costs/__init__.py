@@ -1,6 +1,6 @@
 """Seconds and bytes of single ops.
 
-Belongs here: the roofline and its families of ops, profiles and what is read
-off them, costs that come with a graph. Does not belong here: making profiles
-(`profiling`), whole steps (`simulation`, `measuring`).
+Belongs here: the roofline and its families of ops, profiles and the costs
+computed from them, costs that come with a graph. Does not belong here: making
+profiles (`profiling`), whole steps (`simulation`, `measuring`).
 """

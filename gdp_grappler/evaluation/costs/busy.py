@@ -1,4 +1,4 @@
-"""How long ops keep devices busy, including the host that feeds the devices.
+"""Seconds for which ops keep devices busy, including the host's dispatch.
 
 A GPU runs kernels while a thread of the host dispatches the next ones. The
 slower of the two limits the step. If kernels are short, the host is slower; a
@@ -22,15 +22,15 @@ def seconds(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   """float64 [N, D], seconds that each op keeps each device busy.
 
   On an asynchronous device these are the seconds of the kernels with the gaps
-  between them, or the host's seconds for their dispatch, whichever are longer.
-  On other devices they are the op's seconds. Their sum is no lower bound of a
-  step: a device may wait for its host during some ops, and the host for the
-  device during others.
+  between them, or the host's seconds to dispatch them, whichever is longer. On
+  other devices they are the op's seconds. The sum over all ops is no lower
+  bound of a step: a device may wait for its host during some ops, and the host
+  for the device during others.
 
   Args:
     graph: N ops.
     cluster: D devices.
-    cost_model: Of the kernels.
+    cost_model: Cost model of the ops.
     op_seconds: float64 [N, D], seconds of the kernels by this cost model.
   """
   runs = np.maximum(graph.executions, 1)

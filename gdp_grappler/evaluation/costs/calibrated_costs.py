@@ -1,13 +1,13 @@
 """Seconds of ops on calibrated devices, by family and size.
 
 `gdp calibrate` times ops of each family in sizes from small to large. The
-roofline compares the sizes of ops, and the measured table gives the share of
-the roofline that the device really reaches. For each op and device the first
-rule that applies holds:
+measured table gives the *slowdown* of a size: the measured seconds, divided by
+the seconds of the roofline. For each op and device the first rule that applies
+holds:
 
 1. The op's type was measured: the roofline of arithmetic and traffic, times the
-   slowdown of measured ops of that type, interpolated between their sizes.
-2. Another type of its family was measured: the same, over all measured ops of
+   slowdown interpolated between the measured sizes of this type.
+2. Another type of its family was measured: the same, with all measured ops of
    the family.
 3. Otherwise: the roofline.
 
@@ -37,20 +37,20 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 _PLAIN_WORK = op_families.family('AddV2').host_work
-_LEAST_S = 1e-8  # Of an op that launches a kernel.
-# Points in one cell of a grid of this width count as one: such ops differ in
-# something other than their size.
+_LEAST_S = 1e-8  # Least seconds of an op that launches a kernel.
+# Points in one cell of a grid of this width count as one point: such ops differ
+# in something other than their size.
 _ONE_PLACE = .05
 
 
 @dataclasses.dataclass(frozen=True)
 class CalibratedCostModel(roofline_lib.OverRoofline):
-  """A cost model of measured kernels, where the cluster knows some.
+  """A cost model of measured kernels, on devices that the cluster calibrated.
 
   Attributes:
-    op_work: What the host does for an op beyond a bare launch, as of
-      `host_work`; None for the roofline's.
-    cudnn_work: The same for an op that asks cuDNN.
+    op_work: The host's work for an op beyond a bare launch, see `host_work`;
+      None means that of the roofline.
+    cudnn_work: The same for an op that uses cuDNN.
   """
 
   op_work: float | None = None
@@ -72,7 +72,7 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
       flops: [M]
       io_bytes: [M]
       cluster: D devices.
-      rounds: As of `Roofline.seconds`.
+      rounds: [M] or None, see `Roofline.seconds`.
     """
     result = self.base.seconds(op_types, flops, io_bytes, cluster.devices,
                                rounds)
@@ -84,7 +84,11 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
     return result
 
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N], as measured, of one card for all; else the roofline's."""
+    """float64 [N], see `CostModel.host_work`.
+
+    The measured figures of one card hold for all cards. If a figure was not
+    measured, the roofline's holds.
+    """
     result = self.base.host_work(graph)
     families = {t: op_families.family(t) for t in set(graph.op_types)}
     asks = np.array(
@@ -99,7 +103,7 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
                flops: np.ndarray, io_bytes: np.ndarray,
                device: cluster_lib.Device,
                calibration: calibration_lib.Calibration) -> None:
-    """Puts [M] seconds of ops that the calibration knows into their places."""
+    """Overwrites those of the [M] seconds that the calibration knows."""
     table = _table(self.base, device, calibration)
     types = np.array(op_types, object)
     for op_type in set(op_types):
@@ -113,12 +117,13 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
         measured_s = law.seconds(
             flops[rows], io_bytes[rows],
             table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows]))
-        # The gap before a kernel was measured with it, and is the stream's.
+        # The measurement has the gap before the kernel, which the simulator
+        # adds itself.
         seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)
 
 
 def of(cluster: cluster_lib.Cluster) -> cost_model.CostModel:
-  """The usual prices of a cluster: measured ones as far as it has them."""
+  """The default cost model: calibrated costs if the cluster has any."""
   if not cluster.calibrated:
     return roofline_lib.Roofline()
   device = next((d for d in cluster.devices
@@ -133,7 +138,7 @@ def of(cluster: cluster_lib.Cluster) -> cost_model.CostModel:
 
 
 def _work(seconds: float | None, launch_s: float) -> float | None:
-  """Beyond a bare launch, as a multiple of it."""
+  """The work beyond a bare launch, as a multiple of the launch."""
   return None if seconds is None else max(0., seconds / launch_s - 1)
 
 
@@ -144,25 +149,25 @@ def _table(base: roofline_lib.Roofline, device: cluster_lib.Device,
 
 
 class _Table:
-  """Laws by type and family of one calibrated device."""
+  """Laws of one calibrated device, by type of op."""
 
   def __init__(self, base: roofline_lib.Roofline, device: cluster_lib.Device,
                calibration: calibration_lib.Calibration) -> None:
     self._base = base
-    # Of the roofline only what grows with the size, of any op of the table.
+    # Slowdowns refer to the part of the roofline that grows with the size.
     self._device = dataclasses.replace(device, launch_s=0.)
     self._columns = calibration.columns
     self._laws: dict[str, _Law | None] = {}
 
   def law(self, op_type: str) -> _Law | None:
-    """Of a type, or else of its family; None if neither was measured."""
+    """Law of a type, or of its family; None if neither was measured."""
     if op_type not in self._laws:
       self._laws[op_type] = self._find(op_type)
     return self._laws[op_type]
 
   def ideal(self, op_types: Sequence[str], flops: np.ndarray,
             io_bytes: np.ndarray) -> np.ndarray:
-    """[M] seconds by the roofline, but for launches."""
+    """[M] seconds by the roofline, without launches."""
     base = dataclasses.replace(self._base, kernel_s=0.)
     return base.seconds(op_types, flops, io_bytes, (self._device,))[:, 0]
 
@@ -181,11 +186,11 @@ class _Table:
 
 
 class _Law:
-  """How much longer than by the roofline ops of a kind take, by size."""
+  """The slowdown of ops of one kind against the roofline, by size."""
 
   def __init__(self, flops: np.ndarray, io_bytes: np.ndarray,
                seconds: np.ndarray, ideal_s: np.ndarray) -> None:
-    """Interpolates; all arguments are [P]."""
+    """Fits the interpolation to P measured ops; all arguments are [P]."""
     places, members = _merged(_plane(flops, io_bytes))
     logs = np.log(seconds / np.maximum(ideal_s, 1e-12))
     values = np.array([logs[rows].mean() for rows in members])
@@ -200,7 +205,7 @@ class _Law:
 
   def seconds(self, flops: np.ndarray, io_bytes: np.ndarray,
               ideal_s: np.ndarray) -> np.ndarray:
-    """[M] seconds of ops; all arguments are [M]."""
+    """[M] seconds of M ops; all arguments are [M]."""
     distances = _distances(_plane(flops, io_bytes), self._places)
     logs = distances @ self._weights[:-1] + self._weights[-1]
     longer = np.exp(np.clip(logs, *self._range))
@@ -208,17 +213,17 @@ class _Law:
 
 
 def _plane(flops: np.ndarray, io_bytes: np.ndarray) -> np.ndarray:
-  """[M, 2] places of sizes."""
+  """[M, 2], logarithms of the sizes."""
   return np.log(np.maximum(np.stack([flops, io_bytes], 1), 1.))
 
 
 def _distances(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-  """[A, B] of [A, 2] and [B, 2]."""
+  """[A, B] distances between points [A, 2] and [B, 2]."""
   return np.linalg.norm(some[:, None] - others[None], axis=2)
 
 
 def _merged(places: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-  """Distinct places [Q, 2], and the points at each."""
+  """Distinct places [Q, 2], and the indices of the points at each place."""
   _, which = np.unique(np.round(places / _ONE_PLACE), axis=0,
                        return_inverse=True)
   which = which.ravel()

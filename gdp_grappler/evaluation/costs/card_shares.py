@@ -1,20 +1,20 @@
 """The share of a card that an op's kernel can use while it runs.
 
-A card that is cut into several logical devices runs kernels of their streams
-side by side as far as they leave room. The share of a kernel is the largest of
-three ratios:
+A card that is cut into several logical devices runs kernels of their streams in
+parallel, as far as the kernels leave room for each other. The share of a kernel
+is the largest of three ratios:
 
-* threads: those of the kernel, over those that the multiprocessors hold
+* threads: threads of the kernel, over threads that the multiprocessors hold
   (`Device.resident_threads`). TensorFlow launches one thread for each element
   of the op's output, up to what fills the card (`GetGpuLaunchConfig`,
   tensorflow/core/util/gpu_launch_config.h). In a product or a convolution one
   block of threads makes a tile of 128 x 128 outputs, and a multiprocessor holds
   one such block: `_OUTPUTS_PER_THREAD` (NVIDIA, "Matrix Multiplication
   Background User's Guide", section "Dimension Quantization Effects").
-* arithmetic: the FLOPs of the op, over those that the card could do in the
-  seconds that the op takes alone.
-* bandwidth: the bytes that the op reads and writes, over those that the card
-  could move in these seconds.
+* arithmetic: FLOPs of the op, over FLOPs that the card could do in the seconds
+  that the op takes alone.
+* bandwidth: bytes that the op reads and writes, over bytes that the card could
+  move in these seconds.
 
 Kernels are served in the order in which they were enqueued on the card's
 streams. A kernel gets the share of the card that earlier kernels leave free. If
@@ -22,10 +22,10 @@ that is less than the kernel can use, the kernel slows down in proportion; if
 nothing is free, it waits. The hardware hands out blocks in the same way (Xu et
 al., "Warped-Slicer", ISCA 2016, section 2: "leftover policy").
 
-So a kernel that uses the whole bandwidth leaves nothing to other kernels,
-however few its threads are. A kernel that is short, or waits for latency, uses
-a small share. The model leaves out that kernels evict each other's data from
-caches. No figure was fitted to a card.
+So a kernel that uses the whole bandwidth leaves nothing to other kernels, even
+if it has few threads. A kernel that is short, or waits for latency, uses a
+small share. The model ignores that kernels evict each other's data from caches.
+No figure was fitted to a card.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')
 
 def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
        seconds: np.ndarray) -> np.ndarray:
-  """float64 [N, D], above 0 and at most 1.
+  """Shares of the card that ops can use while they run.
 
   Args:
     graph: N ops.
     cluster: D devices.
-    seconds: [N, D], what each op takes in a step on a card of its own.
+    seconds: [N, D], seconds of each op in a step on a card of its own.
 
   Returns:
-    1 on devices that do not share their card, and on devices whose number of
-    threads is unknown.
+    float64 [N, D], above 0 and at most 1. It is 1 on devices that do not share
+    their card, and on devices whose number of threads is unknown.
   """
   result = np.ones(seconds.shape)
   runs = np.maximum(graph.executions, 1)

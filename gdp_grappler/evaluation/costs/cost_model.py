@@ -13,12 +13,13 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contention:
-  """How devices slow each other down by what they share beside compute.
+  """How devices slow each other down on a shared memory bus.
 
   Attributes:
-    buses: int32 [D], devices with the same number share one memory bus.
-    shares: float64 [D]. An op of a device takes this share of its time longer
-      for each other compute unit of the bus that is busy at its start.
+    buses: int32 [D], number of the device's memory bus. Devices with the same
+      number share the bus.
+    shares: float64 [D], relative slowdown of an op of the device for each other
+      compute unit of the bus that is busy at the op's start.
   """
 
   buses: np.ndarray
@@ -26,7 +27,7 @@ class Contention:
 
 
 def no_contention(cluster: cluster_lib.Cluster) -> Contention:
-  """Every device has a bus of its own."""
+  """A contention in which every device has a bus of its own."""
   count = cluster.num_devices
   return Contention(np.arange(count, dtype=np.int32), np.zeros(count))
 
@@ -44,8 +45,8 @@ class CostModel(Protocol):
   def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N], kernels that each op launches on a GPU in one step.
 
-    By default one in each execution. Ops that launch no kernel may have any
-    number.
+    By default an op launches one kernel in each execution. Ops that launch no
+    kernel may have any number.
     """
     return np.maximum(graph.executions, 1).astype(np.float64)
 
@@ -61,8 +62,8 @@ class CostModel(Protocol):
                   seconds: np.ndarray) -> np.ndarray:
     """float64 [N, D], share of the card that each op can use while it runs.
 
-    Above 0 and at most 1; by default 1. Only called for clusters with cards
-    that are cut into several devices.
+    A share is above 0 and at most 1, by default 1. The simulator calls this
+    function only for clusters with cards that are cut into several devices.
 
     Args:
       graph: N ops.
@@ -74,8 +75,8 @@ class CostModel(Protocol):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D], memory each op needs on each device while it runs."""
+    """int64 [N, D], temporary bytes that each op needs while it runs."""
 
   def contention(self, cluster: cluster_lib.Cluster) -> Contention:
-    """How devices of the cluster slow each other down; by default not."""
+    """Slowdown of devices by shared memory buses; by default none."""
     return no_contention(cluster)

@@ -16,11 +16,11 @@ class FixedCostModel(cost_model.CostModel):
   """A cost model of one graph on one cluster.
 
   Attributes:
-    seconds: float64 [N, D], what each op takes on each device.
-    contended: How devices slow each other down; not at all if None.
-    kernels: float64 [N], what `launches` answers; one for each run if None.
-    work: float64 [N], what `host_work` answers; nothing if None.
-    shares: float64 [N, D], what `card_shares` answers; 1 if None.
+    seconds: float64 [N, D], seconds of each op on each device in one step.
+    contended: How devices slow each other down; None means not at all.
+    kernels: float64 [N], result of `launches`; None means one per execution.
+    work: float64 [N], result of `host_work`; None means 0.
+    shares: float64 [N, D], result of `card_shares`; None means 1.
   """
 
   seconds: np.ndarray
@@ -52,7 +52,7 @@ class FixedCostModel(cost_model.CostModel):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """See `CostModel`; not known."""
+    """See `CostModel`; 0, because workspace is not known."""
     return np.zeros((graph.num_ops, cluster.num_devices), np.int64)
 
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:

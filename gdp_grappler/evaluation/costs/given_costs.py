@@ -1,4 +1,4 @@
-"""Prices of ops that the graph's own file gives.
+"""Costs of ops that the file of the graph itself gives.
 
 For each op and device the first rule that applies holds:
 
@@ -7,10 +7,10 @@ For each op and device the first rule that applies holds:
    figures), its type, or for every device.
 2. The file has seconds for another device of the type: these seconds times the
    ratio of speeds. The ratio comes from the roofline if the op has FLOPs or
-   bytes, otherwise from the arithmetic that dense kernels reach.
-3. The roofline, if the op has FLOPs or bytes, or no seconds at all.
+   bytes, otherwise from the rates of dense kernels.
+3. The op has FLOPs or bytes, or no seconds at all: the roofline.
 
-If an op has neither on a type of device, it cannot be there.
+If no rule applies to an op on a type of device, the op may not be on this type.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from gdp_grappler.graph.sources import origin as origin_lib
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GivenCostModel(cost_model.CostModel):
-  """A cost model of what a file says.
+  """A cost model with the costs of a file.
 
   Attributes:
-    costs: What it says.
-    base: The roofline for the rest.
+    costs: The costs in the file.
+    base: Roofline for all other costs.
   """
 
   costs: given.GivenCosts
@@ -49,10 +49,12 @@ class GivenCostModel(cost_model.CostModel):
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`.
 
-    Where an op cannot be, it costs what it does on the slowest other device.
+    On a device where an op may not be and has no cost, it gets the cost of the
+    slowest other device.
 
     Raises:
-      GdpError: the file says nothing of an op, or of a device it may be on.
+      GdpError: the file lacks an op of the graph, or its cost on a device where
+        it may be.
     """
     rows = self._rows(graph)
     roofline = self.base.op_seconds(graph, cluster)
@@ -75,14 +77,14 @@ class GivenCostModel(cost_model.CostModel):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D], as the file has them."""
+    """int64 [N, D], the bytes that the file gives, the same on all devices."""
     once = self.costs.workspace_bytes[self._rows(graph)]
     return np.repeat(once[:, None], cluster.num_devices, 1)
 
   def _column(self, graph: op_graph.OpGraph, rows: np.ndarray,
               cluster: cluster_lib.Cluster, device: cluster_lib.Device,
               roofline: np.ndarray) -> np.ndarray:
-    """float64 [N], NaN where nothing is known."""
+    """float64 [N], seconds on one device; NaN if no rule applies."""
     seconds = {
         label: column[rows] for label, column in self.costs.seconds.items()
     }
@@ -109,7 +111,7 @@ class GivenCostModel(cost_model.CostModel):
     return result
 
   def _rows(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """int [N], where the file has the graph's ops."""
+    """int [N], positions of the graph's ops in the file."""
     if graph.names == self.costs.names:
       return np.arange(graph.num_ops)
     unknown = next((n for n in graph.names if n not in self._index), None)
@@ -127,16 +129,16 @@ class GivenCostModel(cost_model.CostModel):
 def load(
     origin: origin_lib.Origin
 ) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
-  """A graph with costs of its own; None if it is anything else.
+  """Reads a graph with its costs; None if the file is of another kind.
 
-  TensorFlow is not imported.
+  The function does not import TensorFlow.
 
   Args:
     origin: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
-      RunMetadata that has one, as text or binary.
+      RunMetadata with a CostGraphDef, as text or binary.
 
   Raises:
-    InvalidGraphError: it is such a file, but a wrong one.
+    InvalidGraphError: the file is of such a kind, but has an error.
   """
   if not origin.is_file:
     return None
@@ -153,7 +155,7 @@ def load(
 
 def _where_priced(graph: op_graph.OpGraph,
                   costs: given.GivenCosts) -> op_graph.OpGraph:
-  """The graph without the types of device on which an op has no price."""
+  """Removes types of device on which an op has no cost from those allowed."""
   priced = np.zeros((graph.num_ops, len(op_graph.DEVICE_TYPES)), bool)
   priced |= ((graph.flops > 0) | (graph.io_bytes > 0))[:, None]
   for label, seconds in costs.seconds.items():
@@ -162,7 +164,7 @@ def _where_priced(graph: op_graph.OpGraph,
     for column, name in enumerate(op_graph.DEVICE_TYPES):
       if kind in (name, given.ANYWHERE):
         priced[:, column] |= known
-  # Neither seconds nor work: a launch, wherever it is.
+  # An op with neither seconds nor work costs a launch on any device.
   priced |= ~priced.any(1, keepdims=True)
   allowed = graph.allowed_types & priced
   nowhere = np.flatnonzero(~allowed.any(1))
@@ -192,7 +194,7 @@ def _check_labels(costs: given.GivenCosts) -> None:
 
 
 def _type(label: str) -> str | None:
-  """The type of device that a label is about; None if it is no label."""
+  """The type of device that a label names; None if it names no device."""
   if label == given.ANYWHERE or label in op_graph.DEVICE_TYPES:
     return label
   if label in device_figures.CARDS:
@@ -207,7 +209,7 @@ def _type(label: str) -> str | None:
 
 
 def _labels(device: cluster_lib.Device) -> tuple[str, ...]:
-  """What the seconds of a device may be called, the narrowest first."""
+  """Labels for the seconds of a device, the most specific one first."""
   short = device.short_name
   spellings = (device.name, short, f'/device:{short}', f'/{short}',
                short.lower(), f'/{short.lower()}')
@@ -215,7 +217,7 @@ def _labels(device: cluster_lib.Device) -> tuple[str, ...]:
 
 
 def _models(device: cluster_lib.Device) -> list[str]:
-  """The models whose figures a device has."""
+  """Names of the models that have the same figures as the device."""
   return [
       name for name, model in _all_models(device.type).items() if all(
           getattr(model, f) == getattr(device, f) for f in model.FIGURES)

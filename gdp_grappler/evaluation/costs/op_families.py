@@ -1,10 +1,11 @@
 """Kinds of ops, and the share of a device's rates that each kind reaches.
 
-One table, with the source of each figure. Shares of arithmetic are relative to
-`Device.peak_flops * Device.efficiency`, the rate of large matrix products on
-the device. Shares of bandwidth are relative to `Device.bandwidth_bytes_per_s`,
-the data sheet's. They are typical values of a kind. For a single op they may be
-wrong by a factor of two; `gdp profile` measures the op instead.
+The module is one table, with the source of each figure. Shares of arithmetic
+are relative to `Device.peak_flops * Device.efficiency`, the rate of large
+matrix products on the device. Shares of bandwidth are relative to
+`Device.bandwidth_bytes_per_s`, the bandwidth in the data sheet. The shares are
+typical values of a kind. For a single op they may be wrong by a factor of two;
+`gdp profile` measures the op instead.
 
 Sources:
 
@@ -41,20 +42,21 @@ Sources:
   core of an AMD EPYC of 2024, TensorFlow 2.21: arithmetic relative to the
   product of matrices of 512 x 512, bandwidth relative to 20 GB/s, which is
   what one such core gets from memory.
-* [Little] Little's law: to draw a bandwidth from a memory, so many bytes have
-  to be on their way as it carries while a load takes. Kernels in which each
-  thread loads a number, computes and stores it keep a few kilobytes per
-  multiprocessor on their way, so that the newest memories wait for them.
+* [Little] Little's law: a memory reaches its bandwidth only if bandwidth times
+  latency bytes are in flight. Kernels in which each thread loads a number,
+  computes and stores it keep only a few kilobytes per multiprocessor in flight,
+  so that they do not saturate the newest memories.
 * [Hockney] Hockney and Jesshope, "Parallel Computers", 1981: a pipeline of rate
-  r reaches half of it at the work n_1/2 = r s, s being the seconds it takes to
-  fill and to drain. Products load their first tiles before they multiply, and
-  store the last ones when multipliers idle.
+  r reaches half of this rate at the work n_1/2 = r s, where s are the seconds
+  to fill and to drain it. Products load their first tiles before they multiply,
+  and store the last tiles when the multipliers are idle.
 * [H100] Fitted to steps of a CNN, an LSTM and ResNet50 on one H100, TensorFlow
   2.21 (docs/simulator.md, "Keras on one card"); a Transformer is held out.
   Slower elementwise kernels or slower convolutions explain the step of ResNet50
-  equally well. Of these pairs of rates the one that suits an MLP was taken.
-* [Fused multiply-add] Element by element there is none, which halves the peak;
-  exponentials and divisions take about four times an addition.
+  equally well. The pair of rates that also fits an MLP was taken.
+* [Fused multiply-add] Elementwise kernels do not use this instruction, which
+  halves the peak. Exponentials and divisions take about four times as long as
+  an addition.
 """
 
 from __future__ import annotations
@@ -67,13 +69,13 @@ import re
 # [H100] The host's work for an op of TensorFlow beyond a bare launch (shapes,
 # outputs, the choice of the kernel), in units of a bare launch.
 _OP_WORK = 1.2
-# [H100] The same for an op that uses cuDNN: the plan of the algorithm is looked
-# up, described and run.
+# [H100] The same for an op that uses cuDNN: the host looks up the plan of the
+# algorithm, describes it and runs it.
 _CUDNN_WORK = 14.
 # [H100], [Little]
 _PLAIN_BYTES_PER_S = 2.2e12
 # [H100] Convolutions with channels first: cuDNN uses the instructions of the
-# A100, and later cards are hardly faster at these.
+# A100, and later cards run these instructions hardly faster.
 _CONVOLUTION_FLOPS_PER_S = 70e12
 # [Hockney]: TensorFlow's smallest products take 5 to 8 us on any card.
 _FILL_S = 4e-6
@@ -84,18 +86,18 @@ class Family:
   """A kind of op.
 
   Attributes:
-    name: What it is called.
-    gpu_compute: Share of the dense rate that it reaches on a GPU.
-    gpu_bandwidth: Share of the memory's bandwidth, likewise.
-    cpu_compute: As `gpu_compute`, on a CPU.
-    cpu_bandwidth: As `gpu_bandwidth`, on a CPU.
-    kernels: How many it launches on a GPU in each round.
-    most_bytes_per_s: Traffic that it exceeds on no GPU.
-    most_flops_per_s: Arithmetic that it exceeds on no GPU.
-    fill_s: Seconds in which a GPU's multipliers wait for the first and after
-      the last tiles.
-    host_work: Seconds of the host beyond a bare launch on a GPU, as a multiple
-      of what that takes.
+    name: Name of the family.
+    gpu_compute: Share of the dense rate that the family reaches on a GPU.
+    gpu_bandwidth: Share of the memory's bandwidth that it reaches on a GPU.
+    cpu_compute: Share of the dense rate that it reaches on a CPU.
+    cpu_bandwidth: Share of the memory's bandwidth that it reaches on a CPU.
+    kernels: Number of kernels that an op launches on a GPU in each round.
+    most_bytes_per_s: Largest traffic on any GPU.
+    most_flops_per_s: Largest arithmetic rate on any GPU.
+    fill_s: Seconds in which a GPU's multipliers are idle before the first tiles
+      and after the last tiles.
+    host_work: Seconds of the host on a GPU beyond a bare launch, as a multiple
+      of the seconds of a bare launch.
   """
 
   name: str
@@ -110,12 +112,12 @@ class Family:
   host_work: float = _OP_WORK
 
   def shares(self, device_type: str) -> tuple[float, float]:
-    """Of arithmetic and bandwidth on 'GPU' or 'CPU'."""
+    """Shares of arithmetic and bandwidth on 'GPU' or 'CPU'."""
     return ((self.gpu_compute, self.gpu_bandwidth) if device_type == 'GPU' else
             (self.cpu_compute, self.cpu_bandwidth))
 
 
-# Products load tiles ahead of the multiplications.
+# Products have no limit of traffic, because they load tiles in advance.
 _dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
                            fill_s=_FILL_S)
 _convolution = functools.partial(_dense, gpu_bandwidth=.27,
@@ -129,13 +131,13 @@ FAMILIES = {
         _dense('matmul', 1., .8, 1., kernels=1),
         # [Batched]; [Measured] .68.
         _dense('batch_matmul', .6, .8, .7, kernels=1),
-        # [Chetlur]. TensorFlow turns the filter, and cuDNN input and output,
-        # where multipliers want channels last and the graph has them first: a
-        # kernel each, and input and output are read and written twice more.
-        # [Measured] .42: the input is unfolded on the way.
+        # [Chetlur]. The multipliers need channels last, the graph has channels
+        # first. So TensorFlow transposes the filter, and cuDNN the input and
+        # the output, by a kernel each. This triples the traffic of input and
+        # output. [Measured] .42, with the unfolding of the input.
         _convolution('convolution', .8, cpu_compute=.4, kernels=4),
-        # [DeepBench], [Chetlur]; as before, and the last kernel sums what the
-        # product split. [Measured] .41 for the input, .31 for the filter.
+        # [DeepBench], [Chetlur]; as before, and a further kernel sums the parts
+        # of a split product. [Measured] .41 for the input, .31 for the filter.
         _convolution('convolution_gradient', .65, cpu_compute=.35, kernels=5),
         # [Depthwise]; [Measured] .23.
         Family('depthwise', .1, .5, .2, .5, 1),
@@ -143,20 +145,20 @@ FAMILIES = {
         Family('recurrent', .5, .8, .5, .8, 6, host_work=_CUDNN_WORK),
         # [Fused multiply-add]; [Jia], [STREAM].
         Family('elementwise', .25, .8, .25, .8, 1),
-        # Nothing is computed; [Jia] and [STREAM] of the copy itself.
+        # Ops that only copy: [Jia], [STREAM].
         Family('movement', .25, .8, .25, .8, 1),
-        # [Transpose] of [Jia]; [Measured] 7 GB/s: strided lines are read in
-        # parts.
+        # [Transpose] times [Jia]; [Measured] 7 GB/s, because strided reads use
+        # a part of each cache line.
         Family('transpose', .25, .7, .25, .3, 1),
         # [Harris]; [Measured] 80 GB/s along rows (from caches), 3 across
         # them.
         Family('reduction', .25, .6, .25, .4, 2),
-        # A reduction and what is made of it: maximum, sum, quotient.
+        # A reduction and ops on its result: maximum, sum, quotient.
         Family('normalization', .25, .5, .25, .4, 3),
         # Each window is read several times, from caches at best.
         Family('pooling', .25, .5, .25, .4, 1, host_work=_CUDNN_WORK),
-        # [Spatter]; scatters clear or copy first, hence two kernels. [Measured]
-        # 6 GB/s for sums by segment.
+        # [Spatter]; a scatter first clears or copies its output, hence two
+        # kernels. [Measured] 6 GB/s for sums by segment.
         Family('gather', .25, .3, .25, .3, 1),
         Family('scatter', .25, .25, .25, .25, 2),
         # Philox: some 60 integer operations for four numbers. [Measured]

@@ -3,12 +3,14 @@
 A profile file is one JSON object:
 
 * `format`: 'gdp_profile', `version`: 2.
-* `graph`, `fingerprint`, `tensorflow`, `batch_size`: what ran.
+* `graph`, `fingerprint`, `tensorflow`, `batch_size`: the graph that ran, the
+  version of TensorFlow, and the batch size.
 * `op_names`, `op_types`, `flops`, `io_bytes`: [N], the graph's ops as
-  `OpGraph` has them. Costs of ops are matched and interpolated by these.
+  `OpGraph` has them. Costs of ops are matched and interpolated by these fields.
 * `devices`: one object for each device that was measured, with the fields of
   `DeviceProfile`.
-* `digest`: of all other fields. Leave it out if you change a figure by hand.
+* `digest`: digest of all other fields. Remove it if you change a figure by
+  hand.
 
 Times are in seconds, sizes in bytes.
 """
@@ -27,7 +29,7 @@ from gdp_grappler import sealed_files
 
 _FORMAT = sealed_files.Format('gdp_profile', 2, 'profile',
                               'gdp profile GRAPH --output=FILE')
-_LARGEST_S = 1e6  # Of anything that one op may take.
+_LARGEST_S = 1e6  # Larger numbers of seconds are errors.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,33 +38,36 @@ class DeviceProfile:
 
   `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
   rounding: the untraced step gives the sum, and tracing gives the share of each
-  op. On a GPU this does not hold: `seconds` are those of kernels, the host
-  launches further kernels meanwhile, and `visit_s` is 0.
+  op. On a GPU this equation does not hold: `seconds` are the seconds of
+  kernels, the host launches further kernels at the same time, and `visit_s` is
+  0.
 
   Attributes:
     name: Full name of the device.
     type: 'CPU' or 'GPU'.
-    model: The hardware's own name.
-    cores: CPU cores that the process was pinned to; () if to none.
-    pool: Threads that run ops side by side where the untraced step was
-      measured; each op was traced alone.
-    steps: How many traced steps the medians are of.
+    model: Model name that the hardware reports.
+    cores: CPU cores that the process was pinned to; () if it was not pinned.
+    pool: Number of threads that ran ops in parallel in the untraced step. In
+      the traced steps each op ran alone.
+    steps: Number of traced steps of which medians are taken.
     step_s: Median of the untraced step; on one core, of its CPU time.
-    empty_step_s: Median of a step that does nothing; part of `step_s`.
-    disturbed: Share of the time that other programs had on the same core. This
-      time is not in `step_s`, but other programs also displace caches.
-    scale: Factor of the traced seconds of ops, because tracing slows ops
-      down; 1 if it did not.
-    visit_s: The executor's time for an op besides its kernel.
-    seconds: float64 [N], of all executions of an op in one step, scaled; 0
-      for ops that tracing has no record of.
-    executions: float64 [N], how often an op ran in one step.
-    workspace_bytes: int64 [N], most temporary memory of an execution.
-    bus: Devices with the same one slow each other down; '' if not measured.
+    empty_step_s: Median of a step without ops; part of `step_s`.
+    disturbed: Share of the time in which other programs ran on the same core.
+      `step_s` does not contain this time, but other programs also evict data
+      from caches.
+    scale: Factor that was applied to the traced seconds of ops, because tracing
+      slows ops down; 1 if it did not.
+    visit_s: The executor's seconds for an op besides its kernel.
+    seconds: float64 [N], scaled seconds of all executions of an op in one step;
+      0 for ops that tracing did not record.
+    executions: float64 [N], executions of an op in one step.
+    workspace_bytes: int64 [N], largest temporary memory of an execution.
+    bus: Name of the memory bus; '' if it was not measured. Devices of one bus
+      slow each other down.
     contention: Relative slowdown of the step while one other device of the
-      bus runs it, too.
-    untimed: Numbers of ops that could not be timed. Their seconds are 0 and
-      mean nothing.
+      bus runs the same step.
+    untimed: Indices of ops that could not be timed. Their seconds are 0 and
+      have no meaning.
   """
 
   name: str
@@ -92,7 +97,7 @@ class DeviceProfile:
 
   @property
   def visits(self) -> np.ndarray:
-    """float64 [N], how often the executor looks at an op in one step."""
+    """float64 [N], how often the executor visits an op in one step."""
     return np.maximum(self.executions, 1.)
 
 
@@ -101,15 +106,15 @@ class Profile:
   """Profiles of one graph on some devices.
 
   Attributes:
-    graph: What users call the graph.
-    fingerprint: `OpGraph.fingerprint`.
-    tensorflow: Version that ran.
-    batch_size: For dimensions that the graph leaves open.
+    graph: Name of the graph for users.
+    fingerprint: `OpGraph.fingerprint` of the graph.
+    tensorflow: Version of TensorFlow that ran the steps.
+    batch_size: Size of dimensions that the graph leaves open.
     op_names: [N]
     op_types: [N]
     flops: float64 [N]
     io_bytes: float64 [N]
-    devices: At least one.
+    devices: Profiles of one or more devices.
   """
 
   graph: str
@@ -134,10 +139,10 @@ class Profile:
     return next(iter(named or same_type), None)
 
   def joined(self, other: Profile) -> Profile:
-    """Both profiles' devices; those of `other` win.
+    """A profile with the devices of both; `other` replaces equal names.
 
     Raises:
-      GdpError: they are of different graphs.
+      GdpError: the profiles are of different graphs or batch sizes.
     """
     if (self.fingerprint, self.batch_size) != (other.fingerprint,
                                                other.batch_size):
@@ -153,12 +158,12 @@ class Profile:
     """Writes the file that `load` reads.
 
     Raises:
-      GdpError: it cannot be written.
+      GdpError: the file cannot be written.
     """
     files.write_atomically(path, self.to_text())
 
   def to_text(self) -> str:
-    """What `parse` reads."""
+    """The text of the file, which `parse` reads."""
     return _FORMAT.to_text({**_FORMAT.head(), **_plain(self)})
 
 
@@ -172,20 +177,20 @@ def load(path: str | os.PathLike[str]) -> Profile:
 
 
 def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
-  """Reads what `Profile.to_text` made.
+  """Reads the text that `Profile.to_text` returned.
 
   Args:
     data: The text.
-    path: Where it came from, for messages.
+    path: Path of the file, for messages.
 
   Raises:
-    GdpError: it is damaged or no profile.
+    GdpError: the text is damaged or no profile.
   """
   return _FORMAT.parsed(data, path, _parsed)
 
 
 def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:
-  """A dataclass as JSON has it."""
+  """The fields of a dataclass as JSON values."""
   result = {}
   for field in dataclasses.fields(item):
     value = getattr(item, field.name)
@@ -238,7 +243,7 @@ def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
 
 
 def _untimed(content: Mapping[str, Any], n: int) -> tuple[int, ...]:
-  """Numbers of ops; files of earlier releases have none."""
+  """Indices of ops; files of earlier releases do not have the field."""
   values = content.get('untimed', [])
   if not isinstance(values, list):
     raise ValueError('untimed is no list')

@@ -2,8 +2,8 @@
 
 For each op and device the first rule that applies holds:
 
-1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes,
-   which could be timed. The op takes the seconds of that op.
+1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes
+   that could be timed. Both ops take the same seconds.
 2. Interpolated: the op's type was profiled. With three different sizes or more,
    seconds = a + b FLOPs + c bytes, none of them negative, fitted to the
    profiled ops of the type by least absolute relative error. With fewer sizes:
@@ -11,8 +11,9 @@ For each op and device the first rule that applies holds:
 3. Fallen back: the roofline times the median ratio of the op's family, or of
    the whole profile if it does not have the family.
 
-Each execution of an op also costs the visit that the profile measured. On
-devices of a type that was not profiled, the roofline holds.
+Each execution of an op also costs the executor's visit of an op, which the
+profile measured. On devices of a type that was not profiled, the roofline
+holds.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
-_LEAST_SIZES = 3  # Of a type, to tell what grows with what.
-_ROUNDS = 20  # Of reweighting in a fit.
+_LEAST_SIZES = 3  # Distinct sizes of a type that a fit needs.
+_ROUNDS = 20  # Rounds of reweighting in a fit.
 
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-  """Where the seconds of a graph's ops on one device come from.
+  """Number of ops of a graph by the rule that gives their seconds.
 
   Attributes:
-    known: Ops measured themselves.
+    known: Ops that were measured themselves.
     interpolated: Ops of a measured type.
-    fell_back: Ops on the scaled roofline.
+    fell_back: Ops that get the scaled roofline.
   """
 
   known: int
@@ -59,10 +60,10 @@ class Coverage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProfiledCostModel(roofline_lib.OverRoofline):
-  """A cost model of measured seconds.
+  """A cost model with measured seconds.
 
   Attributes:
-    profile: What was measured.
+    profile: The measurements.
   """
 
   profile: profile_lib.Profile
@@ -79,7 +80,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D]; measured where the op is known."""
+    """int64 [N, D], measured for known ops, else the roofline's."""
     result = np.array(self.base.workspace_bytes(graph, cluster))
     rows = self._rows(graph)
     for column, device in enumerate(cluster.devices):
@@ -90,7 +91,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     return result
 
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """As measured, between devices that were profiled side by side."""
+    """The measured contention of devices that were profiled in parallel."""
     result = cost_model.no_contention(cluster)
     numbers: dict[str, int] = {}
     for column, device in enumerate(cluster.devices):
@@ -102,7 +103,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     return result
 
   def coverage(self, graph: op_graph.OpGraph) -> Coverage:
-    """Where the seconds on profiled devices come from."""
+    """Number of ops by the rule that gives their seconds."""
     rows = self._rows(graph)
     timed = np.all([d.timed for d in self.profile.devices], axis=0)
     seen = {t for t, ok in zip(self.profile.op_types, timed) if ok}
@@ -127,14 +128,14 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     result = (once + measured.visit_s) * graph.executions
     hits = rows[known]
     if same_graph:
-      # How often its ops run was measured as well.
+      # For this graph, the number of executions was measured as well.
       result[known] = measured.seconds[hits] + (measured.visits[hits]
                                                 * measured.visit_s)
     else:
       result[known] = (measured.seconds[hits] / measured.visits[hits]
                        + measured.visit_s) * graph.executions[known]
     if device.asynchronous:
-      # What launches no kernel has no time on the stream.
+      # An op that launches no kernel takes no time on the stream.
       result[[t in op_kinds.NO_KERNEL for t in graph.op_types]] = 0.
     return result
 
@@ -144,7 +145,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
             graph.io_bytes, self.profile.io_bytes)
 
   def _rows(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """int [N], number of the same op in the profile; -1 if it has none."""
+    """int [N], index of the same op in the profile; -1 if there is none."""
     if self._same_graph(graph):
       return np.arange(graph.num_ops)
     return np.array([
@@ -176,15 +177,15 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
 
 def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
               base: roofline_lib.Roofline | None = None) -> ProfiledCostModel:
-  """The costs of a profile file.
+  """Reads a profile file, and returns its cost model.
 
   Args:
-    path: What `gdp profile` wrote.
-    graph: What is to be priced.
-    base: The roofline for what the profile does not know; None for the usual.
+    path: File that `gdp profile` wrote.
+    graph: Graph that the cost model will be used for.
+    base: Roofline for ops that the profile lacks; None means the default one.
 
   Raises:
-    GdpError: the file is missing or damaged, or has no op or type in common
+    GdpError: the file is missing or damaged, or has no type of op in common
       with the graph.
   """
   profile = profile_lib.load(path)
@@ -242,12 +243,13 @@ class _Laws:
 
 def fit(flops: np.ndarray, io_bytes: np.ndarray,
         seconds: np.ndarray) -> tuple[float, float, float]:
-  """a, b, c >= 0 of seconds ~ a + b flops + c bytes.
+  """Fits a, b, c >= 0 of seconds ~ a + b flops + c bytes.
 
-  Minimises the sum of absolute relative errors by reweighted least squares
-  (Lawson, "Contributions to the theory of linear least maximum
-  approximation", 1961), so that a few odd ops do not bend the law; the signs
-  are kept by solving for every subset of the three terms.
+  The fit minimizes the sum of absolute relative errors by reweighted least
+  squares (Lawson, "Contributions to the theory of linear least maximum
+  approximation", 1961), so that a few outliers have little influence. No
+  coefficient is negative, because the least squares problem is solved for
+  every subset of the three terms.
 
   Args:
     flops: [M]
@@ -257,7 +259,7 @@ def fit(flops: np.ndarray, io_bytes: np.ndarray,
   seconds = np.maximum(seconds, 1e-9)  # The clock's resolution.
   terms = np.stack([np.ones_like(seconds), flops, io_bytes], 1)
   scale = np.maximum(terms.max(0), 1e-300)
-  rows = terms / scale / seconds[:, None]  # Relative: should sum to 1.
+  rows = terms / scale / seconds[:, None]  # An exact fit gives rows @ x == 1.
   weights = np.ones_like(seconds)
   for _ in range(_ROUNDS):
     root = np.sqrt(weights)
@@ -280,7 +282,7 @@ def _not_negative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _grouped(labels: Sequence[str]) -> dict[str, np.ndarray]:
-  """Label -> its positions."""
+  """Positions of each label."""
   groups = collections.defaultdict(list)
   for i, label in enumerate(labels):
     groups[label].append(i)

@@ -1,14 +1,14 @@
 """Seconds and workspace of each op on each device.
 
-A roofline (Williams et al., "Roofline: an insightful visual performance model",
-CACM 2009): an op takes the longer of its arithmetic and its traffic, plus the
-time to launch it. Arithmetic runs at `peak_flops * efficiency`, the rate of
-dense kernels on the device, times the share that the op's family reaches.
-Traffic runs at the memory's bandwidth times the share of the family
-(`op_families`). FLOPs and bytes come from Grappler's OpLevelCostEstimator;
-`graph.op_properties` adds FLOPs of ops that the estimator does not know. The
-estimator has no launch overhead, so an op that is too small to fill the device
-costs its launch.
+The model is a roofline (Williams et al., "Roofline: an insightful visual
+performance model", CACM 2009): an op takes the time of its arithmetic or of its
+traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
+`peak_flops * efficiency`, the rate of dense kernels on the device, times the
+share that the op's family reaches. Traffic runs at the memory's bandwidth times
+the share of the family (`op_families`). FLOPs and bytes come from Grappler's
+OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops that the estimator
+does not know. The estimator has no launch overhead, so an op that is too small
+to fill the device costs its launch.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _FLOAT_BYTES = 4
 
 @dataclasses.dataclass(frozen=True)
 class Roofline(cost_model.CostModel):
-  """The roofline and the constants that belong to no device and no family.
+  """The roofline, with the constants that belong to no device and no family.
 
   Attributes:
-    visit_s: Seconds the executor spends on an op that launches no kernel, on a
-      device that is not asynchronous; what it spends on others says the device.
+    visit_s: Seconds of the executor for an op that launches no kernel, on a
+      synchronous device. (Asynchronous devices have `Device.visit_s`.)
       `gdp profile` on one core of an AMD EPYC of 2024 finds 0.1 us for loops
       of such ops and 0.4 us for constants and reads of variables.
     kernel_s: Seconds for each further kernel of an op on a GPU. Boyer, "CUDA
       Kernel Overhead", University of Virginia 2009: 334,000 launches per
       second at best.
-    cudnn_workspace_bytes: Most that TensorFlow lets a cuDNN convolution have:
-      TF_CUDNN_WORKSPACE_LIMIT_IN_MB, 4 GiB unless set
+    cudnn_workspace_bytes: Largest workspace that TensorFlow gives to a cuDNN
+      convolution: TF_CUDNN_WORKSPACE_LIMIT_IN_MB, 4 GiB unless set
       (tensorflow/core/kernels/conv_ops_gpu.cc).
   """
 
@@ -67,7 +67,7 @@ class Roofline(cost_model.CostModel):
       flops: [M]
       io_bytes: [M]
       devices: [D]
-      rounds: [M], as of `OpGraph.rounds`; None for one each.
+      rounds: [M], see `OpGraph.rounds`; None means 1 for each op.
     """
     families, rows = _families(op_types)
     idle = np.array([t in op_kinds.NO_KERNEL for t in op_types], bool)
@@ -103,17 +103,17 @@ class Roofline(cost_model.CostModel):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D], memory each op needs on each device while it runs.
+    """int64 [N, D], temporary bytes of each op on each device while it runs.
 
-    * Convolutions: what unfolding the input to a matrix needs, on GPUs up to
+    * Convolutions on GPUs: the size of the input unfolded to a matrix, at most
       `cudnn_workspace_bytes`. cuDNN's algorithms need between nothing (implicit
-      products) and several times that (Fourier transforms; Chetlur et al.,
+      products) and several times this size (Fourier transforms; Chetlur et al.,
       arXiv 1410.0759, section 2), and TensorFlow takes the fastest that fits.
       On CPUs Eigen unfolds block by block in caches: `gdp profile` finds no
       temporary memory there.
-    * Sorts on GPUs: a second copy of keys and values, between which each pass
-      of a radix sort goes back and forth (CUB, `DeviceRadixSort`).
-    * Everything else: nothing worth mentioning.
+    * Sorts on GPUs: a second copy of keys and values, because each pass of a
+      radix sort writes to the other copy (CUB, `DeviceRadixSort`).
+    * Everything else: 0.
     """
     kinds = _kinds(graph.op_types)
     unfolded = _unfolded_bytes(graph, kinds)
@@ -128,10 +128,10 @@ class Roofline(cost_model.CostModel):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OverRoofline(cost_model.CostModel):
-  """A base of cost models that know something better than the roofline.
+  """Base class of cost models that replace some costs of the roofline.
 
   Attributes:
-    base: The roofline, for all that a subclass does not override.
+    base: Roofline for all costs that a subclass does not override.
   """
 
   base: Roofline = dataclasses.field(default=Roofline(), kw_only=True)
@@ -163,7 +163,7 @@ def family(op_type: str) -> str:
 
 def _law(of: op_families.Family,
          device: cluster_lib.Device) -> tuple[float, float, float, float]:
-  """FLOPs and bytes per second, seconds to fill, kernels to launch."""
+  """FLOPs and bytes per second, seconds to fill, and number of kernels."""
   compute, bandwidth = of.shares(device.type)
   flops_per_s = device.peak_flops * device.efficiency * compute
   bytes_per_s = device.bandwidth_bytes_per_s * bandwidth
@@ -181,18 +181,19 @@ def _kinds(op_types: Sequence[str]) -> np.ndarray:
 
 def _families(
     op_types: Sequence[str]) -> tuple[list[op_families.Family], np.ndarray]:
-  """Families of the distinct types, and the number of each op's [M]."""
+  """Families of the distinct types, and the index of each op's family [M]."""
   index = {t: i for i, t in enumerate(dict.fromkeys(op_types))}
   return ([op_families.family(t) for t in index],
           np.array([index[t] for t in op_types], int))
 
 
 def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
-  """float64 [N], a convolution's input as the matrix of a product (im2col).
+  """float64 [N], bytes of a convolution's input unfolded to a matrix (im2col).
 
   With y = N H W K outputs, w = R S C K weights and 2 y w / K FLOPs, the matrix
-  has N H W R S C = FLOPs^2 / (4 y w) elements, taken as single precision. Of
-  the three tensors of a convolution, one is the op's output.
+  has N H W R S C = FLOPs^2 / (4 y w) elements, taken as single precision. One
+  of the three tensors of a convolution is the op's output, the others are
+  inputs.
   """
   result = np.zeros(graph.num_ops)
   rows = np.flatnonzero(np.isin(kinds, ('convolution', 'convolution_gradient')))

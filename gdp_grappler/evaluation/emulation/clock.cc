@@ -7,7 +7,8 @@
 namespace gdp {
 namespace {
 
-// More than an event manager takes to look again, if it is not busy.
+// Number of looks, with pauses, after which an idle event manager would have
+// asked again.
 constexpr int kMostLooks = 30;
 
 }  // namespace
@@ -26,7 +27,7 @@ void Clock::WaitUntil(int64_t moment_ns) {
 
 void Clock::At(int64_t moment_ns, std::function<void()> callback) {
   std::lock_guard<std::mutex> lock(mutex_);
-  // Also what is due now takes its turn after what was due before.
+  // A function of an earlier moment runs after the functions that are due now.
   waiting_.emplace(std::max(moment_ns, now_ns_), std::move(callback));
   Add(moment_ns);
 }
@@ -48,7 +49,7 @@ bool Clock::HasCome(const void* event, int64_t moment_ns) {
   if (stream != stream_of_.end()) {
     Events& events = events_[stream->second];
     events.unasked.erase(event);
-    // It may have become known since the question was put.
+    // `IsToCome` may have set the moment since the caller read it.
     int64_t& known_ns =
         events.awaited.try_emplace(event, kUnknown).first->second;
     known_ns = std::min(known_ns, moment_ns);
@@ -128,7 +129,8 @@ std::unique_lock<std::mutex> Clock::WhenIdle(Idleness& idleness) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (!IsOwed()) return lock;
     if (looks % kMostLooks == 0) {
-      // Some are for other streams to wait for; nobody asks for those.
+      // Some events only make other streams wait. No event manager asks for
+      // these, so do not wait for questions any more.
       for (auto& [stream, events] : events_) {
         if (events.awaited.empty()) events.unasked.clear();
       }

@@ -1,8 +1,8 @@
-// Time that passes only while the host has nothing to do.
+// An emulated clock, whose time passes only while all threads are idle.
 //
-// What TensorFlow itself takes on this machine, and what other programs take
-// away from it, does not count: once all threads of the process are asleep, it
-// becomes the next moment that somebody waits for.
+// Time that TensorFlow itself and other programs take on this machine does not
+// count. When all threads of the process sleep, the clock jumps to the next
+// moment for which a thread waits.
 
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_CLOCK_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_CLOCK_H_
@@ -20,7 +20,7 @@
 
 namespace gdp {
 
-// Of what has no time yet.
+// The moment of an event whose time is not known yet.
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
 // All methods may be called from several threads.
@@ -28,37 +28,41 @@ class Clock {
  public:
   int64_t NowNs();
 
-  // Blocks the thread until then.
+  // Blocks the thread until a moment.
   void WaitUntil(int64_t moment_ns);
 
-  // Runs a function then, one after the other, on a thread of the clock's.
+  // Runs a function at a moment, on a thread of the clock. Functions run one
+  // after the other.
   void At(int64_t moment_ns, std::function<void()> callback);
 
-  // Events that somebody asks for again and again, as TensorFlow's event
-  // managers do for the first of each stream: one was put on a stream, it is
-  // asked for, it is no more. Time does not pass before the first of each
-  // stream was asked for, and every one whose moment has come.
+  // TensorFlow's event managers poll events: they ask repeatedly whether the
+  // first event of each stream has come. `Recorded` adds an event to a stream,
+  // `HasCome` is a question, `Forget` removes the event. Time does not pass
+  // before the first event of each stream, and every event whose moment has
+  // come, has been asked for.
   void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
-  // The moment of one that was asked for before it was known.
+  // Sets the moment of an event that was asked for before it was known.
   void IsToCome(const void* event, int64_t moment_ns);
   void Forget(const void* event);
 
  private:
-  // Both for as long as the process lives, and so must this.
+  // Loops of two threads that run until the process ends. So a clock must live
+  // as long as the process.
   void Advance();
   void CallBack();
 
-  // The lock, once the host has nothing to do and time may pass.
+  // Waits until all threads are idle and time may pass, and returns the lock.
   std::unique_lock<std::mutex> WhenIdle(Idleness& idleness);
 
-  // Nobody will ask for it again.
+  // Removes an event, for which no more questions will come.
   void Drop(const void* event);
 
-  // Whether somebody is still to ask for an event.
+  // Whether an event manager still has to ask for an event.
   bool IsOwed() const;
 
-  // Adds a moment to stop at, if it is known; begins to run with the first one.
+  // Adds a moment at which the clock stops, if it is known. The first call
+  // starts the threads.
   void Add(int64_t moment_ns);
 
   std::mutex mutex_;
@@ -67,17 +71,17 @@ class Clock {
   bool started_ = false;
   std::set<int64_t> moments_;  // In the future.
   std::multimap<int64_t, std::function<void()>> waiting_;
-  std::deque<std::function<void()>> callbacks_;  // Whose moment has come.
+  std::deque<std::function<void()>> callbacks_;  // Functions whose moment came.
 
   struct Events {
     std::set<const void*> unasked;
-    std::map<const void*, int64_t> awaited;  // Asked for too early; moments.
+    std::map<const void*, int64_t> awaited;  // Moments of events asked for.
   };
   std::map<const void*, Events> events_;          // By stream.
   std::map<const void*, const void*> stream_of_;  // By event.
 };
 
-// The one of this process.
+// The only clock of the process.
 Clock& TheClock();
 
 }  // namespace gdp

@@ -1,6 +1,5 @@
-// Emulated GPUs: a plugin of TensorFlow for processes that ask for it by path,
-// and the functions by which Python describes the machine and reads what
-// happened on it.
+// The TensorFlow plugin of emulated GPUs, which a process loads by its path,
+// and the functions by which Python describes the machine and reads the events.
 
 #include <cmath>
 #include <cstdint>
@@ -32,17 +31,18 @@ void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status*) {
 
 void TF_InitKernel() { gdp::RegisterKernels(); }
 
-// Before the library is given to TensorFlow: int64 [GPUs].
+// Sets the GPUs, `memory_bytes` [GPUs], and the slots of the host. Has to be
+// called before TensorFlow loads the library.
 void gdp_emulation_set_devices(const int64_t* memory_bytes, int64_t num_gpus,
                                int64_t host_slots) {
   gdp::TheMachine().SetDevices(memory_bytes, num_gpus, host_slots);
 }
 
-// What the steps to come cost. D counts the GPUs and, after them, the host.
+// Sets the costs of the next steps. The D devices are the GPUs, then the host.
 //   seconds, workspace_bytes: [N, D]
 //   latency_s, bytes_per_s: [D, D]
 //   channels: [D, D, channels_per_link], -1 for none
-//   time_scale: Of all durations; 0 for none.
+//   time_scale: factor of all durations; 0 makes ops and copies take no time.
 void gdp_emulation_set_costs(const double* seconds,
                              const int64_t* workspace_bytes, int64_t num_ops,
                              const double* latency_s, const double* bytes_per_s,
@@ -65,8 +65,7 @@ void gdp_emulation_set_costs(const double* seconds,
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links), num_channels);
 }
 
-// How often ops run, what they launch then, and thousandths of a dispatch that
-// the host does beyond that, int64 [N, 3].
+// Sets `Launches` of the ops, int64 [N, 3].
 void gdp_emulation_set_launches(const int64_t* launches, int64_t num_ops) {
   std::vector<gdp::Launches> rows(num_ops);
   for (int64_t i = 0; i < num_ops; ++i) {
@@ -75,8 +74,8 @@ void gdp_emulation_set_launches(const int64_t* launches, int64_t num_ops) {
   gdp::TheMachine().SetLaunches(std::move(rows));
 }
 
-// What the host takes for each GPU: double [GPUs, 9], in the order of
-// `HostTime`, and contexts, int64 [GPUs].
+// Sets `HostTime` of the GPUs: double [GPUs, 9], in the order of the fields,
+// and contexts, int64 [GPUs].
 void gdp_emulation_set_host_times(const double* seconds,
                                   const int64_t* contexts) {
   std::vector<gdp::HostTime> times(gdp::TheMachine().num_gpus());
@@ -93,7 +92,7 @@ void gdp_emulation_set_host_times(const double* seconds,
   gdp::TheMachine().SetHostTimes(std::move(times));
 }
 
-// Begins a step: forgets what happened so far. Returns the moment.
+// Begins a step: removes all records. Returns the moment.
 int64_t gdp_emulation_begin() {
   gdp::TheMachine().Clear();
   return gdp::NowNs();
@@ -103,7 +102,7 @@ int64_t gdp_emulation_num_records() {
   return static_cast<int64_t>(gdp::TheMachine().records().size());
 }
 
-// Fills in rows of `Record`, at most `count`.
+// Copies at most `count` records to `rows`.
 void gdp_emulation_read(int64_t* rows, int64_t count) {
   const std::vector<gdp::Record> records = gdp::TheMachine().records();
   const size_t size = std::min<size_t>(count, records.size());

@@ -1,11 +1,11 @@
-"""A graph of ops of prescribed time, and its GraphDef.
+"""A graph of ops with prescribed times, and its GraphDef.
 
-Node `op7` stands for op 7 and has only its costs. It waits for the same tensors
-and control edges, takes the seconds of its device, allocates its outputs and
-its workspace, and keeps its parameters allocated. An op that aliases passes on
-the memory of its first input. An op that does not run in a step produces empty
-tensors. Nodes and inputs have the order of the graph, because TensorFlow starts
-ready ops in the order in which they are listed.
+Node `op7` has the costs of op 7, but computes nothing. It waits for the same
+tensors and control edges, takes the seconds of op 7 on its device, allocates
+outputs and workspace of the same sizes, and keeps its parameters allocated. An
+op that aliases passes on the memory of its first input. An op that does not run
+in a step produces empty tensors. Nodes and inputs have the order of the graph,
+because TensorFlow starts ready ops in the order in which they are listed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
 _OP = 'GdpEmulatedOp'
-_PRODUCER = 1500  # A version of GraphDef that TensorFlow 2.21 has no doubts of.
+_PRODUCER = 1500  # A version of GraphDef that TensorFlow 2.21 accepts.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,17 +29,18 @@ class EmulatedGraph:
   """N ops on a machine of D devices.
 
   Attributes:
-    edges: int32 [E, 2], as `OpGraph.edges`.
-    edge_tensors: int32 [E].
-    tensor_ops: int32 [T].
-    tensor_bytes: int64 [T].
-    param_bytes: int64 [N].
-    aliases: bool [N], ops that hand on their first input.
-    seconds: float64 [N, D], in the cluster's order of devices.
-    workspace_bytes: int64 [N, D].
-    launches: int64 [N, 3], how often each op runs in a step, at least once, how
-      many kernels it launches then if it launches any, and thousandths of a
-      dispatch that the host does beyond that.
+    edges: int32 [E, 2], see `OpGraph.edges`.
+    edge_tensors: int32 [E], see `OpGraph.edge_tensors`.
+    tensor_ops: int32 [T], op that makes each tensor.
+    tensor_bytes: int64 [T], size of each tensor in a step.
+    param_bytes: int64 [N], parameters of each op.
+    aliases: bool [N], whether an op passes on the memory of its first input.
+    seconds: float64 [N, D], seconds of each op in a step, in the cluster's
+      order of devices.
+    workspace_bytes: int64 [N, D], temporary memory of each op.
+    launches: int64 [N, 3]. The columns are the runs of an op in a step, at
+      least 1; the kernels that it launches in a step, if it launches any; and
+      further work of the host, in thousandths of `Device.dispatch_s`.
   """
 
   edges: np.ndarray
@@ -58,7 +59,7 @@ class EmulatedGraph:
     return len(self.aliases)
 
   def sinks(self) -> list[str]:
-    """Nodes that nothing waits for; a step is over when they are."""
+    """Nodes without consumers; a step ends when they have ended."""
     has_consumer = np.zeros(self.num_ops, bool)
     has_consumer[self.edges[:, 0]] = True
     return [_name(op) for op in np.flatnonzero(~has_consumer).tolist()]
@@ -66,12 +67,12 @@ class EmulatedGraph:
 
 def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
        machine: machine_lib.Machine) -> EmulatedGraph:
-  """A graph with the costs that the simulator charges for it.
+  """The emulated graph of a graph, with the costs that the simulator uses.
 
   Args:
     graph: N ops.
     cost_model: Seconds and workspace of each op.
-    machine: Where it will run.
+    machine: Machine that will run the graph.
   """
   alive = graph.executions > 0
   return EmulatedGraph(
@@ -113,10 +114,10 @@ def node_defs(graph: EmulatedGraph) -> Any:
 
 def placed(template: Any, devices: np.ndarray, device_names: Sequence[str],
            control_edges: np.ndarray) -> Any:
-  """A copy of a GraphDef with devices and further control edges.
+  """A copy of a GraphDef with devices and additional control edges.
 
   Args:
-    template: What `node_defs` made.
+    template: Result of `node_defs`.
     devices: int [N].
     device_names: [D]
     control_edges: int [C, 2]; the second op waits for the first.
@@ -141,7 +142,7 @@ def _control(op: int) -> str:
 
 
 def _output_numbers(graph: EmulatedGraph) -> list[int]:
-  """[T], which output of its op each tensor is."""
+  """[T], number of each tensor among the outputs of its op."""
   counts = [0] * graph.num_ops
   result = []
   for op in graph.tensor_ops.tolist():
@@ -152,7 +153,7 @@ def _output_numbers(graph: EmulatedGraph) -> list[int]:
 
 def _inputs(graph: EmulatedGraph,
             outputs: list[int]) -> tuple[list[list[str]], list[list[str]]]:
-  """[N] tensors and [N] control inputs, by name."""
+  """Names of the data inputs [N] and the control inputs [N] of each op."""
   data: list[list[str]] = [[] for _ in range(graph.num_ops)]
   control: list[list[str]] = [[] for _ in range(graph.num_ops)]
   for (source, target), tensor in zip(graph.edges.tolist(),

@@ -1,4 +1,4 @@
-"""How steps are emulated."""
+"""Settings of the emulator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from gdp_grappler import errors
 
 @dataclasses.dataclass(frozen=True)
 class EmulationConfig:
-  """How an `Emulator` runs placements.
+  """Settings of an `Emulator`.
 
   Attributes:
-    steps: Steps that count; the step time is their median.
-    timeout_s: A placement whose steps take longer together hangs.
+    steps: Number of timed steps; the step time is their median.
+    timeout_s: Seconds after which a placement counts as hanging, for all its
+      steps together.
   """
 
   steps: int = 1

@@ -1,9 +1,10 @@
 """The process behind `emulator`: runs graphs on emulated GPUs.
 
-It speaks over its standard input and output; see `messages`. The first message
-is a `Machine`; the answer is None once TensorFlow has its GPUs. Every further
-message is a `Load`, which has no answer, or a `Request`, whose answer is an
-`Emulated` or a `NotEmulated`. The process ends when its input ends.
+The process communicates by its standard input and output; see `messages`. The
+first message is a `Machine`. The answer is None when TensorFlow has the GPUs.
+Every further message is a `Load`, which has no answer, or a `Request`, whose
+answer is an `Emulated` or a `NotEmulated`. The process ends when its input
+ends.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _MESSAGE_CHARACTERS = 300
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Load:
-  """A graph that requests will name.
+  """A graph for later requests.
 
   Attributes:
-    number: By which they do.
+    number: Number by which requests refer to the graph.
     graph: The graph.
   """
 
@@ -44,10 +45,10 @@ class Request:
   """One placement.
 
   Attributes:
-    graph: Number of a graph that was loaded.
-    devices: int [N], devices of the cluster.
-    control_edges: int [C, 2], ops; the second waits for the first.
-    steps: How many to run.
+    graph: Number of a loaded graph.
+    devices: int [N], indices of the cluster's devices.
+    control_edges: int [C, 2], pairs of ops; the second waits for the first.
+    steps: Number of steps to run.
   """
 
   graph: int
@@ -58,12 +59,12 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Emulated:
-  """Steps that ran.
+  """The steps of a placement.
 
   Attributes:
-    timelines: Of each, in the order of their step times.
-    peak_bytes: [D] most that was allocated at a time; 0 for the host, whose
-      memory is not emulated.
+    timelines: Timeline of each step, by increasing step time.
+    peak_bytes: [D], most bytes that were allocated at a time; 0 for the host,
+      whose memory is not emulated.
   """
 
   timelines: tuple[timeline_lib.Timeline, ...]
@@ -72,11 +73,11 @@ class Emulated:
 
 @dataclasses.dataclass(frozen=True)
 class NotEmulated:
-  """Why a placement did not run.
+  """The reason why a placement did not run.
 
   Attributes:
-    kind: As in `placement.Violation`: 'memory' or 'run'.
-    message: One line.
+    kind: Kind of a `placement.Violation`: 'memory' or 'run'.
+    message: One line with the reason.
   """
 
   kind: str
@@ -101,7 +102,11 @@ def main() -> None:
 
 
 def _keep_to_one_core() -> None:
-  """Twice as fast: time passes when all threads sleep, one after the other."""
+  """Pins the process to one core, which makes emulation twice as fast.
+
+  The emulated time passes only when all threads sleep. On one core threads run
+  one after the other and reach this state sooner.
+  """
   cores = sorted(os.sched_getaffinity(0))
   os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
@@ -110,13 +115,13 @@ class Worker:
   """Runs graphs on the emulated GPUs of this process."""
 
   def __init__(self, machine: machine_lib.Machine):
-    """Makes the GPUs; there can be one worker per process."""
+    """Makes the emulated GPUs; there can be one worker per process."""
     self._machine = machine
     self._gpus = native_gpus.NativeGpus(machine)
     self._graphs: dict[int, tuple[emulated_graph.EmulatedGraph, Any]] = {}
 
   def load(self, message: Load) -> None:
-    """Keeps a graph."""
+    """Keeps a graph for later requests."""
     self._graphs[message.number] = (message.graph,
                                     emulated_graph.node_defs(message.graph))
 
@@ -140,7 +145,7 @@ class Worker:
                               config=self._config()) as session:
       step = _runs(session, graph.sinks())
       self._gpus.set_costs(graph, timeless=True)
-      step()  # In which TensorFlow gets ready.
+      step()  # The first step initializes TensorFlow's executors.
       self._gpus.set_costs(graph)
       timelines = [
           self._gpus.run(step, graph.num_ops) for _ in range(request.steps)
@@ -149,7 +154,7 @@ class Worker:
     return Emulated(tuple(timelines), self._peaks())
 
   def _config(self) -> Any:
-    """Nothing is folded, merged or moved; ops may have all of a memory."""
+    """Settings under which ops stay as placed, and may use all memory."""
     config = session_config.as_it_is(num_cpus=1)
     config.inter_op_parallelism_threads = self._machine.inter_op_threads
     config.intra_op_parallelism_threads = 1
@@ -159,7 +164,7 @@ class Worker:
     return config
 
   def _peaks(self) -> tuple[int, ...]:
-    """[D], by TensorFlow's allocators since the last time."""
+    """[D], peaks of TensorFlow's allocators since the last call."""
     import tensorflow as tf
     result = []
     for name in self._machine.session_devices:
@@ -172,10 +177,10 @@ class Worker:
 
 
 def _imported(graph_def: Any) -> Any:
-  """A tf.Graph that Python knows no single op of.
+  """A tf.Graph of a GraphDef, without Python objects for its ops.
 
-  For thousands of ops `tf.import_graph_def` takes most of a placement's time to
-  make a Python object of each.
+  `tf.import_graph_def` makes a Python object for each op. For thousands of ops
+  this would take most of a placement's time.
   """
   import tensorflow as tf
   from tensorflow.python.client import pywrap_tf_session
@@ -187,7 +192,7 @@ def _imported(graph_def: Any) -> Any:
 
 
 def _runs(session: Any, targets: list[str]) -> Callable[[], object]:
-  """Runs ops by their names."""
+  """A function that runs the ops with the given names."""
   from tensorflow.core.protobuf import config_pb2
   return session._make_callable_from_options(
       config_pb2.CallableOptions(target=targets))

@@ -1,15 +1,15 @@
 """Prices placements by TensorFlow's own runtime, on emulated GPUs.
 
 The emulator shows TensorFlow's decisions: when and in which order ops are
-dispatched, which stream waits for which, what overlaps, and what the allocator
-can hold. Four things do not come from TensorFlow:
+dispatched, which stream waits for which other stream, which work overlaps, and
+what fits into memory. Four parts do not come from TensorFlow:
 
 * The cost model gives the seconds of kernels.
-* The devices give the host's time for dispatch and callbacks; other time of the
-  host does not count, because the emulated clock stands still meanwhile.
-* Links serve copies as in the simulator: once all channels of its link are
+* The devices give the host's time for dispatch and callbacks. Other time of the
+  host does not count, because the emulated clock stands still during it.
+* Links serve copies as in the simulator: when all channels of its link are
   free, a copy takes latency plus bytes / bandwidth.
-* A driver adds nothing.
+* There is no driver, so a driver takes no further time.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ _Answer = emulation_worker.Emulated | emulation_worker.NotEmulated
 class Emulator(evaluator.Evaluator):
   """Runs steps on emulated GPUs.
 
-  Steps run in a process of its own, in a session per placement. A placement
-  that TensorFlow has no memory for gets a violation of kind 'memory'; one whose
-  step fails, hangs or takes the process down, of kind 'run'. If the process is
-  killed from outside, the placement runs again in another one.
+  Steps run in a child process, in a session per placement. A placement that
+  exceeds TensorFlow's memory gets a violation of kind 'memory'. A placement
+  whose step fails, hangs or crashes the process gets a violation of kind 'run'.
+  If the process is killed from outside, the placement runs again in a new
+  process.
 
-  Not to be used from several threads at once.
+  An object must not be used from several threads at once.
 
   Attributes:
-    cluster: The devices that placements index.
+    cluster: Cluster whose devices placements index.
     cost_model: Seconds and workspace of each op.
   """
 
@@ -67,14 +68,14 @@ class Emulator(evaluator.Evaluator):
       config: emulation_config.EmulationConfig = _DEFAULT, *,
       control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
                               np.ndarray] | None = None):
-    """Prepares; the first evaluation starts the process.
+    """Prepares the emulator; the first evaluation starts the process.
 
     Args:
       cluster: One host with GPUs.
-      cost_model: By default `calibrated_costs.of`.
-      config: How to run steps.
-      control_edges: As for a `Measurer`: gives the ops of a placement with
-        priorities the order to start in, int [C, 2].
+      cost_model: Costs of ops; by default `calibrated_costs.of`.
+      config: Settings of the emulator.
+      control_edges: Function that returns control edges for a placement with
+        priorities, int [C, 2]; see `Measurer`.
 
     Raises:
       MeasurementError: the cluster cannot be emulated.
@@ -89,8 +90,8 @@ class Emulator(evaluator.Evaluator):
         op_graph.OpGraph, emulation_worker.Load] = weakref.WeakKeyDictionary()
     self._numbers = itertools.count()
     self._process: worker_process.WorkerProcess | None = None
-    self._loaded: set[int] = set()  # Graphs that the process knows.
-    self._started = False  # Whether it has answered once.
+    self._loaded: set[int] = set()  # Numbers of graphs that the process has.
+    self._started = False  # Whether the process has answered once.
     atexit.register(self.close)
 
   def __enter__(self) -> Emulator:
@@ -100,16 +101,16 @@ class Emulator(evaluator.Evaluator):
     self.close()
 
   def close(self) -> None:
-    """Ends the process; a later evaluation starts another."""
+    """Ends the process; a later evaluation starts a new one."""
     atexit.unregister(self.close)
     self._end()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], as the cost model charges them."""
+    """float64 [N, D], seconds of ops by the cost model."""
     return self.cost_model.op_seconds(graph, self.cluster)
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model_lib.CostModel:
-    """See `evaluator.Evaluator`; the same of all graphs."""
+    """See `evaluator.Evaluator`; the same for all graphs."""
     del graph
     return self.cost_model
 
@@ -159,7 +160,7 @@ class Emulator(evaluator.Evaluator):
 
   def timeline(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> timeline_lib.Timeline:
-    """Everything that happens in the step whose time is the median.
+    """The events of the step whose time is the median.
 
     Raises:
       ValueError: the placement is on another cluster, breaks a rule of the
@@ -204,7 +205,7 @@ class Emulator(evaluator.Evaluator):
               f'Emulated GPUs could not start: {error}. Use simulated '
               'steps if this persists.') from error
         return emulation_worker.NotEmulated('run', str(error))
-      except BaseException:  # Ctrl-C too: question and answer out of step.
+      except BaseException:  # Also Ctrl-C: an answer may still be on its way.
         self._end()
         raise
     raise AssertionError('The last try returns or raises.')
@@ -232,7 +233,7 @@ class Emulator(evaluator.Evaluator):
       process.close()
 
   def _by_pool(self, device_bytes: Sequence[int]) -> tuple[int, ...]:
-    """[P] of [D]; each device has a pool of its own."""
+    """[P], bytes by memory pool; each device has a pool of its own."""
     result = [0] * len(self.cluster.pool_bytes)
     for pool, size in zip(self.cluster.memory_pools, device_bytes):
       result[pool] = size

@@ -21,7 +21,7 @@ namespace {
 constexpr char kFolder[] = "/proc/self/task";
 constexpr long kPauseNs = 10000;
 
-// The letter of a thread's state; 0 if it has ended.
+// The letter of a thread's state; 0 if the thread has ended.
 char StateOf(int file) {
   char text[128];  // "12 (name) S ..."; names have up to 15 characters.
   const ssize_t size = pread(file, text, sizeof(text) - 1, 0);
@@ -39,12 +39,13 @@ Idleness::~Idleness() {
 }
 
 void Idleness::Await() {
-  // Twice, since one that was seen asleep may have been woken by the next.
+  // Two looks in a row, because a thread that slept when it was looked at may
+  // have been woken by a thread that then fell asleep before its own turn.
   while (!AllAsleep() || !AllAsleep()) Pause();
 }
 
 void Idleness::Pause() {
-  // Linux lets a thread oversleep by 50 us unless it asks for better.
+  // By default Linux lets a thread oversleep by 50 us.
   static thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1UL);
   static_cast<void>(exact);
   const timespec time{0, kPauseNs};
@@ -55,9 +56,9 @@ bool Idleness::AllAsleep() {
   FindThreads();
   for (size_t i = 0; i < files_.size(); ++i) {
     const char state = StateOf(files_[i]);
-    if (state == 0) num_links_ = 0;  // Another may have come in its place.
+    if (state == 0) num_links_ = 0;  // A new thread may have replaced it.
     if (state == 0 || state == 'R' || state == 'D') {
-      // Who is busy is likely to stay so: asked first.
+      // A busy thread is likely to stay busy, so look at it first.
       std::swap(files_[0], files_[i]);
       return false;
     }

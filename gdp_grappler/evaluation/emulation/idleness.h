@@ -1,4 +1,4 @@
-// Whether the threads of this process have anything to do.
+// Finds out whether all threads of this process are idle.
 
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_IDLENESS_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_IDLENESS_H_
@@ -7,7 +7,8 @@
 
 namespace gdp {
 
-// Looks at threads as Linux sees them. One that waits for a core is busy.
+// Reads the states of threads from Linux. A thread that waits for a core is
+// busy.
 class Idleness {
  public:
   Idleness() = default;
@@ -15,7 +16,7 @@ class Idleness {
   Idleness& operator=(const Idleness&) = delete;
   ~Idleness();
 
-  // Returns once all threads but the caller's sleep.
+  // Returns when all threads but the caller's sleep.
   void Await();
 
   // Sleeps for a moment.
@@ -25,8 +26,9 @@ class Idleness {
   bool AllAsleep();
   void FindThreads();
 
-  std::vector<int> files_;  // stat of each thread but the caller's.
-  long num_links_ = 0;      // Of their folder: changes with their number.
+  std::vector<int> files_;  // Open stat file of each thread but the caller's.
+  // Links of the folder of threads, which change with the number of threads.
+  long num_links_ = 0;
 };
 
 }  // namespace gdp

@@ -33,7 +33,7 @@ struct Kernel {
   bool aliases;
   int64_t parameter_bytes;
   std::vector<int64_t> output_bytes;
-  Tensor parameters;  // From the first step on.
+  Tensor parameters;  // Allocated in the first step.
 };
 
 bool Ok(const Status& status) { return TF_GetCode(status.get()) == TF_OK; }
@@ -80,8 +80,8 @@ Tensor AllocateTemporary(TF_OpKernelContext* context, int64_t bytes,
       TF_AllocateTemp(context, TF_UINT8, &bytes, 1, &attributes, status.get()));
 }
 
-// An address of an op's own that nothing is at: of memory that the op does not
-// allocate, such as that of a variable.
+// A unique address without memory, for outputs that an op does not allocate,
+// such as the read of a variable.
 void* NowhereOf(int64_t op) {
   return reinterpret_cast<void*>((op + 1) * int64_t{1 << 12});
 }
@@ -90,7 +90,7 @@ void ForgetTensor(void*, size_t, void* tensor) {
   if (tensor != nullptr) TF_DeleteTensor(static_cast<TF_Tensor*>(tensor));
 }
 
-// Outputs that are the first input's memory and keep it alive.
+// Sets outputs that use the memory of the first input and keep it alive.
 void SetAliases(const Kernel& kernel, TF_OpKernelContext* context,
                 const Status& status) {
   for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
@@ -124,7 +124,7 @@ void AllocateOutputs(const Kernel& kernel, TF_OpKernelContext* context,
   }
 }
 
-// Makes what the op leaves behind, and its workspace.
+// Allocates parameters and outputs of an op, and returns its workspace.
 Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
                 int64_t workspace_bytes, const Status& status) {
   if (TheMachine().step_is_lost()) {
@@ -186,7 +186,8 @@ void InferShapes(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetUnknownShape(context, status);
 }
 
-// TensorFlow would go on without the op; that is no use to anybody.
+// Ends the process on an error, because TensorFlow would continue without the
+// op.
 void Check(const Status& status) {
   if (Ok(status)) return;
   fprintf(stderr, "%s cannot be registered: %s\n", kOp,
@@ -206,7 +207,7 @@ void RegisterKernels() {
   }
   TF_OpDefinitionBuilderAddInput(op, "inputs: num_inputs * uint8");
   TF_OpDefinitionBuilderAddOutput(op, "outputs: num_outputs * uint8");
-  // Neither merged with others nor computed beforehand.
+  // A stateful op is neither merged with other ops nor folded to a constant.
   TF_OpDefinitionBuilderSetIsStateful(op, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(op, InferShapes);
   TF_RegisterOpDefinition(op, status.get());

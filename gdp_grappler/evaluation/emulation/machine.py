@@ -1,4 +1,4 @@
-"""A cluster as emulated GPUs see it: the GPUs, then the host."""
+"""A cluster in the order of the native library: the GPUs, then the host."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Machine:
   """A host with GPUs, all in one process.
 
   Attributes:
-    cluster: Its D devices.
+    cluster: Cluster of D devices.
 
   Raises:
-    MeasurementError: it has no GPU, more than one host, or devices that share
-      what emulated ones cannot share.
+    MeasurementError: the cluster has no GPU, not exactly one host, or devices
+      that share a card, a compute unit or a memory, as emulated devices cannot.
   """
 
   cluster: cluster_lib.Cluster
@@ -56,7 +56,7 @@ class Machine:
 
   @functools.cached_property
   def session_devices(self) -> tuple[str, ...]:
-    """[D], what TensorFlow calls each device of the cluster."""
+    """[D], TensorFlow's name of each device of the cluster."""
     names = [''] * self.cluster.num_devices
     for number, device in enumerate(self.order[:-1]):
       names[device] = cluster_lib.local_name('GPU', number)
@@ -65,15 +65,16 @@ class Machine:
 
   @property
   def memory_bytes(self) -> list[int]:
-    """[D - 1], of the GPUs."""
+    """[D - 1], memory of each GPU."""
     return [self.cluster.devices[i].memory_bytes for i in self.order[:-1]]
 
   @property
   def host_times(self) -> np.ndarray:
-    """Of the GPUs, float64 [D - 1, 9]: `validation.HOST_TIMES` and one more.
+    """float64 [D - 1, 9], seconds of the host for each GPU.
 
-    That is from the issue of a copy until the event manager first looks; as in
-    the simulator, twice the latency of a link.
+    The columns are `validation.HOST_TIMES`, and the time from the issue of a
+    copy until the first look of the event manager. As in the simulator, the
+    latter is twice the latency of a link, here the GPU's longest latency.
     """
     gpus = self.order[:-1]
     times = [[
@@ -85,30 +86,32 @@ class Machine:
 
   @property
   def contexts(self) -> np.ndarray:
-    """int64 [D - 1], GPUs with the same number share a driver's context."""
+    """int64 [D - 1], number of the driver's context of each GPU."""
     _, numbers = np.unique(self.cluster.contexts[self.order[:-1]],
                            return_inverse=True)
     return numbers.astype(np.int64)
 
   @property
   def host_slots(self) -> int:
-    """How many ops the host runs at a time."""
+    """Number of ops that the host runs in parallel."""
     return self.cluster.devices[self.order[-1]].slots
 
   @property
   def inter_op_threads(self) -> int:
-    """Enough that no op waits for a thread.
+    """Number of threads at which no op waits for a thread.
 
-    A GPU whose ops have all been enqueued blocks one until they have run, and
-    so does each op of the host; two more serve what arrives.
+    A GPU whose ops have all been enqueued blocks one thread until they have
+    run. Each running op of the host blocks one thread, too. Two further threads
+    serve arriving tensors.
     """
     return self.cluster.num_devices + 1 + self.host_slots
 
   @property
   def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Latencies in s and bytes/s, float64 [D, D], and channels in `order`.
+    """Latencies in s and rates in bytes/s, float64 [D, D], and channels.
 
-    Channels are int64 [D, D, L]; a device has none to itself, -1.
+    Devices are in the order of `order`. Channels are int64 [D, D, L]; -1 means
+    no channel, as from a device to itself.
     """
     latency_s, bytes_per_s, channels = self.cluster.link_arrays
     grid = np.ix_(self.order, self.order)

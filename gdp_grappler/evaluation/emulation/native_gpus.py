@@ -1,4 +1,4 @@
-"""The emulated GPUs of this process: described, run and read through ctypes."""
+"""Bindings of the native library of emulated GPUs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FLOAT64 = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
 
 
 class NativeGpus:
-  """The GPUs of a machine, which TensorFlow has from now on.
+  """The emulated GPUs of a machine, which TensorFlow has from now on.
 
-  There is one such machine per process, since TensorFlow looks for devices
+  There can be one object per process, because TensorFlow looks for devices
   once.
   """
 
@@ -40,11 +40,11 @@ class NativeGpus:
 
   def set_costs(self, graph: emulated_graph.EmulatedGraph,
                 timeless: bool = False) -> None:
-    """Says what the steps to come cost.
+    """Sets the costs of the next steps.
 
     Args:
       graph: N ops.
-      timeless: They take memory, but no time.
+      timeless: Whether ops and copies take memory, but no time.
     """
     order = self._machine.order
     latency_s, bytes_per_s, channels = self._machine.links
@@ -63,11 +63,11 @@ class NativeGpus:
 
   def run(self, step: Callable[[], object],
           num_ops: int) -> timeline_lib.Timeline:
-    """Runs a step and says what happened.
+    """Runs a step and returns its events.
 
     Args:
-      step: Runs all ops and waits for them.
-      num_ops: How many these are.
+      step: Function that runs all ops and waits for their end.
+      num_ops: Number of ops.
     """
     begin_ns = self._library.gdp_emulation_begin()
     step()

@@ -10,11 +10,11 @@
 #include "gdp_grappler/evaluation/emulation/timelines.h"
 #include "tensorflow/c/tf_status.h"
 
-// By these names TensorFlow knows them.
+// TensorFlow's C interface prescribes these names.
 struct SP_Event_st {
   std::atomic<int64_t> moment_ns;
-  SP_Stream stream;     // That it was last put on.
-  int64_t recorded_ns;  // When that was.
+  SP_Stream stream;     // Stream on which it was recorded last.
+  int64_t recorded_ns;  // Moment of this record.
 };
 
 struct SP_Timer_st {
@@ -73,8 +73,8 @@ void DestroyStream(const SP_Device*, SP_Stream stream) {
 
 void AddDependency(const SP_Device*, SP_Stream dependent, SP_Stream other,
                    TF_Status*) {
-  // What is to be copied waits for the device's own kernels first, and for
-  // those of the other device, if any, later: so once per copy.
+  // A copy first waits for kernels of its own device, and then for kernels of
+  // the other device, if there is one. So the issue is counted once per copy.
   if (dependent->device == other->device) {
     TheClock().WaitUntil(TheMachine().EndOfIssue(dependent->device));
   }
@@ -100,15 +100,16 @@ void DestroyEvent(const SP_Device*, SP_Event event) {
   delete event;
 }
 
-// From the end of what was recorded until whoever asks is told. The event
-// manager looks soon after it has recorded, and then again and again.
+// Time from the end of an event until the event manager reports it. The event
+// manager looks soon after it has recorded the event, and then repeatedly.
 int64_t HopNs(const gdp::HostTime& host, int64_t recorded_ns,
               int64_t moment_ns) {
   const bool at_first = moment_ns - recorded_ns <= host.first_look_ns;
   return host.callback_ns + (at_first ? 0 : host.poll_ns);
 }
 
-// When whoever asks is told that something has ended on a device.
+// Moment at which the event manager learns that an event has come; `kUnknown`
+// if the moment of the event is not known.
 int64_t Told(int64_t device, SP_Event event) {
   const int64_t moment_ns = event->moment_ns;
   return moment_ns == kUnknown
@@ -117,7 +118,7 @@ int64_t Told(int64_t device, SP_Event event) {
                                  event->recorded_ns, moment_ns);
 }
 
-// Asked by the event manager, which then calls back.
+// The event manager asks this, and then runs its callbacks.
 SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
   return TheClock().HasCome(event, Told(device->ordinal, event))
              ? SE_EVENT_COMPLETE
@@ -153,7 +154,7 @@ void CreateTimer(const SP_Device*, SP_Timer* timer, TF_Status*) {
 
 void DestroyTimer(const SP_Device*, SP_Timer timer) { delete timer; }
 
-// Nobody times anything here.
+// TensorFlow does not use timers of emulated GPUs.
 void StartTimer(const SP_Device*, SP_Stream, SP_Timer timer, TF_Status*) {
   timer->start_ns = NowNs();
 }
@@ -166,7 +167,7 @@ uint64_t TimerNanoseconds(SP_Timer timer) {
   return timer->end_ns - timer->start_ns;
 }
 
-// --- Copies. They take their time and move nothing.
+// --- Copies. They take time and move no data.
 
 void CopyToHost(const SP_Device*, SP_Stream stream, void* target,
                 const SP_DeviceMemoryBase* source, uint64_t size, TF_Status*) {
@@ -204,7 +205,7 @@ void SetBytes(const SP_Device*, SP_Stream, SP_DeviceMemoryBase*, uint8_t,
 void SetWords(const SP_Device*, SP_Stream, SP_DeviceMemoryBase*, uint32_t,
               uint64_t, TF_Status*) {}
 
-// --- The host waits.
+// --- Waits of the host.
 
 void BlockForEvent(const SP_Device*, SP_Event event, TF_Status*) {
   BlockForEvent(event);
@@ -327,8 +328,8 @@ void RegisterPlatform(SE_PlatformRegistrationParams* params) {
   platform->type = "GPU";
   platform->supports_unified_memory = 0;
   platform->use_bfc_allocator = 1;
-  // For every 256 bytes that the allocator manages it has 8 of its own, which
-  // it touches: it shall manage what is needed, not all there is.
+  // The allocator uses 8 real bytes for every 256 bytes that it manages. So it
+  // should only manage the memory that is needed.
   platform->force_memory_growth = 1;
   SP_PlatformFns* functions = params->platform_fns;
   functions->get_device_count = CountDevices;

@@ -1,6 +1,6 @@
-// The emulated GPUs as TensorFlow's StreamExecutor C interface wants them: a
-// platform of type GPU. Memory is address space that nobody can touch, as much
-// as the device has, so that TensorFlow's own allocator finds out what fits.
+// The emulated GPUs as a platform of type GPU for TensorFlow's StreamExecutor C
+// interface. Memory is address space without access, of the size of the
+// device's memory, so that TensorFlow's own allocator finds out what fits.
 
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_PLATFORM_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_PLATFORM_H_
@@ -9,7 +9,7 @@
 
 namespace gdp {
 
-// Fills in all that TensorFlow asks of a platform.
+// Fills in the fields that TensorFlow requires of a platform.
 void RegisterPlatform(SE_PlatformRegistrationParams* params);
 
 }  // namespace gdp

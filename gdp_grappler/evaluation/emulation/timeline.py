@@ -16,29 +16,29 @@ _NANOSECONDS = 1e9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Timeline:
-  """A step of N ops, M copies and W waits, in seconds since it began.
+  """A step of N ops, M copies and W waits, in seconds since its start.
 
-  Copies and waits are in the order in which TensorFlow asked for them. Streams
-  are numbered through all devices.
+  Copies and waits are in the order in which TensorFlow enqueued them. Numbers
+  of streams are unique over all devices.
 
   Attributes:
-    op_enqueued_s: float64 [N], when TensorFlow handed each op over.
-    op_start_s: float64 [N].
-    op_end_s: float64 [N].
+    op_enqueued_s: float64 [N], time at which TensorFlow enqueued each op.
+    op_start_s: float64 [N], start of each op.
+    op_end_s: float64 [N], end of each op.
     op_streams: int64 [N], stream of each op; -1 on the host.
-    copy_ops: int64 [M], the op whose output is copied; -1 for what TensorFlow
-      sends on its own behalf.
-    copy_sources: int64 [M], sending device of the cluster.
-    copy_targets: int64 [M], receiving device of the cluster.
-    copy_streams: int64 [M].
-    copy_bytes: int64 [M].
-    copy_enqueued_s: float64 [M].
-    copy_start_s: float64 [M].
-    copy_end_s: float64 [M].
-    wait_streams: int64 [W], the stream that waits.
-    wait_others: int64 [W], for all that this stream has got so far.
-    wait_enqueued_s: float64 [W].
-    wait_end_s: float64 [W], when the stream will go on.
+    copy_ops: int64 [M], op whose output is copied; -1 for copies that
+      TensorFlow makes by itself.
+    copy_sources: int64 [M], index of the sending device in the cluster.
+    copy_targets: int64 [M], index of the receiving device in the cluster.
+    copy_streams: int64 [M], stream of each copy.
+    copy_bytes: int64 [M], size of each copy.
+    copy_enqueued_s: float64 [M], time at which TensorFlow enqueued each copy.
+    copy_start_s: float64 [M], start of each copy.
+    copy_end_s: float64 [M], end of each copy.
+    wait_streams: int64 [W], stream that waits.
+    wait_others: int64 [W], stream whose work so far is waited for.
+    wait_enqueued_s: float64 [W], time at which TensorFlow enqueued each wait.
+    wait_end_s: float64 [W], time at which the waiting stream continues.
   """
 
   op_enqueued_s: np.ndarray
@@ -60,20 +60,20 @@ class Timeline:
 
   @property
   def step_time_s(self) -> float:
-    """When the last op or copy ends."""
+    """End of the last op or copy."""
     return float(
         max(self.op_end_s.max(initial=0.), self.copy_end_s.max(initial=0.)))
 
 
 def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
                  devices: np.ndarray) -> Timeline:
-  """Makes one of what the native library wrote.
+  """Makes a timeline of the records of the native library.
 
   Args:
     records: int64 [R, `NUM_COLUMNS`].
-    begin_ns: When the step began.
+    begin_ns: Start of the step on the emulated clock.
     num_ops: N.
-    devices: int [D], the cluster's index of each native device.
+    devices: int [D], index in the cluster of each device of the native library.
   """
   kinds = records[:, _KIND]
   ops, copies, waits = (

@@ -1,10 +1,11 @@
-// Streams as timelines, and everything that happens on them.
+// The streams of emulated GPUs, and the times of all items on them.
 //
-// Every duration is prescribed and whatever an item waits for has been enqueued
-// before it. So the end of a kernel is known when it is enqueued: no thread
-// works off a stream, and nothing but TensorFlow decides what is enqueued when.
-// Copies share wires, which serve them in the order in which they could start;
-// so a copy gets its times at that moment.
+// Every duration is prescribed, and all items for which an item waits have been
+// enqueued before it. So the end of a kernel is known when the kernel is
+// enqueued. No thread works off a stream, and TensorFlow alone decides the
+// order and the times at which items are enqueued. Copies share links, which
+// serve copies in the order in which they could start. So a copy gets its times
+// at the moment at which it could start.
 
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
@@ -26,60 +27,62 @@
 
 namespace gdp {
 
-// Told when something has ended: the moment.
+// A function that is called with the moment at which something has ended.
 using Ended = std::function<void(int64_t)>;
 
-// A copy that has not got its times yet.
+// A copy that does not have its times yet.
 struct Waiting {
-  int64_t earliest_ns;  // What it waits for has ended then.
+  int64_t earliest_ns;  // End of all items for which the copy waits.
   int64_t link;
   int64_t bytes;
-  size_t record;                                     // Where its times go.
-  std::vector<std::pair<const void*, Ended>> ended;  // By who wants to know.
+  size_t record;  // Index of the record for its times.
+  // Functions to call with its end, by their owners.
+  std::vector<std::pair<const void*, Ended>> ended;
 };
 
 }  // namespace gdp
 
-// By this name TensorFlow knows it.
+// TensorFlow's C interface prescribes this name.
 struct SP_Stream_st {
   int64_t device, number;
-  int64_t tail_ns;      // When all items that have their times will have ended.
-  int64_t earliest_ns;  // When items to come may start.
-  bool computes;        // It has had kernels.
-  bool sends;           // It has had copies to GPUs.
-  std::deque<gdp::Waiting> waiting;  // After all others.
+  int64_t tail_ns;      // End of all items that have their times.
+  int64_t earliest_ns;  // Earliest start of items to come.
+  bool computes;        // Whether it has had kernels in this step.
+  bool sends;           // Whether it has had copies to GPUs in this step.
+  // Copies without times, which come after all items with times.
+  std::deque<gdp::Waiting> waiting;
 };
 
 namespace gdp {
 
 constexpr int64_t kNobody = -1;
-constexpr double kNanoseconds = 1e9;  // In a second.
+constexpr double kNanoseconds = 1e9;  // Nanoseconds per second.
 
 inline int64_t NowNs() { return TheClock().NowNs(); }
 
 enum class Kind : int64_t { kKernel, kCopy, kWait };
 
-// What happened; read by Python as a row of int64.
+// An event of a step. Python reads it as a row of int64.
 struct Record {
   Kind kind;
-  int64_t device;  // Of the kernel or the waiting stream; the copy's sender.
-  int64_t peer;    // The copy's receiver; the stream waited for.
-  int64_t stream;  // Its number; kNobody on the host.
-  int64_t op;      // The kernel; the one whose output is copied.
-  int64_t bytes;   // Of a copy.
+  int64_t device;  // Device of a kernel or a waiting stream; sender of a copy.
+  int64_t peer;    // Receiver of a copy; stream for which a stream waits.
+  int64_t stream;  // Number of the stream; kNobody on the host.
+  int64_t op;      // Op of a kernel; op whose output is copied.
+  int64_t bytes;   // Size of a copy.
   int64_t enqueued_ns, start_ns, end_ns;
 };
 
 using Stream = SP_Stream_st;
 
-// What an op takes on a device.
+// The costs of an op on a device.
 struct Cost {
   int64_t duration_ns;
   int64_t workspace_bytes;
 };
 
-// How often an op runs in a step, kernels that it launches then, and
-// thousandths of a dispatch that the host does beyond that.
+// Runs of an op in a step, kernels that it launches in a step, and further work
+// of the host in thousandths of a dispatch.
 struct Launches {
   int64_t runs, kernels, work;
 };
@@ -87,15 +90,14 @@ struct Launches {
 struct Link {
   double latency_ns;
   double ns_per_byte;
-  std::vector<int64_t> channels;  // Each carries one copy at a time.
+  std::vector<int64_t> channels;  // A channel carries one copy at a time.
 };
 
-// What the host and the driver take for a GPU beyond what TensorFlow itself
-// does here; see `cluster.Device`.
+// Time of the host and the driver for a GPU; see `cluster.Device`.
 struct HostTime {
   int64_t dispatch_ns, visit_ns, copy_dispatch_ns, lock_ns, gap_ns, switch_ns,
       callback_ns, poll_ns;
-  int64_t first_look_ns;  // From the issue of a copy to the event manager's.
+  int64_t first_look_ns;  // Issue of a copy to the event manager's first look.
   int64_t context;
 };
 
@@ -103,14 +105,14 @@ struct HostTime {
 // All methods may be called from several threads.
 class Machine {
  public:
-  // Before TensorFlow asks for devices.
+  // Has to be called before TensorFlow asks for devices.
   void SetDevices(const int64_t* memory_bytes, int64_t num_gpus,
                   int64_t host_slots) {
     memory_bytes_.assign(memory_bytes, memory_bytes + num_gpus);
     slot_free_ns_.assign(host_slots, 0);
   }
 
-  // Costs [N, D] and links [D, D] of the steps to come.
+  // Sets costs [N, D] and links [D, D] of the next steps.
   void SetCosts(std::vector<Cost> costs, std::vector<Link> links,
                 int64_t num_channels) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -120,8 +122,8 @@ class Machine {
     out_of_memory_ = false;
   }
 
-  // Once an op has not got its memory the step is lost. TensorFlow lets every
-  // further op wait ten seconds for some; so nobody asks any more.
+  // If an op gets no memory, the step has failed. TensorFlow would wait ten
+  // seconds for memory in every further op. So these ops do not ask for memory.
   void LoseStep() { out_of_memory_ = true; }
   bool step_is_lost() const { return out_of_memory_; }
 
@@ -142,7 +144,7 @@ class Machine {
     return HostTimeUnlocked(gpu);
   }
 
-  // When a thread that takes up an op now has dispatched it.
+  // End of the dispatch of an op that a thread takes up now.
   int64_t EndOfDispatch(int64_t gpu, int64_t op) {
     std::lock_guard<std::mutex> lock(mutex_);
     const HostTime host = HostTimeUnlocked(gpu);
@@ -159,8 +161,8 @@ class Machine {
     return fed_ns;
   }
 
-  // When a thread that issues a copy has done so. It holds the lock of the
-  // context for the same share of this time as of a launch.
+  // End of the issue of a copy that a thread takes up now. The thread holds the
+  // context's lock for the same share of the time as in a launch.
   int64_t EndOfIssue(int64_t gpu) {
     std::lock_guard<std::mutex> lock(mutex_);
     const HostTime host = HostTimeUnlocked(gpu);
@@ -193,7 +195,7 @@ class Machine {
     delete stream;
   }
 
-  // Returns when all that is on a stream has ended.
+  // Blocks the thread until all items on a stream have ended.
   void Await(const Stream* stream) {
     std::unique_lock<std::mutex> lock(mutex_);
     settled_.wait(lock, [stream] { return stream->waiting.empty(); });
@@ -215,7 +217,8 @@ class Machine {
 
   void WaitFor(Stream* stream, Stream* other) {
     std::lock_guard<std::mutex> lock(mutex_);
-    // TensorFlow lets nothing wait for a stream of copies.
+    // TensorFlow never makes a stream wait for a copy stream, so settling the
+    // copies early does no harm.
     while (!other->waiting.empty()) Settle(other);
     WaitUntil(stream, NextMoment(*other));
     const int64_t now_ns = NowNs();
@@ -224,14 +227,14 @@ class Machine {
                         std::max(stream->tail_ns, stream->earliest_ns)});
   }
 
-  // What is enqueued from now on starts no sooner.
+  // Items that are enqueued from now on start at `moment_ns` at the earliest.
   void StartNoSooner(Stream* stream, int64_t moment_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     WaitUntil(stream, moment_ns);
   }
 
-  // When all that is on a stream will have ended. If that is not known yet,
-  // `kUnknown`, and `ended` is called once it is, unless it is forgotten.
+  // End of all items on a stream. If it is not known yet, returns `kUnknown`,
+  // and calls `ended` when it is known, unless `Forget(who)` comes first.
   int64_t WhenEnded(Stream* stream, const void* who, Ended ended) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (stream->waiting.empty()) return NextMoment(*stream);
@@ -274,11 +277,13 @@ class Machine {
                         op, 0, now_ns, start_ns, stream->tail_ns});
   }
 
-  // A copy on a stream of its sender, or from the host on its receiver's.
+  // Enqueues a copy on a stream of its sender, or a copy from the host on a
+  // stream of its receiver.
   void EnqueueCopy(Stream* stream, const void* from, const void* to,
                    int64_t bytes, bool from_host) {
     std::lock_guard<std::mutex> lock(mutex_);
-    // Variables lie nowhere, and so their reads do.
+    // `from` does not tell the sender, because outputs of some ops, such as
+    // reads of variables, have addresses without memory (`NowhereOf`).
     const int64_t source = from_host ? host() : stream->device;
     const int64_t target = OwnerOf(to);
     const auto writer = writers_.find(from);
@@ -297,7 +302,7 @@ class Machine {
     if (stream->waiting.size() == 1) SettleInTime(stream);
   }
 
-  // Takes the slot of the host that is free first; returns when it is done.
+  // Runs an op on the slot of the host that is free first. Returns its end.
   int64_t EnqueueOnHost(int64_t op, int64_t duration_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     int64_t& free_ns =
@@ -310,7 +315,7 @@ class Machine {
     return free_ns;
   }
 
-  // Remembers who writes to a place, to tell copies apart.
+  // Sets the op that writes to an address, so that copies get their op.
   void SetWriter(const void* place, int64_t op) {
     std::lock_guard<std::mutex> lock(mutex_);
     writers_[place] = op;
@@ -326,7 +331,7 @@ class Machine {
     regions_.erase(begin);
   }
 
-  // Forgets the last step.
+  // Removes all records and times of the last step.
   void Clear() {
     std::lock_guard<std::mutex> lock(mutex_);
     records_.clear();
@@ -351,8 +356,8 @@ class Machine {
     return host_times_.empty() ? HostTime{} : host_times_[gpu];
   }
 
-  // Takes the lock of a context for so long, from `wanted_ns` on; returns when
-  // it is let go of.
+  // Takes the lock of a context for `held_ns`, from `wanted_ns` on at the
+  // earliest. Returns the moment of its release.
   int64_t Lock(const HostTime& host, int64_t wanted_ns, int64_t held_ns) {
     if (held_ns == 0) return wanted_ns;
     int64_t& free_ns = lock_free_ns_[host.context];
@@ -360,7 +365,8 @@ class Machine {
     return free_ns;
   }
 
-  // Between two kernels of a stream: what else its card has to do lengthens it.
+  // The gap between two kernels of a stream. Each other busy stream of its
+  // context lengthens it.
   int64_t GapUnlocked(const Stream& stream, int64_t now_ns) const {
     const HostTime host = HostTimeUnlocked(stream.device);
     int64_t others = 0;
@@ -381,7 +387,7 @@ class Machine {
                          }) > 1;
   }
 
-  // The GPU whose memory this is; the host if it is none's.
+  // The GPU whose memory contains an address; the host if there is none.
   int64_t OwnerOf(const void* place) const {
     auto region = regions_.upper_bound(place);
     if (region == regions_.begin()) return host();
@@ -391,7 +397,7 @@ class Machine {
     return place < end ? region->second.device : host();
   }
 
-  // When the first item without times may start, or one to come.
+  // Earliest start of the first item without times, or of the next item.
   static int64_t NextMoment(const Stream& stream) {
     return std::max(stream.tail_ns, stream.waiting.empty()
                                         ? stream.earliest_ns
@@ -402,14 +408,14 @@ class Machine {
     stream->earliest_ns = std::max(stream->earliest_ns, moment_ns);
   }
 
-  // Gives the first copy its times when it could start.
+  // Sets the times of the first copy at the moment at which it could start.
   void SettleInTime(Stream* stream) {
     const size_t record = stream->waiting.front().record;
     TheClock().At(NextMoment(*stream), [this, stream, record] {
       std::lock_guard<std::mutex> lock(mutex_);
       const bool there =
           std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
-      // Somebody may have been faster.
+      // `WaitFor` may have settled the copy in the meantime.
       if (!there || stream->waiting.empty() ||
           stream->waiting.front().record != record) {
         return;
@@ -419,7 +425,7 @@ class Machine {
     });
   }
 
-  // Gives the first copy its times: as soon as all its channels are free.
+  // Sets the times of the first copy: it starts when all its channels are free.
   void Settle(Stream* stream) {
     int64_t start_ns = NextMoment(*stream);
     const Waiting copy = std::move(stream->waiting.front());
@@ -444,7 +450,7 @@ class Machine {
   }
 
   std::mutex mutex_;
-  std::condition_variable settled_;  // A copy has got its times.
+  std::condition_variable settled_;  // Notified when a copy gets its times.
   std::atomic<bool> out_of_memory_{false};
   std::vector<int64_t> memory_bytes_;     // [GPUs]
   std::vector<int64_t> slot_free_ns_;     // [slots of the host]
@@ -453,7 +459,7 @@ class Machine {
   std::vector<int64_t> channel_free_ns_;  // [channels]
   std::vector<HostTime> host_times_;      // [GPUs]
   std::vector<int64_t> lock_free_ns_;     // [contexts], at most GPUs
-  std::vector<int64_t> fed_ns_;           // [GPUs] until the last launch
+  std::vector<int64_t> fed_ns_;           // [GPUs] end of the last launch
   std::vector<Launches> launches_;        // [N]
   std::vector<Stream*> streams_;
   std::vector<Record> records_;
@@ -462,7 +468,8 @@ class Machine {
   int64_t num_streams_ = 0;
 };
 
-// The one of this process: TensorFlow's C interfaces hand no context around.
+// The only machine of the process. It is global, because TensorFlow's C
+// interfaces pass no context to the functions of a plugin.
 Machine& TheMachine();
 
 }  // namespace gdp

@@ -13,8 +13,8 @@ from typing import Sequence
 import numpy as np
 
 _ROUNDS = 60
-# A point counts fully below this relative error, and less above it (Huber,
-# Robust Estimation of a Location Parameter, 1964).
+# A point has the full weight up to this relative error, and less above it
+# (Huber, Robust Estimation of a Location Parameter, 1964).
 _HUBER = 0.1
 # If times do not depend on the size, the largest tensor is assumed to take this
 # share of the latency, so that the bandwidth has a value.
@@ -27,7 +27,7 @@ class Line:
 
   Attributes:
     latency_s: Seconds of a transfer of no bytes.
-    bytes_per_s: Bytes per second beyond that.
+    bytes_per_s: Bandwidth in bytes per second.
     error: Median relative error of the points.
     worst_error: Largest relative error of the points.
     bounded: Whether `bytes_per_s` is only a lower bound: larger tensors did not
@@ -46,12 +46,12 @@ class Line:
 
 
 def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
-  """The line of least relative error, outliers counting less.
+  """Fits a line by relative errors, with less weight for outliers.
 
   Args:
-    sizes: [P] bytes.
-    seconds: [P] of a transfer of that size; what is not positive was below
-      what the clock can tell and is left out.
+    sizes: [P], bytes.
+    seconds: [P], seconds of a transfer of this size. Times that are not
+      positive were too short to be measured, and are left out.
 
   Raises:
     ValueError: fewer than two sizes have a positive time.
@@ -76,12 +76,12 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
 
 def _weighted(x: np.ndarray, y: np.ndarray,
               weights: np.ndarray) -> tuple[float, float]:
-  """Latency and seconds per byte, neither negative, of least squares.
+  """Latency and seconds per byte, at least 0, of weighted least squares.
 
   Args:
-    x: [P] bytes.
-    y: [P] seconds.
-    weights: [P] of the squares of relative errors.
+    x: [P], bytes.
+    y: [P], seconds.
+    weights: [P], weights of the squares of relative errors.
   """
   root = np.sqrt(weights)
   columns = np.stack([root / y, root * x / y], axis=1)
@@ -89,7 +89,7 @@ def _weighted(x: np.ndarray, y: np.ndarray,
   solution = np.linalg.lstsq(columns / scale, root, rcond=None)[0] / scale
   if (solution >= 0).all():
     return float(solution[0]), float(solution[1])
-  # The best of the two lines on the border.
+  # Otherwise one of the two is 0. Take the better line.
   latency_s = float(root @ columns[:, 0] / (columns[:, 0] @ columns[:, 0]))
   per_byte = float(root @ columns[:, 1] / (columns[:, 1] @ columns[:, 1]))
   lost = [

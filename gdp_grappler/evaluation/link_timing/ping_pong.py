@@ -8,9 +8,9 @@ clock cannot separate the two latencies, so each gets half.
 A device without copy engines spends compute on transfers. On CPUs of different
 tasks this is mostly the time to write a tensor into a message and to read it.
 The measurement is the slowdown of a chain of products on one of the two devices
-while they play.
+during transfers.
 
-The graphs run without Grappler, which would fold and merge them.
+The graphs run without Grappler, which would fold and merge their ops.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from gdp_grappler.evaluation.measuring import session_config
 SIZES = tuple(1 << power for power in range(27))
 _TIMEOUT_MS = 120_000
 _ROUNDS = 9
-_BUDGET_S = 0.4  # Of one size of one pair, once it has a median at all.
+_BUDGET_S = 0.4  # Seconds for one size of one pair, after `_LEAST_ROUNDS`.
 _LEAST_ROUNDS = 3
-# Round trips per step: many short ones, to be told from the rest of the step.
+# Largest size, and round trips per step: several if a single one is too short.
 _TRIPS = ((1 << 16, 16), (1 << 21, 4), (1 << 27, 1))
 _EMPTY_STEPS = 30
 # For the compute that copies take: sizes, and the number of simultaneous
@@ -44,9 +44,9 @@ _COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
 _PRODUCT = 96  # Rows of the matrices of the chain of products.
 # The chain of products lasts this many times as long as the transfers.
 _CHAIN = 2.5
-# Copies that take less than this share of their transfer overlap with compute.
+# Least slowdown of compute, as a share of the transfer, for copies that use it.
 _BESIDE = 0.1
-# The largest share of a transfer's time per byte that copying at one end takes.
+# Largest share of a transfer's time per byte that the copy at one end takes.
 _END = 0.45
 _MARKS = ('measured: ', 'assumed: ')
 # Notes about links whose figures were assumed.
@@ -57,13 +57,13 @@ _MOST_NAMED = 4
 
 @dataclasses.dataclass(frozen=True)
 class PairTimes:
-  """One ordered pair of devices.
+  """The times of one ordered pair of devices.
 
   Attributes:
     source: Index of the sender.
     target: Index of the receiver.
-    sizes: [P] bytes.
-    line: Fitted to [P] round trips: a tensor there, an empty message back.
+    sizes: [P], bytes of the tensors.
+    line: Line fitted to P round trips: a tensor there, an empty message back.
   """
 
   source: int
@@ -74,14 +74,14 @@ class PairTimes:
 
 @dataclasses.dataclass(frozen=True)
 class Timings:
-  """All that was measured of a cluster.
+  """All measurements of a cluster.
 
   Attributes:
-    step_s: A step of one empty op per device.
-    pairs: One for each ordered pair.
-    copies: For each ordered pair of CPUs of different tasks, compute per
-      transfer on the sender or receiver, whichever more: None if it could not
-      be told from noise or happens beside compute.
+    step_s: Seconds of a step of one empty op per device.
+    pairs: Times of each ordered pair of devices.
+    copies: For each ordered pair of CPUs of different tasks, seconds of compute
+      per transfer on the sender or the receiver, whichever is more. None if
+      they were lost in noise, or if copies do not use compute.
   """
 
   step_s: float
@@ -95,15 +95,16 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
   """Runs transfers between all ordered pairs of devices.
 
   Args:
-    cluster: Its devices exist where `target` leads.
+    cluster: Cluster of devices that exist at `target`.
     target: '' for this process, or 'grpc://host:port'.
     sizes: Bytes of the tensors.
-    copies: Whether to measure what transfers cost CPUs of several tasks.
-    progress: Hears the current activity.
+    copies: Whether to measure the compute that transfers take on CPUs of
+      different tasks.
+    progress: Function that gets a line about the current activity.
 
   Raises:
     ClusterError: no server answers at `target`.
-    MeasurementError: a device is not there, or a step fails.
+    MeasurementError: a device is missing, or a step fails.
   """
   import tensorflow as tf
   names = cluster.device_names
@@ -133,11 +134,11 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
 
 def apply(cluster: cluster_lib.Cluster,
           timings: Timings) -> cluster_lib.Cluster:
-  """The cluster with what was measured in place of what was assumed.
+  """The cluster with measured figures in place of assumed ones.
 
   Args:
-    cluster: As `measure` had it.
-    timings: What that returned.
+    cluster: The cluster that was given to `measure`.
+    timings: The result of `measure`.
   """
   devices = tuple(
       _with_copies(device, index, timings)
@@ -166,7 +167,7 @@ def apply(cluster: cluster_lib.Cluster,
 
 def _check_devices(tf: types.ModuleType, cluster: cluster_lib.Cluster,
                    target: str) -> None:
-  """Before TensorFlow says it, at length, of some op."""
+  """Raises a short error if a device is missing; TensorFlow's is long."""
   names = cluster.device_names
   if target:
     there = remote_devices.remote_cluster(target).device_names
@@ -191,12 +192,12 @@ def _listed(names: Sequence[str]) -> str:
 
 def _with_copies(device: cluster_lib.Device, index: int,
                  timings: Timings) -> cluster_lib.Device:
-  """With the median of what was measured with this device.
+  """The device with the median compute of the transfers to and from it.
 
-  Two ends read and write one after the other in the model, but partly at once
-  in truth: neither gets more of each byte than its share of the whole transfer,
-  which was measured apart. The part that is there for every message stays as
-  measured: a ping-pong between idle processes hides what it takes of busy ones.
+  In the model the two ends read and write one after the other, but really these
+  overlap in part. So the time per byte at one end is limited to a share of the
+  whole transfer, which was measured separately. The time per message stays as
+  measured, because a ping-pong between idle processes does not show it.
   """
   tried = [line for pair, line in timings.copies.items() if index in pair]
   if not tried:
@@ -225,12 +226,12 @@ def _with_line(link: cluster_lib.Link, there: PairTimes, back: PairTimes,
 
 def of_transfers(link: cluster_lib.Link, latency_s: float, bytes_per_s: float,
                  ends: Sequence[cluster_lib.Device]) -> cluster_lib.Link:
-  """What is left for a link when its ends have done their copying.
+  """The link without the part of transfers that its ends compute.
 
   Args:
-    link: From one device to another.
-    latency_s: Of a whole transfer of no bytes.
-    bytes_per_s: Of large ones.
+    link: Link between two devices.
+    latency_s: Seconds of a whole transfer of no bytes.
+    bytes_per_s: Rate of large transfers.
     ends: The two devices.
   """
   left_s = latency_s - sum(end.copy_s for end in ends)
@@ -243,7 +244,7 @@ def of_transfers(link: cluster_lib.Link, latency_s: float, bytes_per_s: float,
 
 
 def _apart(cluster: cluster_lib.Cluster, pair: PairTimes) -> bool:
-  """Whether both are CPUs, and of different tasks."""
+  """Whether both devices are CPUs of different tasks."""
   ends = [cluster.devices[end] for end in (pair.source, pair.target)]
   tasks = {cluster_lib.task(end.name) for end in ends}
   return all(end.type == 'CPU' for end in ends) and len(tasks) == 2
@@ -252,12 +253,12 @@ def _apart(cluster: cluster_lib.Cluster, pair: PairTimes) -> bool:
 @contextlib.contextmanager
 def _session(tf: types.ModuleType, names: Sequence[str],
              target: str) -> Iterator[Any]:
-  """A session in a graph of its own that runs graphs as they are."""
+  """A session with a new graph, which it runs unchanged."""
   with tf.Graph().as_default() as graph:
     config = session_config.as_it_is(
         None if target else session_config.num_cpus(names))
     config.operation_timeout_in_ms = _TIMEOUT_MS
-    # Variables die with the session, on other machines as well.
+    # Variables end with the session, on other machines as well.
     config.isolate_session_state = True
     with tf.compat.v1.Session(target, graph=graph, config=config) as session:
       yield session
@@ -275,7 +276,7 @@ def _empty_step_s(tf: types.ModuleType, session: Any,
 def _round_trips(tf: types.ModuleType, names: Sequence[str], source: int,
                  other: int, target: str,
                  sizes: Sequence[int]) -> tuple[float, ...]:
-  """[P] seconds."""
+  """[P], seconds of a round trip for each size."""
   with _session(tf, names, target) as session:
     games = []
     for size in sizes:
@@ -303,7 +304,7 @@ def _ping_pong(tf: types.ModuleType, variable: Any, source: str, target: str,
   with tf.device(source):
     value = variable.read_value()
   for _ in range(trips):
-    # A tensor of its own each time: one is sent to a device only once.
+    # TensorFlow sends a tensor to a device only once, so make a new one.
     with tf.device(source), tf.control_dependencies(last):
       ball = tf.identity(value)
     with tf.device(target):
@@ -314,7 +315,7 @@ def _ping_pong(tf: types.ModuleType, variable: Any, source: str, target: str,
 
 
 def _medians(session: Any, steps: Sequence[Any]) -> list[float]:
-  """Seconds of each of some steps, run in turns."""
+  """Median seconds of each step; the steps run in turns."""
   for step in steps:
     session.run(step)
   seconds: list[list[float]] = [[] for _ in steps]
@@ -335,7 +336,7 @@ def _clock(session: Any, step: Any) -> float:
 
 def _copies(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
             target: str) -> line_fit.Line | None:
-  """Compute that one transfer takes of the end that it takes more of."""
+  """Compute of a transfer at the busier end; None if it cannot be measured."""
   rows = [[
       _taken_s(tf, names, pair, busy, size, count, target)
       for size, count in _COPIES
@@ -351,7 +352,7 @@ def _copies(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
 
 def _taken_s(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
              busy: int, size: int, count: int, target: str) -> float:
-  """By how much a chain of products gets longer, per transfer beside it."""
+  """Seconds by which each parallel transfer lengthens a chain of products."""
   with _session(tf, names, target) as session:
     variable = _variable(tf, names[pair.source], size)
     with tf.device(names[pair.source]):
@@ -381,7 +382,7 @@ def _of_chain(session: Any, step: Any, length: Any, steps: int) -> float:
 
 
 def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:
-  """The number and the last op of a chain of matrix products."""
+  """A chain of matrix products: placeholder of its length, and last op."""
   with tf.device(device):
     length = tf.compat.v1.placeholder(tf.int32, [])
     start = tf.fill([_PRODUCT, _PRODUCT], 1. / _PRODUCT)

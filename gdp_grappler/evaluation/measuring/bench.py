@@ -1,4 +1,4 @@
-"""One place to measure: a process that runs steps, and the servers it needs."""
+"""A bench: a process that runs steps, and the servers that it needs."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-_START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
-_LAST_MOMENTS_S = 2.  # From the end of a server's connections to its own.
-# How often a placement runs again after its processes were killed. The kernel
-# kills a process without memory every time. Other kills, and servers of others
-# that disappear, may be repeated by chance.
+_START_TIMEOUT_S = 300.  # Time to import TensorFlow and read the graph.
+# Time between the loss of a server's connections and the end of its process.
+_LAST_MOMENTS_S = 2.
+# Number of runs of a placement whose processes are killed. A placement that
+# exceeds the memory is killed in every run, so few runs are enough. Other kills
+# on this machine may happen several times by chance.
 _TRIES, _TRIES_WITHOUT_MEMORY = 10, 3
 _STARTS = 10
 
 
 class Bench:
-  """Measures placements, one at a time; replaces processes that die."""
+  """Measures placements one after the other; replaces processes that die."""
 
   def __init__(self, setup: measuring_worker.Setup,
                worker_cores: Sequence[Sequence[int]] = (),
                client_cores: Sequence[int] = (),
                inter_op_threads: int = local_workers.INTER_OP_THREADS) -> None:
-    """Prepares; the first measurement starts the processes.
+    """Prepares the bench; the first measurement starts the processes.
 
     Args:
-      setup: What to measure; its target is set if there are workers.
-      worker_cores: For each local worker its cores; empty for none.
-      client_cores: Where the process runs that holds the session; empty for
-        anywhere.
-      inter_op_threads: Of each local worker.
+      setup: Graph and devices to measure. With local workers, the bench sets
+        the target.
+      worker_cores: Cores of each local worker; () for no workers.
+      client_cores: Cores of the process that holds the session; () for any.
+      inter_op_threads: Threads of each local worker that run ops.
     """
     self._setup = setup
     self._worker_cores, self._client_cores = worker_cores, client_cores
@@ -68,19 +69,19 @@ class Bench:
         left -= 1 / (_TRIES if somebody else _TRIES_WITHOUT_MEMORY)
         if not error.killed or left < 1e-6:
           return messages.Failure(str(error), lost=error.killed)
-      except BaseException:  # Ctrl-C too: question and answer out of step.
+      except BaseException:  # Also Ctrl-C: an answer may still be on its way.
         self.close()
         raise
 
   def stop(self) -> None:
-    """Ends what another thread is measuring; that raises MeasurementError."""
+    """Makes `measure`, in another thread, raise a MeasurementError."""
     self._stopped = True
     for process in (self._client, *self._servers()):
       if process is not None:
         process.kill()
 
   def close(self) -> None:
-    """Ends the processes; a later measurement starts others."""
+    """Ends the processes; a later measurement starts new ones."""
     client, self._client = self._client, None
     workers, self._workers = self._workers, None
     if client is not None:
@@ -96,7 +97,10 @@ class Bench:
     return self._workers.servers if self._workers else ()
 
   def _start_what_is_missing(self) -> None:
-    """Sessions do not survive a server, so all processes go together."""
+    """Starts all processes again if one has ended.
+
+    A session does not survive the end of a server.
+    """
     if self._client is not None and all(
         process.alive for process in (self._client, *self._servers())):
       return
@@ -114,7 +118,7 @@ class Bench:
               'this persists.') from error
 
   def _start(self) -> None:
-    # Both import TensorFlow, at the same time.
+    # The client and the workers import TensorFlow in parallel.
     self._client = worker_process.WorkerProcess(
         f'{measuring_worker.__name__}:main', [list(self._client_cores)],
         keras=False)
@@ -132,7 +136,7 @@ class Bench:
   def _ask(
       self, request: measuring_worker.Request
   ) -> measuring_worker.Timing | messages.Failure:
-    assert self._client is not None  # As `measure` has made sure.
+    assert self._client is not None  # `measure` has started it.
     self._client.send(request)
     answer = self._client.receive(self._setup.timeout_s, self._servers())
     if isinstance(answer, messages.Failure) and answer.lost:
@@ -140,11 +144,12 @@ class Bench:
     return answer
 
   def _blamed(self, failure: messages.Failure) -> messages.Failure:
-    """The failure, if it is the placement's.
+    """The failure, if the placement is its reason.
 
     Raises:
-      Died: it is a server's of our own, or one of the target's came back.
-      MeasurementError: the target is gone.
+      Died: a local server ended or does not answer, or the target lost the
+        session but answers again.
+      MeasurementError: the target does not answer.
     """
     end = time.monotonic() + _LAST_MOMENTS_S
     while self._workers and time.monotonic() < end:
@@ -152,10 +157,10 @@ class Bench:
         if not server.alive:
           raise server.death()
       time.sleep(.01)
-    if self._workers and failure.fatal:  # They run, but do not answer.
+    if self._workers and failure.fatal:  # The workers run, but do not answer.
       raise worker_process.Died(failure.message, killed=True)
     if self._workers and failure.hung:
-      self.close()  # Nobody knows what the servers are still doing.
+      self.close()  # The servers may still run the step.
     if not self._setup.target:
       return failure
     complaint = failure if failure.fatal else self._complaint()
@@ -166,14 +171,14 @@ class Bench:
     raise worker_process.Died(failure.message, killed=True)
 
   def _complaint(self) -> messages.Failure | None:
-    """What the client says of the target now."""
-    assert self._client is not None  # It has just answered.
+    """The client's answer to a new check of the target."""
+    assert self._client is not None  # `_ask` has used it.
     self._client.send(None)
     return self._client.receive(self._setup.timeout_s)
 
 
 def _oom_kills() -> int | None:
-  """How often Linux has ended a process for memory; None if unknown."""
+  """Number of processes that Linux has killed for memory; None if unknown."""
   try:
     with open('/proc/vmstat', encoding='ascii') as file:
       return next((int(line.split()[1])

@@ -1,4 +1,4 @@
-"""Which addresses this process listens on."""
+"""The addresses on which this process listens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pathlib
 import sys
 
-# The state of a listening socket, in the fourth column of /proc/net/tcp.
+# The state of a listening socket in /proc/net/tcp, and the columns of a line.
 _LISTEN = '0A'
 _ADDRESS, _STATE, _INODE = 1, 3, 9
 
@@ -15,7 +15,7 @@ _ADDRESS, _STATE, _INODE = 1, 3, 9
 def outside_loopback() -> list[str]:
   """'address:port' of each socket that other machines can connect to.
 
-  TCP alone: gRPC has nothing else.
+  Only TCP sockets count, because gRPC uses no others.
   """
   inodes = _sockets()
   found = []
@@ -36,7 +36,7 @@ def _sockets() -> set[str]:
   for descriptor in os.scandir('/proc/self/fd'):
     try:
       target = os.readlink(descriptor.path)
-    except FileNotFoundError:  # The one that lists the folder.
+    except FileNotFoundError:  # This descriptor listed the folder.
       continue
     if target.startswith('socket:['):
       inodes.add(target[len('socket:['):-1])
@@ -44,7 +44,7 @@ def _sockets() -> set[str]:
 
 
 def _address(words: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-  """Of 4 or 16 bytes, in which each word of 4 is in this machine's order."""
+  """Address of 4 or 16 bytes, in words of 4 bytes in this machine's order."""
   ordered = b''.join(
       int.from_bytes(words[i:i + 4], 'big').to_bytes(4, sys.byteorder)
       for i in range(0, len(words), 4))

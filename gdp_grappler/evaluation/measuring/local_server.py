@@ -1,11 +1,12 @@
 """One task of `local_workers`: a TensorFlow server on cores of its own.
 
 TensorFlow's servers obey everybody who connects, so other machines must not
-reach this one. It is started with `native.LOOPBACK_PATH` loaded first, and ends
-at once if it still listens elsewhere.
+reach this server. It is started with `native.LOOPBACK_PATH` in LD_PRELOAD, and
+ends at once if it still listens on an address other than the loopback.
 
-Its standard output tells that it is ready; see `messages`. The server ends when
-its standard input ends, so it cannot outlive its parent.
+The server of task 0 writes to its standard output when all servers are ready;
+see `messages`. A server ends when its standard input ends, so it cannot outlive
+its parent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main(request: dict[str, Any]) -> None:
     request: 'addresses' of all tasks, 'task', 'cores', 'inter_op_threads' and
       'intra_op_threads' of this one.
   """
-  # Threads inherit it, and TensorFlow counts the cores it may use.
+  # Threads inherit the affinity, and TensorFlow counts the allowed cores.
   os.sched_setaffinity(0, request['cores'])
   messages.end_with_input()
   messages.volunteer_for_oom()

@@ -1,8 +1,8 @@
 """TensorFlow servers on this machine, each on cores of its own.
 
-Two logical CPU devices of one process share its threads, so placing them brings
-no speed. Two servers that are pinned to different cores are two real devices
-with a network between them.
+Two logical CPU devices of one process share its threads, so a placement on both
+is not faster. Two servers that are pinned to different cores are two real
+devices with a network between them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_server
 from gdp_grappler.processes import worker_process
 
-# The pool that computes also serves RecvTensor. A narrow pool would starve it.
+# The thread pool of ops also serves RecvTensor, which a small pool would block.
 INTER_OP_THREADS = 24
 _START_TIMEOUT_S = 120.
 # Attempts to start a server: its port may be in use, or the server may be
@@ -34,27 +34,29 @@ _MOST_PER_CORE = 32
 
 
 class LocalWorkers:
-  """N servers, one task each; closed at the end of a `with`, or at exit.
+  """N servers, one task each; they end with a `with` block, or at exit.
 
   Attributes:
-    cores: [N], the cores of each.
-    device_names: [N] full names of their CPU devices.
-    target: What a session connects to; the same after a restart.
+    cores: [N], cores of each server.
+    device_names: [N], full names of the servers' CPU devices.
+    target: Address to which a session connects. A restart does not change it.
   """
 
   def __init__(self, count: int, cores: Sequence[Sequence[int]] | None = None,
                inter_op_threads: int = INTER_OP_THREADS,
                intra_op_threads: int | None = None) -> None:
-    """Starts the servers and waits until they know each other.
+    """Starts the servers and waits until they are connected to each other.
 
     Args:
       count: N.
-      cores: [N], cores of each; None divides those of this process evenly.
-      inter_op_threads: Ops at a time, of each.
-      intra_op_threads: Threads of one op; None for the number of its cores.
+      cores: [N], cores of each server; None divides the cores of this process
+        evenly.
+      inter_op_threads: Number of ops that a server runs in parallel.
+      intra_op_threads: Threads of one op; None means one per core of the
+        server.
 
     Raises:
-      MeasurementError: they do not come up.
+      MeasurementError: the servers do not start.
     """
     _check(count)
     if cores is not None and len(cores) != count:
@@ -82,28 +84,28 @@ class LocalWorkers:
 
   @property
   def target(self) -> str:
-    """What sessions connect to."""
+    """Address to which sessions connect."""
     return f'grpc://{self.addresses[0]}'
 
   @property
   def addresses(self) -> list[str]:
-    """[N], host:port of each."""
+    """[N], host:port of each server."""
     return [f'{_HOST}:{port.getsockname()[1]}' for port in self._ports]
 
   @property
   def servers(self) -> tuple[worker_process.WorkerProcess, ...]:
-    """Their processes, by task."""
+    """The processes of the servers, in the order of tasks."""
     return tuple(self._servers)
 
   def alive(self) -> bool:
-    """Whether all of them run."""
+    """Whether all servers run."""
     return bool(self._servers) and all(s.alive for s in self._servers)
 
   def restart(self) -> None:
-    """Replaces all servers; sessions on the old ones are lost.
+    """Replaces all servers; sessions on the old servers are lost.
 
     Raises:
-      MeasurementError: the new ones do not come up.
+      MeasurementError: the new servers do not start.
     """
     self.start()
     self.wait()
@@ -115,7 +117,7 @@ class LocalWorkers:
     self._drop_ports()
 
   def start(self) -> None:
-    """Starts new servers in place of what there is, without waiting."""
+    """Replaces the servers, if any, by new ones, without waiting for them."""
     self._drop_servers()
     if not self._ports:
       self._ports = [_held_port() for _ in self.cores]
@@ -123,10 +125,10 @@ class LocalWorkers:
       self._servers.append(self._start(task))
 
   def wait(self) -> None:
-    """Waits until all of them can be used; tries again if one fails.
+    """Waits until all servers are ready; starts all again if one fails.
 
     Raises:
-      MeasurementError: it fails again and again.
+      MeasurementError: servers failed too often.
     """
     failures = kills = 0
     while True:
@@ -141,7 +143,7 @@ class LocalWorkers:
           raise errors.MeasurementError(
               f'{len(self.cores)} local workers could not start: {error}. Use '
               'fewer, or simulated steps, if this persists.') from error
-      # Another program may have taken a port for itself.
+      # Another program may have taken a port, so reserve new ones.
       self._drop_servers()
       self._drop_ports()
       self.start()
@@ -168,16 +170,16 @@ class LocalWorkers:
 
 
 def device_names(count: int) -> tuple[str, ...]:
-  """[N] full names of the devices of N workers."""
+  """[N], full names of the devices of N workers."""
   return tuple(f'/job:{local_server.JOB}/replica:0/task:{task}/device:CPU:0'
                for task in range(count))
 
 
 def cluster(count: int) -> cluster_lib.Cluster:
-  """The devices of N workers on this machine, of assumed speeds.
+  """The cluster of N workers on this machine, with assumed speeds.
 
-  Nothing is started. Workers that share a core are slower in proportion, and a
-  note says so.
+  The function starts no servers. If workers share a core, their speeds are
+  divided by the number of sharers, and a note says so.
 
   Raises:
     MeasurementError: there are no workers, or far too many.
@@ -193,7 +195,7 @@ def cluster(count: int) -> cluster_lib.Cluster:
 
 
 def _check(count: int) -> None:
-  """Raises an error for a number that cannot be meant."""
+  """Raises an error for a number that is probably a mistake."""
   most = _MOST_PER_CORE * len(os.sched_getaffinity(0))
   if not 1 <= count <= most:
     raise errors.MeasurementError(
@@ -202,7 +204,7 @@ def _check(count: int) -> None:
 
 
 def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
-  """As `divide_cores` pins more workers than there are cores."""
+  """The cluster, slowed down as `divide_cores` shares too few cores."""
   count = alone.num_devices
   sharers = [len(range(task % cores, count, cores)) for task in range(count)]
   note = (f'{count} workers share {cores} core{"s" * (cores > 1)}, up to '
@@ -214,7 +216,7 @@ def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
 
 
 def _slower(device: cluster_lib.Device, times: int) -> cluster_lib.Device:
-  assert device.copy_bytes_per_s is not None  # Workers are CPUs.
+  assert device.copy_bytes_per_s is not None  # CPUs have no copy engines.
   return dataclasses.replace(
       device, peak_flops=device.peak_flops / times,
       bandwidth_bytes_per_s=device.bandwidth_bytes_per_s / times,
@@ -227,8 +229,8 @@ def divide_cores(count: int,
   """[count], a share of the cores for each worker.
 
   Args:
-    count: How many shares.
-    cores: What to divide; None for those this process may use.
+    count: Number of shares.
+    cores: Cores to divide; None means those that this process may use.
   """
   cores = sorted(os.sched_getaffinity(0) if cores is None else cores)
   if count > len(cores):
@@ -242,13 +244,13 @@ def divide_cores(count: int,
 
 
 def _environment() -> dict[str, str]:
-  """What servers have in their environment and this process has not."""
+  """Environment variables of servers that this process does not have."""
   preloaded = [str(native.LOOPBACK_PATH), os.environ.get('LD_PRELOAD', '')]
   return {
-      # Workers are CPUs; a server that saw a GPU would take all of its memory.
+      # Workers are CPUs. A server that sees a GPU takes all of its memory.
       'CUDA_VISIBLE_DEVICES': '',
       'HIP_VISIBLE_DEVICES': '',
-      # They listen on ports that this process holds.
+      # The servers listen on ports that this process holds.
       'TF_GRPC_REUSE_PORT': '1',
       'LD_PRELOAD': ':'.join(filter(None, preloaded))
   }
@@ -257,7 +259,7 @@ def _environment() -> dict[str, str]:
 def _held_port() -> socket.socket:
   """A port that the kernel reserves while the socket is open.
 
-  The socket does not listen, so connections go to the server that does.
+  The socket does not listen, so connections go to the server that listens.
   """
   result = socket.socket()
   result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -1,9 +1,9 @@
-/* Loaded before everything else into servers of our own: what they listen on is
- * this machine's loopback and nothing else.
+/* A library for LD_PRELOAD that makes local servers listen on the loopback
+ * interface only.
  *
- * TensorFlow's servers have no authentication, and ask for every interface,
- * whatever the address in their cluster is. An address that means "every
- * interface" becomes the loopback here, every other one stays.
+ * TensorFlow's servers have no authentication, and listen on every interface,
+ * whatever address their cluster gives. This library replaces an address that
+ * means "every interface" by the loopback. Other addresses stay.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,11 +13,11 @@
 
 typedef int (*BindFunction)(int, const struct sockaddr*, socklen_t);
 
-/* As IPv4 clients see it: a socket for both kinds would not hear them on ::1.
- */
+/* The loopback as an IPv4 address in an IPv6 socket. IPv4 clients cannot
+ * connect to ::1. */
 static const struct in6_addr kLoopback = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}}};
-/* 0.0.0.0 in a socket for both kinds. */
+/* 0.0.0.0 in an IPv6 socket. */
 static const struct in6_addr kAny4 = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0}}};
 

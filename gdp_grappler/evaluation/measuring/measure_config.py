@@ -1,4 +1,4 @@
-"""How steps are measured, and on which cores."""
+"""Settings of measurements, and the cores that they use."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from gdp_grappler.graph import assumptions
 
 @dataclasses.dataclass(frozen=True)
 class MeasureConfig:
-  """How a `Measurer` measures.
+  """Settings of a `Measurer`.
 
   Attributes:
-    steps: Steps per round; rounds go on until the median is stable.
-    warmup: Steps that do not count.
-    budget_s: No further round once this has passed.
-    tolerance: How stable a median has to be; see `timing.Schedule`.
-    timeout_s: A placement whose steps take longer together hangs.
-    batch_size: For inputs whose first dimension is unknown.
+    steps: Steps per round; rounds are repeated until the median is stable.
+    warmup: Steps before the first round, which do not count.
+    budget_s: Seconds after which no further round begins.
+    tolerance: Largest relative change of a stable median; see
+      `timing.Schedule`.
+    timeout_s: Seconds after which a placement counts as hanging, for all its
+      steps together.
+    batch_size: Size of unknown dimensions of inputs.
     target: 'grpc://host:port' of a TensorFlow cluster to run on; '' for the
       devices of this machine.
-    connect_s: A target that does not answer for so long is unreachable.
-    local_workers: Servers to start and to run on, each on its own cores; 0 for
-      none. Their devices are `local_workers.device_names`.
-    inter_op_threads: Of each local worker.
-    processes: Placements measured side by side, each on cores of its own; no
-      more than there is room for.
-    cache_dir: Folder that keeps what was measured, for later runs; '' for
-      none.
+    connect_s: Seconds after which a target without an answer is unreachable.
+    local_workers: Number of local servers to start and to run on, each on its
+      own cores; 0 for none. Their devices are `local_workers.device_names`.
+    inter_op_threads: Threads of each local worker that run ops.
+    processes: Number of placements that are measured in parallel, each on cores
+      of its own. The real number is smaller if there are too few cores.
+    cache_dir: Folder that keeps results for later runs; '' for none.
   """
 
   steps: int = 5
@@ -66,13 +67,14 @@ def core_plan(
     cluster: cluster_lib.Cluster) -> list[tuple[list[list[int]], list[int]]]:
   """Cores of the local workers and of the client, for each process.
 
-  Fewer processes than asked for where they would disturb each other.
+  There are fewer processes than `config.processes` if so many would share
+  cores, GPUs or a target, and so disturb each other.
   """
   have = sorted(os.sched_getaffinity(0))
   each = max(1, config.local_workers)
   room = len(have) // each
   if config.target or any(d.type == 'GPU' for d in cluster.devices):
-    room = 1  # Devices that cannot be divided.
+    room = 1  # Processes cannot share these devices.
   number = max(1, min(config.processes, room))
   if number < config.processes:
     logging.log_first_n(
@@ -81,8 +83,9 @@ def core_plan(
   if config.local_workers:
     cores = local_workers_lib.divide_cores(number * each, have)
     sets = [cores[i * each:(i + 1) * each] for i in range(number)]
-    # While a step runs the client sleeps; between two steps it would wake up
-    # on another worker's core now and then, and spread the times.
+    # While a step runs, the client sleeps. Without pinning, the client would
+    # sometimes wake up on another worker's core between two steps, and times
+    # would vary more.
     return [(workers, workers[0]) for workers in sets]
   if number == 1:
     return [([], [])]

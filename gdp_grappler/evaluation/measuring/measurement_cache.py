@@ -1,8 +1,8 @@
-"""Remembers measured steps, also from one run to the next.
+"""A cache of measured steps, which may outlive the process.
 
-There is one file per graph, cluster and way to measure, with one line of JSON
-per placement. A single write appends a line. A process that is killed therefore
-loses at most its current line, and several processes may share the file.
+There is one file per graph, cluster and measuring configuration. It has one
+line of JSON per placement. A single write appends a line, so a process that is
+killed loses at most its current line, and several processes may share the file.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from gdp_grappler.evaluation import evaluator
 
 
 class MeasurementCache:
-  """Evaluations by key."""
+  """Evaluations by the key of their placement."""
 
   def __init__(self, folder: str | os.PathLike[str], name: str,
                context: bytes) -> None:
-    """Reads what earlier runs have measured.
+    """Reads the results of earlier runs.
 
     Args:
-      folder: Where files go, made if it does not exist; '' for memory only.
-      name: Of the graph, for the name of the file.
-      context: All that a measurement depends on, but the placement.
+      folder: Folder of the files, made if it does not exist; '' for memory
+        only.
+      name: Name of the graph, which becomes part of the file's name.
+      context: All data besides the placement on which a result depends.
 
     Raises:
       MeasurementError: the folder cannot be used.
@@ -57,10 +58,10 @@ class MeasurementCache:
 
   def add(self, key: bytes, evaluation: evaluator.Evaluation,
           lasting: bool) -> None:
-    """Remembers; on disk too if it is `lasting`.
+    """Adds a result, also to the file if it is `lasting`.
 
     Raises:
-      MeasurementError: it cannot be written.
+      MeasurementError: the file cannot be written.
     """
     with self._lock:
       self._known[key] = evaluation
@@ -82,7 +83,7 @@ class MeasurementCache:
         self._known[key] = evaluation
       except (ValueError, KeyError, TypeError):
         damaged += 1
-    if lines[-1]:  # Half a line; the next one must not become its rest.
+    if lines[-1]:  # The last line is cut off; new lines must not continue it.
       self._append(path, b'\n')
     if damaged:
       logging.warning(

@@ -35,20 +35,20 @@ _DEFAULT = measure_config.MeasureConfig()
 class Measurer(evaluator.Evaluator):
   """Prices placements by the measured time of real steps.
 
-  Steps run in processes of their own on made-up data (`graph.runnable`), with
-  Grappler off and without soft placement, so that what runs is what was
-  placed. A placement whose step fails, hangs or takes a process down gets a
-  violation of kind 'run', and the process is started again. If a process is
-  killed from outside, the placement runs again. A placement is measured once
-  and remembered.
+  Steps run in child processes on synthetic data (`measuring.runnable`).
+  Grappler and soft placement are off, so that ops run where they were placed.
+  A placement whose step fails, hangs or crashes a process gets a violation of
+  kind 'run', and the process is started again. If a process is killed from
+  outside, the placement runs again. Each placement is measured once, and its
+  result is kept.
 
-  `peak_bytes` of an evaluation are the variables on a device plus the most
-  memory that its allocator records for one step; devices with one memory are
-  added up. They are 0 where a step did not run, and a device whose allocator
-  keeps no records counts its variables only.
+  `peak_bytes` of an evaluation are the bytes of the variables on a device plus
+  the most memory that the device's allocator records for one step. Devices that
+  share a memory are added up. The bytes are 0 if the step did not run. If an
+  allocator keeps no records, only variables count.
 
   Attributes:
-    cluster: What placements index.
+    cluster: Cluster whose devices placements index.
   """
 
   simulated = False
@@ -59,20 +59,20 @@ class Measurer(evaluator.Evaluator):
       control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
                               np.ndarray] | None = None,
       **changes: Any) -> None:
-    """Prepares; the first evaluation starts the processes.
+    """Prepares the graph; the first evaluation starts the processes.
 
     Args:
       source: The graph, as it was read.
       cluster: Devices of this machine, of the target or of local workers.
-      config: How to measure.
-      control_edges: Gives the ops of a placement with priorities the order to
-        start in: int [C, 2], the second op waits for the first. By default
-        `control_edges.chooser` by a simulation of `cluster`.
-      **changes: Fields of `config` to set otherwise.
+      config: Settings of the measurement.
+      control_edges: Function that returns control edges for a placement with
+        priorities: int [C, 2], the second op waits for the first. None means
+        `control_edges.chooser` with a simulator of `cluster`.
+      **changes: Fields of `config` that get other values.
 
     Raises:
-      MeasurementError: data for the graph cannot be made up, or the
-        configuration contradicts itself.
+      MeasurementError: synthetic data for the graph cannot be made, or fields
+        of the configuration contradict each other.
     """
     self._config = config = dataclasses.replace(config, **changes)
     self._graph = runnable.convert(source, config.batch_size)
@@ -94,13 +94,13 @@ class Measurer(evaluator.Evaluator):
     self.close()
 
   def close(self) -> None:
-    """Ends the processes; a later evaluation starts others."""
+    """Ends the processes; a later evaluation starts new ones."""
     atexit.unregister(self.close)
     for bench in self._benches:
       bench.close()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], those of the roofline: steps are measured as a whole."""
+    """float64 [N, D], estimates by the roofline: single ops are not timed."""
     return roofline.Roofline().op_seconds(graph, self.cluster)
 
   def evaluate(self, graph: op_graph.OpGraph,
@@ -108,12 +108,12 @@ class Measurer(evaluator.Evaluator):
     """Runs one placement.
 
     Args:
-      graph: What `source` was read into.
-      placement: On devices of `cluster`.
+      graph: The graph that was read from `source`.
+      placement: Placement on devices of `cluster`.
 
     Raises:
-      MeasurementError: another graph or cluster, a target that cannot be
-        reached, or a device that is not there.
+      MeasurementError: the graph or the cluster is another one, the target
+        cannot be reached, or a device is missing.
     """
     if placement.cluster.device_names != self.cluster.device_names:
       raise errors.MeasurementError(
@@ -123,17 +123,17 @@ class Measurer(evaluator.Evaluator):
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """Runs K placements, int [K, N], on as many processes as there are.
+    """Runs K placements, int [K, N], in parallel on all processes.
 
-    What is wrong with one of them, `evaluate` says without running it again.
+    `evaluate` then returns the violations of a placement without a second run.
 
     Args:
-      graph: What `source` was read into.
+      graph: The graph that was read from `source`.
       devices: int [K, N].
-      priorities: float [K, N] or [N] as in `Placement`.
+      priorities: float [K, N] or [N], see `Placement`; or None.
 
     Raises:
-      MeasurementError: as `evaluate`.
+      MeasurementError: see `evaluate`.
       ValueError: the arrays do not fit the graph.
     """
     devices = np.asarray(devices)
@@ -203,7 +203,7 @@ class Measurer(evaluator.Evaluator):
       self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
                                           measuring_worker.Request]]
   ) -> None:
-    """Fills in what is not known yet."""
+    """Measures the placements that have no result yet."""
     while len(self._benches) < min(len(unknown), len(self._cores)):
       self._benches.append(self._bench(*self._cores[len(self._benches)]))
     if len(unknown) == 1 or len(self._benches) == 1:
@@ -234,7 +234,7 @@ class Measurer(evaluator.Evaluator):
         try:
           for done in [pool.submit(measure, *pair) for pair in unknown.items()]:
             done.result()
-        except BaseException:  # One for all; do not wait for the others.
+        except BaseException:  # One error ends all measurements at once.
           pool.shutdown(wait=False, cancel_futures=True)
           for bench in self._benches:
             bench.stop()
@@ -249,7 +249,8 @@ class Measurer(evaluator.Evaluator):
                placement: placement_lib.Placement,
                request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    # With a longer timeout the step might run.
+    # A failure stays in the cache only if it would repeat. With a longer
+    # timeout the step might run.
     hurried = self._config.timeout_s < _DEFAULT.timeout_s
     lasting = not (isinstance(answer, messages.Failure) and
                    (hurried or answer.lost))
@@ -273,7 +274,7 @@ class Measurer(evaluator.Evaluator):
                            config.tolerance)
 
   def _context(self) -> bytes:
-    """All that a measured time depends on, but the placement."""
+    """All data besides the placement on which a measured time depends."""
     import tensorflow as tf
     graph = self._graph.graph_def.SerializeToString(deterministic=True)
     parts = (tf.__version__, self.cluster.device_names,
@@ -295,7 +296,7 @@ class Measurer(evaluator.Evaluator):
 
   def _peaks(self, placement: placement_lib.Placement,
              step_bytes: tuple[int, ...]) -> tuple[int, ...]:
-    """[P], by memory pool."""
+    """[P], most bytes in each memory pool."""
     pools = self.cluster.memory_pools
     assert self._op_names is not None  # Set by the first evaluation.
     result = np.zeros(len(self.cluster.pool_bytes), np.int64)
@@ -319,7 +320,7 @@ def _check_shape(array: np.ndarray, shape: tuple[int, int]) -> None:
 
 
 def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:
-  """Memory of the logical GPUs of each physical one; () if none is split."""
+  """Bytes of the logical GPUs of each physical GPU; () if none is split."""
   physical: dict[str, list[int]] = {}
   for device in cluster.devices:
     if device.type == 'GPU':

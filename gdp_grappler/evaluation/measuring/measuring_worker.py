@@ -1,9 +1,11 @@
 """The process behind `measurer`: runs one graph under many placements.
 
-It speaks over its standard input and output; see `messages`. The first message
-is a `Setup`. Every further message is a `Request`, whose answer is a `Timing`
-or a `Failure`. The process ends when its input ends, even in the middle of a
-step, so it cannot outlive its parent.
+The process communicates by its standard input and output; see `messages`. The
+first message is a `Setup`. The answer is None, or a `Failure` if a device is
+missing. Every further message is a `Request`, whose answer is a `Timing` or a
+`Failure`, or None, which asks for the check of devices again. The process ends
+when its input ends, even in the middle of a step, so it cannot outlive its
+parent.
 """
 
 from __future__ import annotations
@@ -29,19 +31,19 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What stays the same for all placements.
+  """The data that are the same for all placements.
 
   Attributes:
     graph: A `runnable.Runnable`.
     op_names: [N] ops of the placed graph.
     device_names: [D] full device names.
-    gpu_splits_bytes: For each physical GPU the memory of the logical ones cut
-      from it; empty to leave GPUs as they are.
+    gpu_splits_bytes: For each physical GPU, the bytes of the logical GPUs cut
+      from it; () leaves GPUs whole.
     target: 'grpc://host:port' of a TensorFlow cluster; '' for the devices of
       this process.
-    connect_s: A target that does not answer for so long is unreachable.
-    timeout_s: A call of a target that takes longer hangs.
-    schedule: How often to run a step.
+    connect_s: Seconds after which a target without an answer is unreachable.
+    timeout_s: Seconds after which a call of a target counts as hanging.
+    schedule: Number of steps to run.
   """
 
   graph: runnable_lib.Runnable
@@ -59,7 +61,7 @@ class Request:
   """One placement.
 
   Attributes:
-    devices: int [N], numbers of `Setup.device_names`.
+    devices: int [N], indices into `Setup.device_names`.
     control_edges: Pairs of op names; the second waits for the first.
   """
 
@@ -69,13 +71,13 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-  """A step that ran.
+  """The measured step of a placement.
 
   Attributes:
-    step_time_s: The median.
-    spread_s: The interquartile range.
-    num_steps: How many steps these are of.
-    peak_bytes: [D] most memory that tensors of one step held at a time.
+    step_time_s: Median of the steps, in seconds.
+    spread_s: Interquartile range of the steps, in seconds.
+    num_steps: Number of these steps.
+    peak_bytes: [D], most bytes that tensors of one step held at a time.
   """
 
   step_time_s: float
@@ -88,7 +90,7 @@ def main(cores: list[int]) -> None:
   """Serves until the input ends.
 
   Args:
-    cores: To run on; empty for all.
+    cores: CPU cores to run on; [] means all.
   """
   if cores:
     os.sched_setaffinity(0, cores)
@@ -108,7 +110,7 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
   """Times one placement."""
   import tensorflow as tf
   if setup.target and (complaint := _complaint(setup)):
-    return complaint  # Else the first call would wait as long as for a step.
+    return complaint  # This check has the shorter timeout.
   names = dict(
       zip(setup.op_names,
           (setup.device_names[device] for device in request.devices)))
@@ -137,7 +139,7 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
 
 def _peaks(session: Any, targets: Sequence[str],
            device_names: tuple[str, ...]) -> tuple[int, ...]:
-  """[D] most bytes allocated at a time, by the allocators' own records."""
+  """[D], most bytes allocated at a time, by the records of the allocators."""
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()
@@ -148,7 +150,7 @@ def _peaks(session: Any, targets: Sequence[str],
   for device in metadata.step_stats.dev_stats:
     for node in device.node_stats:
       for used in node.memory:
-        # Pinned host memory is the host's, whatever device asked for it.
+        # Pinned host memory belongs to the host, also if a GPU allocated it.
         owner = hosts.get(_task(device.device)) if (
             'host' in used.allocator_name) else device.device
         changes[owner] += [
@@ -163,7 +165,7 @@ def _task(name: str) -> str:
 
 
 def _highest(changes: list[tuple[int, int]]) -> int:
-  """Highest sum on the way, in the order of time."""
+  """Highest partial sum of (time, bytes) pairs in the order of time."""
   if not changes:
     return 0
   sizes = np.array([size for _, size in sorted(changes)], np.int64)
@@ -171,11 +173,11 @@ def _highest(changes: list[tuple[int, int]]) -> int:
 
 
 def _config(setup: Setup, timeout_s: float | None = None) -> Any:
-  """Of the target or of this process, with the GPUs cut as they should be."""
+  """Configuration of a session, with the GPUs cut into logical ones."""
   config = session_config.as_it_is(
       None if setup.target else session_config.num_cpus(setup.device_names))
   if setup.target:
-    # Variables die with the session; other sessions see none of them.
+    # Other sessions do not see the variables, which end with the session.
     config.isolate_session_state = True
     config.operation_timeout_in_ms = int(1000 * (timeout_s or setup.timeout_s))
   for splits in setup.gpu_splits_bytes:
@@ -185,7 +187,7 @@ def _config(setup: Setup, timeout_s: float | None = None) -> Any:
 
 
 def _complaint(setup: Setup) -> messages.Failure | None:
-  """What is wrong with the devices, if anything is."""
+  """A failure if the target does not answer or lacks a device, else None."""
   import tensorflow as tf
   try:
     with tf.compat.v1.Session(setup.target, graph=tf.Graph(),
@@ -209,7 +211,7 @@ def _complaint(setup: Setup) -> messages.Failure | None:
 
 
 def _listen(requests: queue.SimpleQueue[Any]) -> None:
-  """Passes messages on; ends the process when there will be no more."""
+  """Puts messages into the queue; ends the process when its input ends."""
   try:
     while True:
       requests.put(messages.receive(sys.stdin.buffer.read))

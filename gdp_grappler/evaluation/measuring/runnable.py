@@ -1,12 +1,12 @@
-"""Makes any graph runnable by a v1 Session, on made-up data.
+"""Makes any graph runnable by a v1 Session, on synthetic data.
 
-A Grappler pass receives the body of a function: it has arguments where a
-session needs variables and inputs. Here every argument, placeholder and batch
-becomes a variable that is set once, so that a step spends no time on making
-data. Names and devices stay, so a placement of the original graph fits. A
-variable that stands for data may have no kernel on its device, such as an int32
-variable on a GPU. It is then on the host, where the data of a real step come
-from as well.
+A Grappler pass receives the body of a function, which has arguments in the
+place of a session's variables and inputs. This module turns every argument,
+placeholder and batch into a variable that is set once, so that a step spends no
+time on making data. Names and devices stay, so a placement of the original
+graph fits. A variable in the place of data may have no kernel on its device,
+such as an int32 variable on a GPU. It is then on the host, where the data of a
+real step come from as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gdp_grappler.graph.sources import pruning
 
 _SUFFIX = '/gdp_value'
 _INITIALIZER = 'gdp_initialize'
-# Types for which no values can be made up.
+# Types for which no synthetic values exist.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
 _GPU = re.compile(r'device:GPU:\d+$')
 _ON_GPU = op_graph.DEVICE_TYPES.index('GPU')
@@ -42,14 +42,14 @@ _DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-  """A variable of a runnable graph and the value it starts with.
+  """A variable of a runnable graph.
 
   Attributes:
-    name: Its node, a VarHandleOp or a VariableV2.
-    dtype: Of its value.
-    shape: Of its value.
-    is_input: Whether it stands for data rather than for a weight.
-    owner: The node of the original graph whose device it shares.
+    name: Name of its node, a VarHandleOp or a VariableV2.
+    dtype: Type of its value.
+    shape: Shape of its value.
+    is_input: True if it replaces data, False if it is a weight.
+    owner: Node of the original graph whose device it shares.
   """
 
   name: str
@@ -60,7 +60,7 @@ class Variable:
 
   @property
   def size_bytes(self) -> int:
-    """What it holds; strings count nothing."""
+    """Bytes of its value; 0 for strings."""
     if self.dtype == tf.string:
       return 0
     return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.size
@@ -71,11 +71,12 @@ class Runnable:
   """A graph for a session.
 
   Attributes:
-    graph_def: Nodes of the original, some of another type, and new ones.
-    owners: For every node the op of the original graph whose device it
-      shares; '' if any device will do.
-    variables: What the initializer sets.
-    initializer: Name of the op to run once.
+    graph_def: Nodes of the original graph, some with another type, and new
+      nodes.
+    owners: For every node, the op of the original graph whose device it shares;
+      '' if the node may have any device.
+    variables: Variables that the initializer sets.
+    initializer: Name of the op that sets the variables; to be run once.
     targets: Names of the ops to run for one step.
   """
 
@@ -93,11 +94,11 @@ class Runnable:
 
     Args:
       devices: Device of every op of the original graph.
-      control_edges: Pairs of ops of the original graph, the second of which
-        waits for the first; those that a step does not run are left out.
+      control_edges: Pairs of ops of the original graph; the second waits for
+        the first. Pairs with an op that a step does not run are left out.
 
     Raises:
-      MeasurementError: an op has none.
+      MeasurementError: an op has no device.
     """
     result = graph_pb2.GraphDef()
     result.CopyFrom(self.graph_def)
@@ -116,10 +117,11 @@ class Runnable:
 
 
 def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
-  """Moves what a GPU has no kernel for to its host.
+  """Moves ops without a kernel for their GPU to its host.
 
-  Ops that use a variable are on the variable's device. A variable and all ops
-  that read or set it go to the host if one of them has no kernel on the GPU.
+  Ops that use a variable have to be on the variable's device. So a variable and
+  all ops that read or set it go to the host if one of them has no kernel on the
+  GPU.
   """
   touching: dict[str, list[node_def_pb2.NodeDef]] = {
       node.name: [node] for node in graph_def.node
@@ -140,7 +142,7 @@ def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
 
 
 def _has_kernel(node: node_def_pb2.NodeDef) -> bool:
-  """Whether a node can run where it is, if that is a GPU."""
+  """Whether a node has a kernel for its device; True for CPUs."""
   return not _GPU.search(node.device) or kernels.allowed_types(node)[_ON_GPU]
 
 
@@ -149,13 +151,13 @@ def convert(source: source_graph.SourceGraph,
   """Makes a graph runnable.
 
   Args:
-    source: A function graph or a v1 graph; never changed.
-    batch_size: For every unknown dimension of inputs, as in
+    source: A function graph or a v1 graph. It is not changed.
+    batch_size: Size of every unknown dimension of inputs, see
       `graph_def_io.read`.
 
   Raises:
-    MeasurementError: an input has no known number of dimensions, or is a
-      resource or variant whose value cannot be made up.
+    MeasurementError: an input has an unknown number of dimensions, or is a
+      resource or variant for which no synthetic value exists.
   """
   targets = _targets(source)
   graph_def = pruning.needed(source.graph_def, targets)
@@ -171,7 +173,7 @@ def convert(source: source_graph.SourceGraph,
   result = graph_pb2.GraphDef(versions=graph_def.versions,
                               library=graph_def.library)
   result.node.extend(nodes)
-  # What produced a batch, such as a data set, is no longer needed.
+  # Ops that produced a batch, such as a data set, are no longer needed.
   result = pruning.needed(result, targets)
   kept = {node.name: node for node in result.node}
   variables = tuple(v for v in converted if v.name in kept)
@@ -185,8 +187,9 @@ def convert(source: source_graph.SourceGraph,
 def _targets(source: source_graph.SourceGraph) -> tuple[str, ...]:
   """Ops to run for a step.
 
-  A function also runs for its side effects, which nothing need return; what it
-  does not need, Grappler has removed.
+  A function also runs for its side effects, whose ops may have no consumer.
+  Grappler has removed the ops that a function does not need, so all ops without
+  consumers are targets.
   """
   nodes = source.graph_def.node
   targets = source.fetches or pruning.fetches(source.graph_def)
@@ -204,9 +207,10 @@ def _initializer(
 ) -> list[tuple[node_def_pb2.NodeDef, str]]:
   """Nodes that set all variables, and their owners.
 
-  Values are small, positive and the same in every run: weights are drawn such
-  that sums keep the size of their terms, so that nothing overflows; integers
-  are 0 or 1, so that they are valid as class or row numbers.
+  Values are small, not negative and the same in every run. Weights are drawn
+  such that weighted sums have the size of their terms, so that nothing
+  overflows. Integers are 0 or 1, so that they are valid indices of classes or
+  rows.
   """
   graph, owners, assignments = tf.Graph(), {}, []
   with graph.as_default():
@@ -239,7 +243,7 @@ def _assign(handle: tf.Tensor, variable: Variable) -> tf.Operation:
 
 
 def _iterators(graph_def: graph_pb2.GraphDef) -> set[str]:
-  """Names of the iterator arguments, whose only readers are replaced."""
+  """Names of iterator arguments, which only ops that get batches read."""
   readers: dict[str, set[str]] = {}
   for node in graph_def.node:
     for tensor in node.input:
@@ -255,7 +259,7 @@ def _iterators(graph_def: graph_pb2.GraphDef) -> set[str]:
 def _convert_node(
     node: node_def_pb2.NodeDef,
     batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
-  """Nodes and variables in place of one node."""
+  """Nodes and variables that replace one node."""
   if (node.op in op_kinds.ARGUMENTS and
       node.attr['T'].type == types_pb2.DT_RESOURCE):
     return _variable_argument(node, batch_size)
@@ -286,7 +290,7 @@ def _convert_node(
 def _variable_argument(
     node: node_def_pb2.NodeDef,
     batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
-  """A variable in place of an argument that is the handle of one."""
+  """A variable that replaces an argument with the handle of a variable."""
   shapes = node.attr['_handle_shapes'].list.shape
   types = node.attr['_handle_dtypes'].list.type
   if len(shapes) != 1 or len(types) != 1:
@@ -304,7 +308,7 @@ def _inputs(
     node: node_def_pb2.NodeDef, types: Sequence[int],
     shapes: Sequence[tensor_shape_pb2.TensorShapeProto],
     batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
-  """Variables and their reads in place of a node that brings data."""
+  """Variables and their reads that replace a node whose outputs are data."""
   handles, reads, variables = [], [], []
   for i, (dtype, shape) in enumerate(zip(types, shapes)):
     if dtype in _OPAQUE:
@@ -345,7 +349,7 @@ def _argument_shape(
 
 def _known(shape: tensor_shape_pb2.TensorShapeProto, batch_size: int,
            node: node_def_pb2.NodeDef) -> tuple[int, ...]:
-  """A shape without unknown dimensions."""
+  """The shape with `batch_size` for unknown dimensions."""
   if shape.unknown_rank:
     raise errors.MeasurementError(
         f'The shape of "{node.name}" is unknown, so its value cannot be made '
@@ -354,14 +358,14 @@ def _known(shape: tensor_shape_pb2.TensorShapeProto, batch_size: int,
 
 
 def _strip(node: node_def_pb2.NodeDef) -> None:
-  """Drops what only the original's surroundings understand."""
+  """Removes attributes that refer to the program of the original graph."""
   for key in ('_class', '_XlaHasReferenceVars'):
     if key in node.attr:
       del node.attr[key]
 
 
 def _initial_value(variable: Variable) -> tf.Tensor:
-  """A tensor to start with; see `_initializer`."""
+  """The initial value of a variable; see `_initializer`."""
   dtype, shape = variable.dtype, variable.shape
   seed = [zlib.crc32(variable.name.encode()) & 0x7fffffff, 0]
   if dtype == tf.string:

@@ -1,4 +1,4 @@
-"""The settings of sessions that run a graph as it is."""
+"""Settings of sessions that run a graph without changing it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any, Iterable
 
 
 def as_it_is(num_cpus: int | None = None) -> Any:
-  """A ConfigProto under which what runs is what was placed.
+  """A ConfigProto under which ops run as they were placed.
 
-  Grappler neither folds nor merges, no op is moved to another device, and XLA
-  compiles nothing.
+  Grappler is off, no op is moved to another device, and XLA compiles nothing.
 
   Args:
-    num_cpus: Logical CPU devices of this process; None where a target has its
-      own.
+    num_cpus: Number of logical CPU devices of this process; None if the session
+      connects to a target, which has its own devices.
   """
   from tensorflow.core.protobuf import config_pb2
   config = config_pb2.ConfigProto(allow_soft_placement=False)
@@ -28,7 +27,7 @@ def as_it_is(num_cpus: int | None = None) -> Any:
 
 
 def num_cpus(device_names: Iterable[str]) -> int:
-  """How many logical CPUs a process needs for some full device names."""
+  """Number of logical CPUs that a process needs for some full device names."""
   return 1 + max(
       (int(name.rsplit(':', 1)[1]) for name in device_names if 'CPU' in name),
       default=0)

@@ -1,4 +1,4 @@
-"""When a step has been timed often enough."""
+"""Times a step until its median is stable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Callable
 
 import numpy as np
 
-_LEAST_S = 0.1  # Of clocked steps; a shorter time says little.
+_LEAST_S = 0.1  # Least total seconds of the timed steps.
 # The 95 % confidence interval of a median is about 1.57 interquartile ranges
 # over the root of the count, to either side (McGill, Tukey and Larsen,
 # "Variations of Box Plots", The American Statistician 32(1), 1978).
@@ -18,15 +18,15 @@ _NOTCH = 1.57
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-  """How often to run a step.
+  """Number of runs of a step.
 
   Attributes:
     warmup: Steps before the clock starts.
-    steps: Steps of a round; rounds go on until their median is stable.
-    budget_s: No further round once this has passed.
-    tolerance: A median is stable when the last round moved it by less than
-      this share, and when its 95 % confidence interval is as narrow to either
-      side.
+    steps: Steps of a round; rounds are repeated until their median is stable.
+    budget_s: Seconds after which no further round begins.
+    tolerance: Relative error of a stable median. A median is stable if the last
+      round changed it by at most this share, and if half the width of its 95 %
+      confidence interval is at most this share.
   """
 
   warmup: int
@@ -37,12 +37,12 @@ class Schedule:
 
 @dataclasses.dataclass(frozen=True)
 class Clocked:
-  """Seconds of a step.
+  """Statistics of the seconds of a step.
 
   Attributes:
-    median_s: The median.
-    spread_s: The interquartile range.
-    num_steps: How many steps they are of.
+    median_s: Median of the seconds.
+    spread_s: Interquartile range of the seconds.
+    num_steps: Number of steps.
   """
 
   median_s: float
@@ -55,9 +55,9 @@ def clock(step: Callable[[], None], schedule: Schedule,
   """Runs a step until its median is stable.
 
   Args:
-    step: What to run.
-    schedule: How often.
-    now: The clock, in seconds.
+    step: Function that runs the step once.
+    schedule: Number of runs.
+    now: Function that returns the time in seconds.
   """
   for _ in range(schedule.warmup):
     step()
@@ -76,18 +76,18 @@ def clock(step: Callable[[], None], schedule: Schedule,
 
 
 def summarize(seconds: list[float]) -> Clocked:
-  """Median and interquartile range."""
+  """Median and interquartile range of the seconds."""
   low, median, high = np.percentile(seconds, (25, 50, 75))
   return Clocked(float(median), float(high - low), len(seconds))
 
 
 def is_stable(before: Clocked, after: Clocked, tolerance: float) -> bool:
-  """Whether one more round would say the same.
+  """Whether the median is stable, so that no further round is needed.
 
   Args:
-    before: What was known before the last round.
-    after: What is known now.
-    tolerance: See `Schedule`.
+    before: Statistics of all rounds but the last one.
+    after: Statistics of all rounds.
+    tolerance: Relative error, see `Schedule`.
   """
   error_s = tolerance * after.median_s
   notch_s = _NOTCH * after.spread_s / math.sqrt(after.num_steps)

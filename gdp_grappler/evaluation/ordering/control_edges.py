@@ -1,10 +1,10 @@
 """Control edges that make TensorFlow keep an order.
 
 TensorFlow starts ready ops first in, first out, and has no priorities. A
-control edge between two ops of a device holds back the one that would start too
-early. Each edge costs a little, so only edges that the simulation shows to be
-needed are added (`edge_search`). A placement without priorities gets the best
-of several orders (`orders`).
+control edge between two ops of a device delays the op that would start too
+early. Each edge costs a little time. So the module adds only edges that the
+simulation shows to be needed (`edge_search`). A placement without priorities
+gets the best of several orders (`orders`).
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass(frozen=True)
 class OrderConfig:
-  """When edges are added, and how many.
+  """Limits of the search of control edges.
 
   Attributes:
-    min_gain: Share of the step that edges must be predicted to save; with
-      less, there are none.
-    heavy_shares: Edges join the heaviest ops of a device. These ops have this
-      share of the device's weight. The weight of an op is its seconds plus
-      those of its transfers. The shares are tried in turn until one brings the
-      wanted gain.
-    kept_gain: Share of the gain of an order by priorities that is enough.
-    edge_s: Seconds that an edge adds to the op that waits; the executor visits
-      it once more.
-    max_simulated_ops: Ops of all simulations together, which bounds the time:
-      two millions take about 3 s.
-    max_s: Seconds after which the search ends. Its result then depends on the
-      speed of the machine.
+    min_gain: Least share of the step that edges must be predicted to save. If
+      they save less, there are no edges.
+    heavy_shares: Edges join only the heaviest ops of a device. A share says how
+      much of the device's weight these ops have. The weight of an op is its
+      seconds plus the seconds of its transfers. The search tries the shares in
+      turn until one brings `kept_gain`.
+    kept_gain: The search ends when edges bring this share of the gain that the
+      order would bring if TensorFlow had priorities.
+    edge_s: Seconds that an edge adds to the op that waits, because the
+      executor's bookkeeping of the op grows.
+    max_simulated_ops: Largest number of ops in all simulations together. It
+      bounds the time of the search without a clock.
+    max_s: Time limit of the search, in seconds. If the search reaches it, the
+      result depends on the speed of the machine.
     only_wanted: Whether a placement with priorities gets their order or none.
-      Else it may get another order, of which edges keep more.
+      Otherwise it may get another order, if edges can keep more of that order.
   """
 
   min_gain: float = 0.02
@@ -70,22 +71,22 @@ class OrderConfig:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Order:
-  """Control edges and what they are predicted to bring.
+  """Control edges and the step that they are predicted to give.
 
   Attributes:
-    control_edges: int32 [C, 2], (first, then). Most join ops of one device;
-      others hold a device back until a copy to it can start. Empty where an
+    control_edges: int32 [C, 2], (first op, next op). Most edges join ops of one
+      device. Others delay a device until a copy to it can start. Empty if an
       order does not pay.
-    fifo_s: Simulated step without them.
-    ordered_s: Simulated step if TensorFlow obeyed priorities, the best of those
-      that were tried.
-    with_edges_s: Simulated step, first in, first out, with these edges: the
-      slower of the step with `edge_s` and the step without. `fifo_s` if there
+    fifo_s: Seconds of the simulated step without these edges.
+    ordered_s: Seconds of the simulated step if TensorFlow obeyed priorities,
+      for the best priorities that were tried.
+    with_edges_s: Seconds of the simulated step, first in, first out, with these
+      edges: the slower of the step with `edge_s` and the step without. `fifo_s`
+      if there are no edges.
+    priorities: float64 [N], priorities that the edges enforce; None if there
       are no edges.
-    priorities: float64 [N], those that the edges enforce; None if there are no
-      edges.
-    config: How the edges were searched; None if there was no search.
-    complete: Whether that search ended before it reached a limit of `config`.
+    config: Limits of the search; None if there was no search.
+    complete: Whether the search ended before it reached a limit of `config`.
   """
 
   control_edges: np.ndarray
@@ -111,7 +112,7 @@ class Order:
         max_simulated_ops=own.max_simulated_ops, max_s=own.max_s)
 
   def limited(self, min_gain: float) -> Order:
-    """The order, without its edges if they save a smaller share of a step."""
+    """The order, without edges if they save less than `min_gain` of a step."""
     if self.with_edges_s < self.fifo_s * (1 - min_gain):
       return self
     return dataclasses.replace(self, control_edges=edge_pricer.as_edges([]),
@@ -122,8 +123,9 @@ class Order:
 class OrderedPlacement(placement_lib.Placement):
   """A placement that keeps its control edges, which saves a second search.
 
-  A copy with other devices or priorities has the same `order`, which then is
-  not the order of the copy. So `known_order` compares the two.
+  `dataclasses.replace` with other devices or priorities copies `order`, which
+  does not belong to the new placement. So `known_order` compares the placement
+  with `order_of`.
 
   Attributes:
     order: Control edges of the placement `order_of`.
@@ -148,10 +150,10 @@ class OrderedPlacement(placement_lib.Placement):
 def keep(placement: placement_lib.Placement, order: Order) -> OrderedPlacement:
   """The placement with its order, and with the priorities that edges enforce.
 
-  Without edges it has the priorities that it had.
+  If there are no edges, the priorities stay the same.
 
   Args:
-    placement: N ops.
+    placement: Placement of N ops.
     order: Result of `control_edges` for the placement.
   """
   priorities = (placement.priorities
@@ -166,24 +168,24 @@ def control_edges(
     graph: op_graph.OpGraph, placement: placement_lib.Placement,
     simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
 ) -> Order:
-  """As few control edges as make TensorFlow keep an order, where it pays.
+  """Searches few control edges that make TensorFlow keep a profitable order.
 
   The function does not search if the placement keeps the result of a search
   (`keep`) that was as thorough, and if the step is the same as it was then.
 
   Args:
-    graph: N ops; those that run in one step and no others.
-    placement: Of these ops; priorities it has say which order is wanted,
-      unless `config.only_wanted` is off.
-    simulator: Of the placement's cluster.
-    config: When and how many.
+    graph: N ops, exactly those that run in one step.
+    placement: Placement of these ops. Its priorities, if any, are the wanted
+      order, unless `config.only_wanted` is False.
+    simulator: Simulator of the placement's cluster.
+    config: Limits of the search.
 
   Returns:
-    No edges, and infinite steps, for a placement that breaks a rule; no edges
-    where the memories would overflow with them, or by more than without.
+    No edges if these would increase the overflow of memory; no edges and
+    infinite steps if the placement breaks a rule.
 
   Raises:
-    ValueError: another cluster, or not a device per op.
+    ValueError: another cluster, or not one device per op.
   """
   if placement.cluster is not simulator.cluster and (placement.cluster
                                                      != simulator.cluster):
@@ -198,24 +200,24 @@ def control_edges(
     return known.limited(config.min_gain)
   wanted = _orders(graph, placement, simulator, config.only_wanted)
   devices = np.broadcast_to(placement.devices, wanted.shape)
-  # Equal priorities are not the same as none: without priorities, asynchronous
-  # devices run ahead.
+  # Equal priorities are not the same as none: without priorities, dispatch runs
+  # ahead.
   wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s, config=config, complete=True)
-  # Many graphs end here, before anything that costs time.
+  # Most of the time is spent below. Many graphs do not need it.
   if not nothing.ordered_s < fifo_s * (1 - config.min_gain):
     return nothing
   try:
     found, order, complete = _found(graph, placement, simulator, config,
                                     wanted[np.argsort(wanted_s, kind='stable')])
   except errors.InvalidGraphError:
-    return nothing  # Loops that feed each other in a circle: leave them alone.
+    return nothing  # While loops depend on each other in a cycle.
   nothing = dataclasses.replace(nothing, complete=complete)
-  # What edges cost is little, but may by luck be what makes them pay.
+  # By chance the costs of edges may shorten the step. So leave them out, too.
   free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
-  # Another order may hold more tensors at a time.
+  # Another order may keep more tensors in memory at a time.
   if (free.overflow_bytes[0] > fifo.overflow_bytes[0] or
       not with_edges_s < fifo_s * (1 - config.min_gain)):
     return nothing
@@ -225,14 +227,15 @@ def control_edges(
 
 def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                simulator: simulator_lib.Simulator) -> float:
-  """Simulated step if edges kept all of an order, the best of those wanted.
+  """Seconds of the simulated step if edges kept the best order completely.
 
-  Fewer edges, or others as well, may bring a little more.
+  A search may find edges that give a slightly shorter step.
 
   Args:
     graph: N ops.
-    placement: Of these ops, on the simulator's cluster.
-    simulator: Prices.
+    placement: Placement of these ops, on the simulator's cluster. Its
+      priorities, if any, are the only order that is tried.
+    simulator: Simulator that prices the orders.
   """
   wanted = _orders(graph, placement, simulator)
   devices = np.broadcast_to(placement.devices, wanted.shape)
@@ -242,7 +245,7 @@ def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 def chooser(
     simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
 ) -> Callable[[op_graph.OpGraph, placement_lib.Placement], np.ndarray]:
-  """What a `Measurer` asks for the control edges of an order, int32 [C, 2]."""
+  """The function that gives a `Measurer` its control edges, int32 [C, 2]."""
   return lambda graph, placement: control_edges(graph, placement, simulator,
                                                 config).control_edges
 
@@ -252,24 +255,24 @@ def evaluate(
     evaluator: evaluator_lib.Evaluator, simulator: simulator_lib.Simulator,
     config: OrderConfig = OrderConfig()
 ) -> evaluator_lib.Evaluation:
-  """A step with the control edges that are predicted to pay, if any are.
+  """Evaluates a placement with the control edges that are predicted to pay.
 
   Args:
     graph: N ops.
-    placement: Of these ops.
-    evaluator: Says what the step takes.
-    simulator: Predicts, on the same cluster.
-    config: When edges are added, and how many.
+    placement: Placement of these ops.
+    evaluator: Evaluator of the step with edges.
+    simulator: Simulator that predicts which edges pay, on the same cluster.
+    config: Limits of the search of edges.
 
   Raises:
-    ValueError: as of `control_edges`.
+    ValueError: see `control_edges`.
   """
   order = control_edges(graph, placement, simulator, config)
   if evaluator.simulated:
     return evaluator.evaluate(
         edge_pricer.with_edges(graph, order.control_edges),
         dataclasses.replace(placement, priorities=None))
-  # A stopwatch makes edges of priorities itself.
+  # An evaluator that runs steps turns priorities into edges itself.
   return evaluator.evaluate(
       graph, dataclasses.replace(placement, priorities=order.priorities))
 
@@ -277,7 +280,7 @@ def evaluate(
 def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
             simulator: simulator_lib.Simulator,
             only_wanted: bool = True) -> np.ndarray:
-  """float64 [K, N], the priorities that may be wanted."""
+  """float64 [K, N], priorities of the orders to try."""
   own = [] if placement.priorities is None else [placement.priorities]
   if own and only_wanted:
     return np.stack(own)
@@ -290,10 +293,18 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
            simulator: simulator_lib.Simulator, config: OrderConfig,
            wanted: np.ndarray) -> tuple[edge_search.EdgeSet, np.ndarray, bool]:
-  """The best edges for any of the orders, float64 [K, N], and which it was.
+  """The best edges, the priorities that they enforce, and completeness.
 
-  The orders come with the one of the fastest wanted step first. The last result
-  is whether no limit of the config was reached.
+  Args:
+    graph: N ops.
+    placement: Legal placement of these ops.
+    simulator: Simulator of the placement's cluster.
+    config: Limits of the search.
+    wanted: float64 [K, N], priorities by increasing step.
+
+  Returns:
+    Edges, priorities float64 [N], and whether the search ended before it
+    reached a limit.
   """
   pricer = edge_pricer.EdgePricer(graph, placement, simulator, config.edge_s,
                                   config.max_simulated_ops, config.max_s)

@@ -1,6 +1,6 @@
-"""The order of ready ops: the critical path first.
+"""Priorities of ops by the critical path.
 
-Upward ranks are those of HEFT (Topcuoglu, Hariri and Wu, "Performance-
+Priorities are the upward ranks of HEFT (Topcuoglu, Hariri and Wu, "Performance-
 effective and low-complexity task scheduling for heterogeneous computing", IEEE
 TPDS 13(3), 2002, equation 4), with the times on the devices of a given
 placement in place of means over all devices:
@@ -28,12 +28,12 @@ def with_critical_path_order(
 
   Args:
     graph: N ops.
-    placement: Of these ops; priorities it has are replaced.
-    evaluator: Whose seconds and cluster count.
+    placement: Placement of these ops. Its priorities, if any, are replaced.
+    evaluator: Evaluator whose seconds and cluster give the ranks.
 
   Raises:
-    ValueError: not a device of the cluster per op, or a cluster with another
-      number of devices.
+    ValueError: the placement does not give each op a device of the cluster, or
+      its cluster has another number of devices.
     InvalidGraphError: the edges of the graph form a cycle.
   """
   cluster = evaluator.cluster
@@ -51,7 +51,7 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
                  op_seconds: np.ndarray) -> np.ndarray:
   """float64 [N], seconds from the start of an op to the end of the step.
 
-  On devices and links that have nothing else to do.
+  The ranks assume that devices and links are idle.
 
   Args:
     graph: N ops.
@@ -60,7 +60,7 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
     op_seconds: float64 [N, D].
 
   Raises:
-    ValueError: not a device of the cluster per op.
+    ValueError: `devices` does not give each op a device of the cluster.
     InvalidGraphError: the edges of the graph form a cycle.
   """
   devices = np.asarray(devices)
@@ -76,9 +76,9 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
 
 def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
                 cluster: cluster_lib.Cluster) -> np.ndarray:
-  """float64 [E], from the end of the producer to the arrival; 0 at home.
+  """float64 [E], seconds from the end of the producer to the arrival.
 
-  Without waiting for what else there is to do.
+  Links are assumed to be idle. The result is 0 for edges within a device.
   """
   latency_s, bytes_per_s = cluster.link_arrays[:2]
   source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]
@@ -90,13 +90,13 @@ def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
   ])
   copies_s = sum(
       copy_s[end] + size * s_per_byte[end] for end in (source, target))
-  # Zero where devices are synchronous.
+  # Synchronous devices have 0 for both times.
   callback_s = np.array([d.callback_s for d in cluster.devices])
   poll_s = np.array([d.poll_s for d in cluster.devices])
   runs_ahead = np.array([d.asynchronous for d in cluster.devices])
   manager = np.where(runs_ahead[source], source, target)
   copied_s = latency_s[source, target] + size / bytes_per_s[source, target]
-  # What takes longer than this is not done when the event manager looks first.
+  # A longer copy has not ended when the event manager looks for the first time.
   first_look_s = 2 * latency_s[source, target]
   heard_s = callback_s[manager] + poll_s[manager] * (copied_s > first_look_s)
   transfer_s = copied_s + copies_s + heard_s

@@ -1,4 +1,4 @@
-"""The step time with further control edges."""
+"""Simulates steps with additional control edges."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gdp_grappler.graph.legality import orderable
 
 
 class EdgePricer:
-  """Simulates one placement with many sets of edges, up to a number of times.
+  """Simulates one placement with many sets of edges, a limited number of times.
 
   Attributes:
-    graph: N ops; loops are closed, without which an op could come before what
-      it depends on.
-    placement: Of these ops, first in, first out.
+    graph: N ops. The graph has additional edges that keep an op from running
+      before a loop on which it depends (`orderable.loop_barriers`).
+    placement: Placement of these ops, without priorities.
     may: bool [N], ops that control edges may join; see `orderable`.
   """
 
@@ -33,31 +33,31 @@ class EdgePricer:
                simulator: simulator_lib.Simulator, edge_s: float,
                max_simulated_ops: int, max_s: float = math.inf,
                clock: Callable[[], float] = time.monotonic) -> None:
-    """Prepares.
+    """Prepares simulations.
 
     Args:
       graph: N ops.
-      placement: Of these ops, on the simulator's cluster, legal.
-      simulator: Prices.
+      placement: Legal placement of these ops, on the simulator's cluster.
+      simulator: Simulator of the steps.
       edge_s: Seconds that an edge adds to the op that waits.
-      max_simulated_ops: Ops of all simulations together.
+      max_simulated_ops: Largest number of ops in all simulations together.
       max_s: Seconds after which no simulations are left.
-      clock: Seconds since any moment.
+      clock: Function that returns seconds since any fixed moment.
     """
     barriers = orderable.loop_barriers(graph)
-    # Another graph would be laid out anew.
+    # The simulator would have to prepare a new graph, so avoid one.
     self.graph = with_edges(graph, barriers) if len(barriers) else graph
     self.placement = dataclasses.replace(placement, priorities=None)
     self.may = simulator.orderable(graph)
     self._left = max_simulated_ops // max(1, graph.num_ops)
     self._clock, self._end_s = clock, clock() + max_s
     self._edge_s = edge_s
-    # The costs of the graph itself: barriers are no edges that cost.
+    # These are the costs of the graph itself: barriers cost nothing.
     self._layout = simulator.layout(self.graph)
 
   @property
   def left(self) -> int:
-    """Simulations that are left; 0 if there is no time for any."""
+    """Number of simulations that are left; 0 after the time limit."""
     return self._left if self._clock() < self._end_s else 0
 
   def schedule(self, edges: np.ndarray) -> schedule_lib.Schedule:
@@ -72,7 +72,7 @@ class EdgePricer:
     """The step if TensorFlow obeyed priorities, float64 [N].
 
     Raises:
-      InvalidGraphError: the graph has loops that feed each other.
+      InvalidGraphError: loops of the graph depend on each other in a cycle.
     """
     return self._schedule(as_edges([]), priorities)
 
@@ -91,13 +91,13 @@ class EdgePricer:
 
 def price(graph: op_graph.OpGraph, edges: np.ndarray, devices: np.ndarray,
           simulator: simulator_lib.Simulator) -> evaluator_lib.Prices:
-  """Prices of placements of a graph with more control edges, that cost nothing.
+  """Prices placements of a graph with control edges that cost nothing.
 
   Args:
     graph: N ops.
-    edges: int [C, 2].
+    edges: int [C, 2], control edges in addition to the graph's.
     devices: int [K, N].
-    simulator: Of their cluster.
+    simulator: Simulator of the placements' cluster.
 
   Raises:
     InvalidGraphError: the edges form a cycle.
@@ -120,5 +120,5 @@ def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
 
 
 def as_edges(edges: np.ndarray | list[tuple[int, int]]) -> np.ndarray:
-  """int32 [C, 2], also of none."""
+  """int32 [C, 2], also if there are no edges."""
   return np.array(edges, np.int32).reshape(-1, 2)

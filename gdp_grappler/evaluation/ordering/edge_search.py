@@ -1,4 +1,4 @@
-"""Finds control edges that make TensorFlow keep an order.
+"""The search of control edges that make TensorFlow keep an order.
 
 1. Simulate the step as TensorFlow runs it, and with the wanted priorities.
 2. Where a device starts two consecutive heavy ops in the wrong order, add an
@@ -6,16 +6,17 @@
    the wrong order. Repeat until the wanted gain or the wanted order is reached.
 3. On asynchronous devices the right order is not enough: an op may be
    dispatched so early that copies wait behind it. On these devices also try a
-   *chain*: an edge from each heavy op to the next one, so that no op runs ahead
-   of one that waits for another device. If an op needs the one before it
-   anyway, the edge puts it behind what that one sends.
-4. If a copy still waits behind the stream of its receiver, add a *throttle*:
-   the first op that the receiver starts after the sender has the result waits
-   for the sender. This edge crosses devices and is therefore a message.
-5. Remove edges in halves, quarters, ..., as long as the gain stays.
+   *chain*: an edge from each heavy op to the next one, so that no op is
+   dispatched before an op that waits for another device. If an op depends on
+   the previous op anyway, the edge delays it until that op's outputs are sent.
+4. If a copy still waits for the stream of its receiver, add a *throttle*: an
+   edge from an op of the sender, the producer of the copy or an op shortly
+   before it, to an op that the receiver starts a little later. This edge
+   crosses devices and is therefore a message.
+5. Remove halves of the edges, then quarters, ..., as long as the gain stays.
 
-Every edge points forward in the time of one simulated step, as all other edges
-do, so no cycle can arise.
+The edges of one set all point forward in the time of one simulated step, as the
+edges of the graph do, so no cycle can arise.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ import numpy as np
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 
-# Throttles that are tried: how many ops before the copied one the message
-# starts (it would queue behind the copy otherwise), and how much later than the
-# result the op starts that is held back, in units of the receiver's callback.
-# The message itself takes one such unit.
+# Throttles to try. The first number says how many ops before the op that makes
+# the result the message starts; otherwise the message would wait behind the
+# copy. The second number says how long after the start of the message the
+# delayed op starts at the earliest, in units of the receiver's `hop_s`. The
+# message itself takes one unit.
 _THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EdgeSet:
-  """Edges and the step with them.
+  """Control edges and the simulated step with these edges.
 
   Attributes:
     edges: int32 [C, 2].
-    schedule: Of the step with them.
+    schedule: Schedule of the step with the edges.
   """
 
   edges: np.ndarray
@@ -55,19 +57,20 @@ class EdgeSet:
 
 
 class EdgeSearch:
-  """Finds edges for one order of one placement."""
+  """The search of edges for one order of one placement."""
 
   def __init__(self, pricer: edge_pricer.EdgePricer, plain: EdgeSet,
                wanted: schedule_lib.Schedule, kept_gain: float,
                heavy_shares: tuple[float, ...]) -> None:
-    """Prepares.
+    """Prepares the search.
 
     Args:
-      pricer: Of the placement.
-      plain: No edges.
+      pricer: Pricer of the placement.
+      plain: The step without edges.
       wanted: The step in the wanted order.
-      kept_gain: Share of its gain that is enough.
-      heavy_shares: Of the weight of a device; see `control_edges.OrderConfig`.
+      kept_gain: Share of the wanted order's gain that ends the search.
+      heavy_shares: Shares of a device's weight, see
+        `control_edges.OrderConfig`.
     """
     self._pricer, self._plain, self._wanted = pricer, plain, wanted
     self._shares = heavy_shares
@@ -78,7 +81,7 @@ class EdgeSearch:
         d.asynchronous for d in pricer.placement.cluster.devices)
 
   def best(self) -> EdgeSet:
-    """The best edges of all methods."""
+    """The best edges of steps 2 and 3 of the module's docstring."""
     best = self._plain
     for share in self._shares:
       pairs = self._new(
@@ -96,7 +99,7 @@ class EdgeSearch:
     yield self._joining(pairs)
 
   def _joining(self, pairs: np.ndarray) -> EdgeSet:
-    """The edges of the best round of edges between ops in the wrong order."""
+    """The best edges of the rounds that join ops in the wrong order."""
     now = best = self._plain
     while self._pricer.left > 0 and best.step_s > self._target_s:
       first, then = pairs.T
@@ -110,7 +113,7 @@ class EdgeSearch:
     return best
 
   def _new(self, pairs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Pairs that are neither control edges of the graph nor chosen."""
+    """Pairs that are neither control edges of the graph nor in `chosen`."""
     graph = self._pricer.graph
     there = np.concatenate([graph.edges[graph.edge_tensors < 0], chosen])
     known, asked = (e[:, 0].astype(np.int64) * graph.num_ops + e[:, 1]
@@ -132,7 +135,7 @@ class EdgeSearch:
     return np.sort(np.concatenate(heavy))
 
   def throttled(self, found: EdgeSet) -> EdgeSet:
-    """The edges, with throttles as long as these shorten the step."""
+    """The edges, with throttles added as long as these shorten the step."""
     while self._streams and self._pricer.left > 0:
       better = next((f for f in self._throttles(found)
                      if f.step_s < found.step_s * (1 - _LEAST_GAIN)), None)
@@ -142,7 +145,7 @@ class EdgeSearch:
     return found
 
   def _throttles(self, found: EdgeSet) -> Iterator[EdgeSet]:
-    """All throttles, then the half with the longest waits, ..."""
+    """Tries all throttles of a kind, then those of the longest waits."""
     for back, callbacks in _THROTTLES:
       edges = self._new(self._holding(found.schedule, back, callbacks),
                         found.edges)
@@ -153,10 +156,10 @@ class EdgeSearch:
 
   def _holding(self, now: schedule_lib.Schedule, back: int,
                callbacks: float) -> np.ndarray:
-    """int32 [T, 2], for each copy that waits long for its receiver's stream."""
+    """int32 [T, 2], throttles for copies that wait, longest waits first."""
     placement = self._pricer.placement
     hop_s = np.array([d.hop_s for d in placement.cluster.devices])
-    own = []  # By device, in the order of starts.
+    own = []  # Ops of each device in the order of their starts.
     for device in range(placement.cluster.num_devices):
       ops = np.flatnonzero(self._may & (placement.devices == device))
       own.append(ops[np.argsort(now.start_s[ops], kind='stable')])
@@ -183,9 +186,10 @@ class EdgeSearch:
                                        key=lambda edge: -waits_s[edge]))
 
   def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
-    """Leaves out edges; the step stays below the target or as it was."""
+    """Leaves out edges, unless the step then exceeds both target and step."""
     limit_s = max(found.step_s, self._target_s)
-    # Ops of nearly equal priority may as well swap: try without them first.
+    # The order of ops of nearly equal priority matters least, so try to leave
+    # out their edges first.
     differ = priorities[found.edges[:, 0]] - priorities[found.edges[:, 1]]
     edges = found.edges[np.argsort(differ, kind='stable')]
     found = dataclasses.replace(found, edges=edges)
@@ -205,7 +209,7 @@ class EdgeSearch:
 
 def _pairs(heavy: np.ndarray, devices: np.ndarray,
            schedule: schedule_lib.Schedule) -> np.ndarray:
-  """int32 [P, 2], each heavy op after the last one of its device to end."""
+  """int32 [P, 2], each heavy op with the last one that ended before it."""
   pairs = []
   for device in np.unique(devices):
     ops = heavy[devices[heavy] == device]

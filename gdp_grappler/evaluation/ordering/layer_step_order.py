@@ -1,9 +1,9 @@
-"""The critical path first, but time steps of layers one after the other.
+"""Priorities by the critical path that keep time steps of layers together.
 
-Upward ranks rank each op of a layer's time step by itself. The next step of
-another layer comes in between as soon as its rank is a little higher. In this
-order all ops of a node of the contracted graph have the rank of the last op, so
-that a layer finishes a time step that it has begun.
+Upward ranks rank each op of a layer's time step by itself. So ops of another
+layer interrupt the time step as soon as their ranks are a little higher. In
+this order all ops of a node of the contracted graph have the lowest rank of the
+node, so that a layer finishes a time step that it has begun.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ _known: weakref.WeakKeyDictionary[op_graph.OpGraph, np.ndarray
 
 
 def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
-  """float64 [N], by the lowest rank of a node; within it by ranks.
-
-  None if the graph has no time steps, or nodes are its ops.
+  """float64 [N], priorities by the lowest rank of a node, then by rank.
 
   Args:
     graph: N ops.
-    ranks: float64 [N], of `ordering.upward_ranks`.
+    ranks: float64 [N], result of `critical_path_order.upward_ranks`.
+
+  Returns:
+    The priorities; None if the graph has no time steps, or if each node is a
+    single op.
   """
   if graph not in _known:
     _known[graph] = _nodes(graph)
@@ -45,7 +47,7 @@ def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
 
 
 def _nodes(graph: op_graph.OpGraph) -> np.ndarray | None:
-  """int [N], see `contraction.contract`."""
+  """int [N], node of each op; None if `priorities` returns None."""
   known = coordinates.of(graph)
   if not {*_COORDINATES} <= {*known.readable}:
     return None

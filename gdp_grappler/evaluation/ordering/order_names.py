@@ -1,23 +1,24 @@
-"""The names of the orders of ready ops, and which of them is meant.
+"""The names of the orders of ready ops, and the default order.
 
-Light: every program's command line and TensorFlow's start-up read it.
+This module imports nothing heavy, because every command line and TensorFlow's
+start-up import it.
 """
 
 from __future__ import annotations
 
-# First in, first out, TensorFlow's own order; or ops on long paths first.
+# FIFO is TensorFlow's own order. CRITICAL_PATH puts ops on long paths first.
 FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
 ORDERS = (FIFO, CRITICAL_PATH)
 DEFAULT = FIFO
 
 
 def chosen(wanted: str | None, has_priorities: bool) -> str:
-  """The order to use; by default that of the plan.
+  """The order to use.
 
   Args:
-    wanted: One of `ORDERS`; None for the default.
-    has_priorities: Whether the placement brings priorities: then it has been
-      ordered before.
+    wanted: One of `ORDERS`. None means `CRITICAL_PATH` for a placement with
+      priorities, else `DEFAULT`.
+    has_priorities: Whether the placement has priorities.
 
   Raises:
     ValueError: there is no such order.

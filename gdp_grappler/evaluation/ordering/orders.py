@@ -1,4 +1,4 @@
-"""Several orders for a placement, because none of them is always the best."""
+"""Several orders for a placement, because no single order is always best."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.graph import op_graph
 
-# The largest number of orders.
+# Largest number of orders that `of` returns.
 COUNT = 3
 
 
 def of(graph: op_graph.OpGraph, devices: np.ndarray,
        cluster: cluster_lib.Cluster, op_seconds: np.ndarray) -> np.ndarray:
-  """float64 [K, N], priorities: the critical path first, then `others`.
+  """float64 [K, N], priorities by the critical path, then those of `others`.
 
   Args:
     graph: N ops.
@@ -25,7 +25,7 @@ def of(graph: op_graph.OpGraph, devices: np.ndarray,
     op_seconds: float64 [N, D].
 
   Raises:
-    ValueError: not a device of the cluster per op.
+    ValueError: `devices` does not give each op a device of the cluster.
     InvalidGraphError: the edges of the graph form a cycle.
   """
   ranks = critical_path_order.upward_ranks(graph, devices, cluster, op_seconds)
@@ -33,11 +33,14 @@ def of(graph: op_graph.OpGraph, devices: np.ndarray,
 
 
 def others(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray:
-  """float64 [K, N], one result after the other; and one time step, if any.
+  """float64 [K, N], priorities that are not by the critical path alone.
+
+  The first order is depth first: one result after the other. If the graph has
+  time steps, the second order keeps the time steps of layers together.
 
   Args:
     graph: N ops.
-    ranks: float64 [N], of `critical_path_order.upward_ranks`.
+    ranks: float64 [N], result of `critical_path_order.upward_ranks`.
   """
   by_steps = layer_step_order.priorities(graph, ranks)
   return np.stack([

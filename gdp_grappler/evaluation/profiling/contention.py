@@ -1,8 +1,9 @@
 """Measures how much workers of one machine slow each other down.
 
-Cores share a memory bus and a cache. One worker runs the whole graph while the
-others rest, and then while all others run it, too. The slowdown is the
-contention that the simulator charges while several workers compute.
+Cores share a memory bus and a cache. Each worker runs the whole graph, first
+while the other workers are idle, and then while all of them run it. The
+slowdown is the contention that the simulator applies when several workers
+compute.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _START_S, _STEPS_S = 300., 120.
 
 def measure(setups: Sequence[profiling_worker.Setup],
             name: str) -> tuple[float, ...]:
-  """For each worker, what its step takes longer for each other one at work.
+  """Relative slowdown of each worker's step for each other busy worker.
 
   Args:
-    setups: [W], the whole graph on one of the workers each.
-    name: Of the graph, for messages.
+    setups: [W], the whole graph on each of the workers.
+    name: Name of the graph, for messages.
 
   Returns:
-    [W] shares of the step; (together / alone - 1) / (W - 1), not negative.
+    [W] shares of the step: (together / alone - 1) / (W - 1), at least 0.
 
   Raises:
-    MeasurementError: the graph does not run on one of them.
+    MeasurementError: the graph does not run on one of the workers.
   """
   if len(setups) < 2:
     return (0.,) * len(setups)
@@ -63,7 +64,12 @@ def measure(setups: Sequence[profiling_worker.Setup],
 
 def shares(alone: np.ndarray | Sequence[float],
            together: np.ndarray | Sequence[float]) -> tuple[float, ...]:
-  """[W] of the median steps [W] alone and [W] together."""
+  """[W], relative slowdowns.
+
+  Args:
+    alone: [W], median seconds of the step while other workers are idle.
+    together: [W], median seconds of the step while all workers run.
+  """
   ratio = np.asarray(together) / np.asarray(alone)
   return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())
 

@@ -1,8 +1,8 @@
 """The process behind `contention`: runs one graph on one device on demand.
 
-It answers a `profiling_worker.Setup` with None once the graph is warm, or with
-a `Failure`. Every further message is a number of seconds. The process runs
-steps for that long and answers with their median time.
+The process answers a `profiling_worker.Setup` with None when the graph has
+warmed up, or with a `Failure`. Every further message is a number of seconds.
+The process runs steps for this time and answers with their median seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _median_s(step: Callable[[], Any], window_s: float) -> float:
-  """Of steps until the window is over, at least one."""
+  """Median seconds of the steps that begin within the window, at least one."""
   seconds: list[float] = []
   end = time.perf_counter() + window_s
   while not seconds or time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""The names that the hardware of this machine gives itself."""
+"""The model names that the hardware of this machine reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 
 
 def model(device: str) -> str:
-  """Of a device of this machine, by its full name.
+  """Model name of a device of this machine, given by its full name.
 
   Raises:
     MeasurementError: there is no such GPU.
@@ -29,7 +29,7 @@ def model(device: str) -> str:
 
 
 def cpu_model() -> str:
-  """Of the processor."""
+  """Model name of the processor."""
   try:
     text = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8')
   except OSError:  # Not Linux.

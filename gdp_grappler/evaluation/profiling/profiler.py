@@ -1,11 +1,11 @@
 """Measures the seconds of each op of a graph on the devices of this machine.
 
-Steps run on made-up data (`measuring.runnable`), in a process of its own that
-is pinned to the cores in question, or on a TensorFlow server. All ops are on
-one device and run one at a time, because the clocks of overlapping ops count
-each other's time. TensorFlow's own trace (`RunOptions.FULL_TRACE`) tells how
-long each op took; the median over some steps is kept. Tracing costs time
-itself, so the untraced step is timed as well and scales the sum; see
+Steps run on synthetic data (`measuring.runnable`), in a child process that is
+pinned to the given cores, or on a TensorFlow server. All ops are on one device
+and run one at a time, because the times of overlapping ops would include each
+other. TensorFlow's trace (`RunOptions.FULL_TRACE`) has the seconds of each op;
+the median over some steps is kept. Tracing itself takes time, so the untraced
+step is timed as well, and the seconds of ops are scaled to it; see
 `profile.DeviceProfile`. On a GPU the seconds are those of the kernels on its
 stream, without the host's time.
 """
@@ -48,7 +48,7 @@ from gdp_grappler.processes import messages
 DEFAULT_STEPS = 20
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
 _WARMUP = 10
-_DISTURBED = .1  # More than this share is worth a word.
+_DISTURBED = .1  # A larger share of other programs is reported to the user.
 _TIMEOUT_S = 1800.
 
 
@@ -60,29 +60,29 @@ def profile_graph(
     budget_s: float | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = logging.info) -> profile_lib.Profile:
-  """Profiles a graph on one device, or finds the profile made before.
+  """Profiles a graph on one device, or returns the profile in the cache.
 
   Args:
     source: The graph.
-    batch_size: For dimensions that it leaves open.
+    batch_size: Size of dimensions that the graph leaves open.
     cores: CPU cores to pin the process to; () for those of the caller. With
-      one core, an op has one thread. With a target, the cores that the server
-      is known to be pinned to.
-    steps: Traced steps.
-    pool: Threads that run ops side by side where the steps to be predicted
-      are run. Only the untraced step is measured with it. A server has its
-      own.
+      one core, an op has one thread. With a target, these are the cores that
+      the server is known to be pinned to.
+    steps: Number of traced steps.
+    pool: Threads that run ops in parallel in the steps to be predicted. Only
+      the untraced step is measured with so many threads. A server has its own
+      number.
     device: Full name of the device.
-    target: Of a TensorFlow server that has the device, or what starts it when
-      there is something to measure; '' for this machine.
-    refresh: Whether to measure again what is in the cache.
-    budget_s: When the measuring process is to be done; fewer steps are traced
-      where they take long. None for as long as it takes.
+    target: Address of a TensorFlow server that has the device, or a function
+      that starts the server when a measurement is needed; '' for this machine.
+    refresh: Whether to measure although the cache has a profile.
+    budget_s: Time limit of the measuring process, in seconds. If steps take
+      long, fewer steps are traced. None means no limit.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
-    tell: Hears one line about the profile that is reused or measured.
+    tell: Function that gets lines for the user.
 
   Raises:
-    MeasurementError: the graph cannot be run, or the device is not there.
+    MeasurementError: the graph cannot be run, or the device is missing.
   """
   graph = graph_def_io.read(source, unknown_dim=batch_size)
   remote = bool(target)
@@ -115,7 +115,7 @@ def profile_graph(
 
 def _tell_how(seen: profiling_worker.Recording, device: str, steps: int,
               tell: Callable[[str], None]) -> None:
-  """Says so where ops were not traced, or not in as many steps."""
+  """Reports ops that were not traced, and a smaller number of steps."""
   if seen.how != profiling_worker.TRACED:
     tell(f'The trace of {device} has no kernels (CUPTI is missing, or not '
          f'permitted): distinct ops were {seen.how}.')
@@ -125,7 +125,7 @@ def _tell_how(seen: profiling_worker.Recording, device: str, steps: int,
 
 def _keep(result: profile_lib.Profile, complete: bool, path: pathlib.Path,
           tell: Callable[[str], None]) -> None:
-  """Caches a profile of one device, and tells what is wrong with it."""
+  """Puts a profile of one device into the cache, and reports its defects."""
   device, = result.devices
   if not complete:
     tell(f'The time budget ended before {len(device.untimed)} ops of '
@@ -146,15 +146,16 @@ def _keep(result: profile_lib.Profile, complete: bool, path: pathlib.Path,
 
 def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
                     **options: Any) -> profile_lib.Profile:
-  """One profile of several devices.
+  """Profiles a graph on several devices, one after the other.
 
   Args:
     source: The graph.
-    places: At least one.
-    **options: Of `profile_graph`: batch_size, steps, refresh, cache_dir, tell.
+    places: Devices, at least one.
+    **options: Arguments of `profile_graph`: batch_size, steps, refresh,
+      cache_dir, tell.
 
   Raises:
-    MeasurementError: the graph cannot be run on one of them.
+    MeasurementError: the graph cannot be run on one of the devices.
   """
   profiles = [
       profile_graph(source, device=p.device, target=p.target, cores=p.cores,
@@ -166,12 +167,14 @@ def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
 
 def profile_local_workers(source: source_graph.SourceGraph, count: int,
                           **options: Any) -> profile_lib.Profile:
-  """Profiles each of N local workers, which are started if need be.
+  """Profiles each of N local workers.
+
+  The workers are started only if the cache lacks a result.
 
   Args:
     source: The graph.
     count: N.
-    **options: As of `profile_devices`.
+    **options: Options of `profile_devices`.
 
   Raises:
     MeasurementError: the workers or the graph cannot be run.
@@ -201,7 +204,7 @@ def _with_contention(
     tell: Callable[[str], None] = logging.info,
     **unused_options: Any,
 ) -> profile_lib.Profile:
-  """The profile of workers, with how they slow each other down; cached."""
+  """Adds the contention of the workers to their profile; uses the cache."""
   names = tuple(d.name for d in profile.devices)
   key = hashlib.sha256(
       repr((profile.fingerprint, profile.tensorflow, batch_size, names,
@@ -232,7 +235,7 @@ def _with_contention(
 
 def _known_shares(path: pathlib.Path, count: int,
                   tell: Callable[[str], None]) -> list[float] | None:
-  """[count]; None if they are not there."""
+  """[count], shares in the cache; None if there are none."""
   try:
     found = files.parse_json(cache.kept(path, tell) or b'')
   except ValueError:
@@ -244,7 +247,7 @@ def _known_shares(path: pathlib.Path, count: int,
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-  """Where to profile: arguments of `profile_graph` of the same names."""
+  """A device to profile; fields are arguments of `profile_graph`."""
 
   device: str = _LOCAL_CPU
   target: str | Callable[[], str] = ''
@@ -254,12 +257,12 @@ class Place:
 
 def worker_places(target: str | Callable[[], str], names: Sequence[str],
                   cores: Sequence[Sequence[int]]) -> list[Place]:
-  """Workers such as `local_workers.LocalWorkers` has.
+  """The places of workers, such as those of `local_workers.LocalWorkers`.
 
   Args:
-    target: Of one of them, or what starts them.
-    names: [N] full names of their devices.
-    cores: [N], cores that each is pinned to.
+    target: Address of one worker, or a function that starts the workers.
+    names: [N], full names of the workers' devices.
+    cores: [N], cores to which each worker is pinned.
   """
   return [
       Place(name, target, tuple(own), local_workers.INTER_OP_THREADS)
@@ -269,15 +272,15 @@ def worker_places(target: str | Callable[[], str], names: Sequence[str],
 
 def local_places(cores: Sequence[int] = (),
                  kinds: Sequence[str] = ()) -> list[Place]:
-  """One GPU of each kind of this machine, and its CPU.
+  """Places of one GPU of each model of this machine, and of its CPU.
 
   Args:
-    cores: Of the process; () for those of the caller.
-    kinds: 'GPU' and 'CPU', of which devices are wanted; () for GPUs where there
-      are some, else the CPU.
+    cores: Cores of the process; () for those of the caller.
+    kinds: Wanted types of devices, 'GPU' and 'CPU'. () means GPUs if there are
+      any, else the CPU.
 
   Raises:
-    MeasurementError: there is no GPU, but one is wanted.
+    MeasurementError: a GPU is wanted, but there is none.
   """
   import tensorflow as tf
   cards = {
@@ -300,10 +303,10 @@ def local_places(cores: Sequence[int] = (),
 
 
 def remote_places(target: str) -> list[Place]:
-  """All CPUs and GPUs of a TensorFlow cluster.
+  """Places of all CPUs and GPUs of a TensorFlow cluster.
 
   Raises:
-    ClusterError: it does not answer.
+    ClusterError: the cluster does not answer.
   """
   return [
       Place(device.name, target)
@@ -314,10 +317,11 @@ def remote_places(target: str) -> list[Place]:
 def _profile(graph: op_graph.OpGraph, batch_size: int,
              seen: profiling_worker.Recording,
              device: profile_lib.DeviceProfile) -> profile_lib.Profile:
-  """Of one device, whose seconds and step are made to agree."""
+  """Profile of one device, with seconds of ops scaled to the step."""
   import tensorflow as tf
   if device.type == 'GPU':
-    # The host's part of a step is beside the kernels, and the cluster's.
+    # The host works in parallel to the kernels. Its times are figures of the
+    # cluster.
     scale, visit_s = 1., 0.
   else:
     scale, visit_s = visits.reconcile(device.seconds.sum(), device.visits.sum(),
@@ -347,7 +351,7 @@ def _record(setup: profiling_worker.Setup,
 
 
 def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
-  """[N], the device, or its host for ops that it has no kernel for."""
+  """[N], the device; its host for groups that may not be on the device."""
   host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
   kind = cluster_lib.device_type(device)
   column = op_graph.DEVICE_TYPES.index(kind)
@@ -358,7 +362,7 @@ def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
 
 def _remembered(path: pathlib.Path, steps: int,
                 tell: Callable[[str], None]) -> profile_lib.Profile | None:
-  """A profile of at least this many steps; None if there is none."""
+  """The cached profile of at least `steps` steps; None if there is none."""
   data = cache.kept(path, tell)
   if data is None:
     return None
@@ -377,7 +381,7 @@ def _remembered(path: pathlib.Path, steps: int,
 
 def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
          pool: int, device: str, model: str, remote: bool) -> str:
-  """Of everything that makes another profile."""
+  """Digest of all data on which a profile depends."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
            tf.__version__, 3)

@@ -23,34 +23,36 @@ from gdp_grappler.processes import messages
 if TYPE_CHECKING:
   from gdp_grappler.evaluation.measuring import runnable as runnable_lib
 
-_CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
-_WARMUP_S = 2.  # No further step to warm up, once this has passed.
-_WARM_S = 0.1  # Of untraced steps before each traced one ...
-_WARM_STEPS = 20  # ... but not more than these, and at least one.
-_QUIET = .95  # Share of a step's time that a process on one core has at least
+_CHAIN = 500  # Ops of the chain that gives the least seconds of a visit.
+_WARMUP_S = 2.  # Seconds after which no further warm-up step begins.
+_WARM_S = 0.1  # Seconds of untraced steps before each traced step ...
+_WARM_STEPS = 20  # ... but at least one step, and at most so many.
+# Least share of processor time in the wall time of a step without interruption.
+_QUIET = .95
 TRACED, ONE_BY_ONE = 'traced', 'timed one by one'
-_LEAST_TRACED = 3  # Steps, whatever time they take.
-_QUIET_STEPS = 5  # in a step that counts, if there are that many.
-# Op number -> seconds, executions and temporary bytes in one step.
+_LEAST_TRACED = 3  # Least number of traced steps, even without time left.
+_QUIET_STEPS = 5  # Least number of steps without interruption for a median.
+# Seconds, executions and temporary bytes in one step, by index of the op.
 _Traced = dict[int, tuple[float, int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What to run, and where.
+  """A graph with its placement, and the settings of the profile.
 
   Attributes:
     graph: A `runnable.Runnable`.
-    op_names: [N] ops of the profiled graph.
-    devices: [N] full device name for each of them.
-    device: The device whose ops are timed.
-    target: Of a TensorFlow server; '' for this process.
-    cores: CPU cores to stay on; () for all.
-    steps: Traced steps.
-    warmup: Steps before anything is timed; fewer if they take long.
-    pool: Threads that run ops side by side in the untraced steps.
-    budget_s: When to be done, loading and warming up included; a few steps are
-      traced all the same.
+    op_names: [N], names of the profiled graph's ops.
+    devices: [N], full device name of each op.
+    device: Full name of the device whose ops are timed.
+    target: Address of a TensorFlow server; '' for this process.
+    cores: CPU cores to which the process is pinned; () for all.
+    steps: Number of traced steps.
+    warmup: Number of steps before the first timed step; fewer if they take
+      long.
+    pool: Threads that run ops in parallel in the untraced steps.
+    budget_s: Time limit in seconds, with loading and warm-up. A few steps are
+      traced even if they exceed it. None means no limit.
   """
 
   graph: runnable_lib.Runnable
@@ -66,27 +68,28 @@ class Setup:
 
   @property
   def on_gpu(self) -> bool:
-    """Whether ops are put on a stream, where the device runs them."""
+    """Whether the device is a GPU, which runs ops on a stream."""
     return ':GPU:' in self.device
 
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-  """What was seen.
+  """The measurements of one profile.
 
   Attributes:
-    step_s: Median of the untraced step.
-    empty_step_s: Median of a step that does nothing.
-    disturbed: Share of the time of untraced steps that other programs had;
-      0 where that cannot be told.
+    step_s: Median seconds of the untraced step.
+    empty_step_s: Median seconds of a step with a single op that does nothing.
+    disturbed: Share of the time of untraced steps in which other programs ran;
+      0 if this is unknown.
     chain_visit_s: Seconds per op of a long chain of ops that do nothing.
-    seconds: [N], median over the traced steps of all executions of an op; on
-      a GPU, of its kernels, as the card tells them.
-    executions: [N], median over the traced steps.
-    workspace_bytes: [N], most temporary memory of an execution.
-    steps: How many steps were traced.
-    how: 'traced', or 'timed one by one' if the card tells nothing of kernels.
-    untimed: Ops whose seconds are unknown; the array has 0 for them.
+    seconds: [N], seconds of all executions of an op in a step, median over the
+      traced steps. On a GPU these are the seconds of its kernels.
+    executions: [N], executions of an op in a step, median over the traced
+      steps.
+    workspace_bytes: [N], largest temporary memory of an execution.
+    steps: Number of traced steps.
+    how: 'traced', or 'timed one by one' if the trace has no kernels.
+    untimed: Indices of ops whose seconds are unknown; `seconds` has 0 for them.
     complete: Whether each op that can be timed was timed within the budget.
   """
 
@@ -104,9 +107,9 @@ class Recording:
 
 
 def record(setup: Setup) -> Recording | messages.Failure:
-  """Runs the steps; for a process of its own, which it keeps on the cores."""
+  """Runs the steps; called in a child process, which it pins to the cores."""
   if setup.cores:
-    # Before TensorFlow makes threads, which inherit it.
+    # TensorFlow's threads inherit the affinity, so it comes before the import.
     os.sched_setaffinity(0, setup.cores)
   import tensorflow as tf
   try:
@@ -117,7 +120,7 @@ def record(setup: Setup) -> Recording | messages.Failure:
 
 @contextlib.contextmanager
 def session(tf: types.ModuleType, setup: Setup) -> Iterator[Callable[[], Any]]:
-  """A call that runs one step, all of it on the device."""
+  """A function that runs one step of the placed graph."""
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   with _session(tf, setup, _imported(tf, placed), setup.pool) as running:
     running.run(setup.graph.initializer)
@@ -134,7 +137,7 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
     wide.run(setup.graph.initializer)
     alone = wide
     if setup.target:
-      # The pool is the server's; edges keep its threads from overlapping.
+      # The server has its own number of threads. So edges keep ops apart.
       alone = stack.enter_context(
           _session(tf, setup, _imported(tf, _one_by_one(placed, setup.graph)),
                    1))
@@ -158,10 +161,10 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
 def _one_by_one_s(
     tf: types.ModuleType, session: Any, setup: Setup, executions: np.ndarray,
     until: deadlines.Deadline) -> tuple[np.ndarray, tuple[int, ...]]:
-  """[N] seconds of ops of which the card tells nothing, and untimed ops.
+  """[N] seconds of ops that are not in the trace, and indices of untimed ops.
 
   Ops that launch no kernel take 0 s. Ops are untimed if there was no time left,
-  if their inputs cannot be made up, or if they failed.
+  if no synthetic inputs exist, or if they failed.
   """
   from gdp_grappler.evaluation.profiling import single_ops
   there = {
@@ -190,10 +193,10 @@ def _imported(tf: types.ModuleType, graph_def: Any) -> Any:
 
 
 def _one_by_one(graph_def: Any, runnable: runnable_lib.Runnable) -> Any:
-  """The graph with control edges that leave only one order of a step's ops.
+  """Adds control edges that leave only one order of a step's ops.
 
-  A graph with frames or conditions stays as it is: an edge out of a branch
-  that is not taken would take the rest of the graph with it.
+  A graph with loops or conditions stays as it is: an edge from a branch that is
+  not taken would make the rest of the graph dead, too.
   """
   nodes = {node.name: node for node in graph_def.node}
   if any(node.op in op_kinds.CONTROL_FLOW for node in nodes.values()):
@@ -218,7 +221,11 @@ def _one_by_one(graph_def: Any, runnable: runnable_lib.Runnable) -> Any:
 
 
 def _session(tf: types.ModuleType, setup: Setup, graph: Any, pool: int) -> Any:
-  """A session that runs the graph as it is, on one thread per core."""
+  """A session that runs the graph unchanged.
+
+  In this process, an op gets one thread per core, and `pool` ops run in
+  parallel.
+  """
   config = session_config.as_it_is(session_config.num_cpus(setup.devices))
   if not setup.target:
     config.intra_op_parallelism_threads = len(setup.cores)
@@ -230,8 +237,9 @@ def _trace(alone: Any, wide: Any, setup: Setup,
            until: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
-  Every traced step follows some untraced ones: reading the trace of the last
-  one has swept the caches, and what is wanted is a step among steps.
+  Every traced step follows some untraced steps. The reason: reading the last
+  trace has evicted the graph's data from the caches, but a step of a training
+  finds them there.
   """
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
@@ -272,7 +280,7 @@ def _trace(alone: Any, wide: Any, setup: Setup,
 
 
 def _clocked(step: Callable[[], Any]) -> tuple[float, float]:
-  """Seconds on the wall and of all cores."""
+  """Wall time of a step, and its processor time on all cores, in seconds."""
   start, cpu_start = time.perf_counter(), time.process_time()
   step()
   cpu_end, end = time.process_time(), time.perf_counter()
@@ -280,11 +288,11 @@ def _clocked(step: Callable[[], Any]) -> tuple[float, float]:
 
 
 def _median_s(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
-  """Of pairs from `_clocked`.
+  """Median seconds of pairs from `_clocked`.
 
-  On one core, other programs may interrupt a process. Only steps without
-  interruption count. If there are hardly any, the processor time of the process
-  is the best estimate.
+  On one core, other programs may interrupt the process. Then only steps without
+  interruption count. If there are too few of these, the processor time of the
+  process is the best estimate.
   """
   wall, cpu = np.array(seconds).T
   if len(setup.cores) != 1 or setup.target:
@@ -302,7 +310,7 @@ def _disturbed(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
 
 def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
             index: Mapping[str, int]) -> _Traced:
-  """What the records of one step say."""
+  """Seconds, executions and temporary bytes of each op in one traced step."""
   host: dict[int, list[tuple[Any, bool]]] = collections.defaultdict(list)
   kernels: collections.Counter[int] = collections.Counter()
   for stats in step_stats.dev_stats:
@@ -328,7 +336,7 @@ def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
 
 
 def _temporary_bytes(node: Any) -> int:
-  """Most memory beyond its outputs that an op held while it ran."""
+  """Largest memory that an op held while it ran, without its outputs."""
   outputs = sum(o.tensor_description.allocation_description.requested_bytes
                 for o in node.output)
   highest = sum(used.peak_bytes for used in node.memory)
@@ -337,7 +345,7 @@ def _temporary_bytes(node: Any) -> int:
 
 def _medians(steps: Sequence[_Traced],
              n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """[N] seconds, executions and temporary bytes."""
+  """[N], medians of seconds and executions, and maxima of temporary bytes."""
   values = np.zeros((len(steps), n, 3))
   for row, step in zip(values, steps):
     for op, record_ in step.items():
@@ -348,7 +356,7 @@ def _medians(steps: Sequence[_Traced],
 
 
 def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
-  """Seconds of a step that does nothing, and of each further such op."""
+  """Seconds of a step of one op that does nothing, and of each further op."""
   graph = tf.Graph()
   with graph.as_default(), graph.device(setup.device):
     first = last = tf.raw_ops.NoOp(name='empty')
@@ -363,7 +371,10 @@ def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
 
 def _median_steps_s(steps: list[Callable[[], Any]],
                     setup: Setup) -> list[float]:
-  """Of each, timed in turns, so that a disturbance affects all of them."""
+  """Median seconds of each step.
+
+  The steps run in turns, so that a disturbance affects all of them.
+  """
   for step in steps * 20:
     step()
   turns = [[_clocked(step) for step in steps] for _ in range(100)]

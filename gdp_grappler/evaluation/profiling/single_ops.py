@@ -1,11 +1,11 @@
 """Seconds of the distinct ops of a graph, one at a time.
 
-This serves cards whose driver does not report kernels (no CUPTI). Ops of one
-type with equal attributes and equal types and shapes of inputs, or of the
-variables that are inputs, count as one op. Copies of the op run behind products
-that take longer than the launches (`kernel_times` explains the method). Inputs
-are made up, except small integers such as axes and shapes, which come from the
-graph.
+The module serves cards whose driver does not report kernels (no CUPTI). Ops of
+one type with equal attributes and equal types and shapes of inputs, or of the
+variables that are inputs, count as one op. The device first computes matrix
+products that take longer than the launches, and then copies of the op
+(`kernel_times` explains the method). Inputs are synthetic, except small
+integers such as axes and shapes, which come from the graph.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _PROBE = 8
 
 @dataclasses.dataclass(frozen=True)
 class _Distinct:
-  """Ops that are alike.
+  """Ops that count as one op.
 
   Attributes:
-    node: The NodeDef of one of them.
-    inputs: Its data inputs, as tensors of the graph.
-    names: Of all of them.
+    node: NodeDef of one of the ops.
+    inputs: Data inputs of this op, as tensors of the graph.
+    names: Names of all the ops.
   """
 
   node: Any
@@ -49,22 +49,22 @@ class _Distinct:
 
   @property
   def size_bytes(self) -> int:
-    """Of the inputs; those of a resource are the variable's."""
+    """Bytes of the inputs; a resource has the bytes of its variable."""
     return sum(_size_bytes(t) for t in self.inputs)
 
 
 def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
             device: str, ahead: bool,
             until: deadlines.Deadline) -> dict[str, float]:
-  """Node -> seconds, of those that could be timed.
+  """Seconds of each node that could be timed.
 
   Args:
     tf: TensorFlow.
-    session: Holds the graph, all of it initialized and placed.
+    session: Session whose graph is initialized and placed.
     names: Nodes to be timed, the most important first.
-    device: Full name of the device that they are on.
-    ahead: Whether launches run ahead of the device.
-    until: When to end; what is not timed by then is not told.
+    device: Full name of the nodes' device.
+    ahead: Whether the host launches ops ahead of the device.
+    until: Deadline; nodes that are not timed by then have no result.
   """
   kinds = _distinct(session.graph, names)
   known = _small_values(session, kinds)
@@ -87,7 +87,7 @@ def launches_kernels(op_type: str) -> bool:
 
 
 def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
-  """In the order of the first of each."""
+  """Distinct ops, in the order of their first nodes."""
   found: dict[bytes, tuple[Any, tuple[Any, ...], list[str]]] = {}
   for name in names:
     op = graph.get_operation_by_name(name)
@@ -103,7 +103,7 @@ def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
 
 
 def _key(node: Any, inputs: Sequence[Any]) -> bytes:
-  """Of everything that makes ops alike."""
+  """Bytes that are equal for ops that count as one."""
   plain = type(node)()
   plain.op = node.op
   for name, value in node.attr.items():
@@ -115,7 +115,7 @@ def _key(node: Any, inputs: Sequence[Any]) -> bytes:
 
 def _small_values(session: Any,
                   kinds: Sequence[_Distinct]) -> Mapping[str, np.ndarray]:
-  """Values of small integers that are inputs, by the tensor's name."""
+  """Values of inputs that are small integers, by the name of the tensor."""
   wanted = {
       t.name: t for kind in kinds for t in kind.inputs if _is_small_integer(t)
   }
@@ -130,7 +130,7 @@ def _is_small_integer(tensor: Any) -> bool:
 
 
 def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
-  """Whether all inputs can be made up."""
+  """Whether all inputs are known or can be synthetic."""
   return all(t.name in known or t.dtype.base_dtype.name == 'resource' and
              _variable(t) is not None or t.shape.is_fully_defined() and
              (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
@@ -150,7 +150,7 @@ def _variable(handle: Any) -> tuple[Any, list[int]] | None:
 
 
 def _size_bytes(tensor: Any) -> int:
-  """Of what `_Makers` makes for a tensor of known shape."""
+  """Bytes that `_Makers` allocates for a tensor of known shape."""
   dtype, dims = _variable(tensor) or (tensor.dtype.base_dtype,
                                       tensor.shape.as_list())
   # Other types than floats are kept as int64.
@@ -174,7 +174,7 @@ def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
 def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
            known: Mapping[str, np.ndarray], device: str, products: int,
            until: deadlines.Deadline) -> list[float | None]:
-  """Seconds of each; None where there was no time or the op failed."""
+  """Seconds of each distinct op; None if time ran out or the op failed."""
   with tf.Graph().as_default() as graph:
     makers = _Makers(tf, known)
     with tf.device(device):
@@ -188,7 +188,7 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
     with tf.compat.v1.Session(config=_config()) as session:
       try:
         session.run(tf.compat.v1.global_variables_initializer())
-      except tf.errors.OpError:  # The inputs exceed the memory, say.
+      except tf.errors.OpError:  # For example, the inputs exceed the memory.
         return [None] * len(chunk)
       result: list[float | None] = []
       for given, members in zip(inputs, copies):
@@ -212,7 +212,7 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
       for step, row in zip(steps, rows):
         begin = time.perf_counter()
         step()
-        if number:  # The first one chooses algorithms.
+        if number:  # In the first round cuDNN chooses algorithms.
           row.append(time.perf_counter() - begin)
   except (tf.errors.OpError, ValueError):
     return None
@@ -222,7 +222,7 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
 def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
             given: Sequence[Any], busy: Sequence[Any],
             device: str) -> list[Any]:
-  """Copies of an op on made-up inputs, behind what keeps the device busy."""
+  """Copies of an op on synthetic inputs, which run after the ops in `busy`."""
   graph_def = graph.as_graph_def().__class__(versions=graph.graph_def_versions)
   for copy in range(_COPIES):
     node = graph_def.node.add()
@@ -243,7 +243,7 @@ def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
 
 
 def _after(tf: types.ModuleType, tensor: Any, busy: Sequence[Any]) -> Any:
-  """The tensor, not before other ops were launched; nothing is copied."""
+  """The tensor, available after the launch of `busy`; copies no data."""
   if not busy:
     return tensor
   with tf.device(tensor.device), tf.control_dependencies(busy):
@@ -251,16 +251,24 @@ def _after(tf: types.ModuleType, tensor: Any, busy: Sequence[Any]) -> Any:
 
 
 class _Makers:
-  """Makes inputs; ops share those of one type and shape."""
+  """Makes synthetic inputs; ops share inputs of one type and shape."""
 
   def __init__(self, tf: types.ModuleType, known: Mapping[str,
                                                           np.ndarray]) -> None:
-    """Has made nothing yet."""
+    """Begins without inputs.
+
+    Args:
+      tf: TensorFlow.
+      known: Values of tensors by name, which are used as they are.
+    """
     self._tf, self._known = tf, known
     self._made: dict[tuple[Any, ...], Any] = {}
 
   def make(self, tensor: Any, ordinal: int) -> Any:
-    """A tensor like one of another graph; other ordinals are other ones."""
+    """A tensor with type and shape of a tensor of another graph.
+
+    Inputs of one op have different ordinals, so that they are not shared.
+    """
     if tensor.name in self._known:
       with self._tf.device('/device:CPU:0'):
         return self._tf.constant(self._known[tensor.name], tensor.dtype)
@@ -280,14 +288,17 @@ class _Makers:
                                        use_resource=True, trainable=False)
 
   def _value(self, variable: Any, dtype: Any) -> Any:
-    """Integers are kept as int64, which GPUs have variables of."""
+    """The variable's value, cast from int64 if integers are wanted.
+
+    Integers are kept as int64, because GPUs have kernels for such variables.
+    """
     value = variable.read_value()
     dtype = dtype.base_dtype
     return value if value.dtype == dtype else self._tf.cast(value, dtype)
 
 
 def _busy(tf: types.ModuleType, count: int) -> Any:
-  """The last of a chain of products."""
+  """The last op of a chain of matrix products."""
   left = tf.compat.v1.Variable(lambda: tf.ones([_PRODUCT, _PRODUCT]),
                                use_resource=True, trainable=False).read_value()
   last = left
@@ -297,7 +308,7 @@ def _busy(tf: types.ModuleType, count: int) -> Any:
 
 
 def _products_ahead(tf: types.ModuleType, device: str) -> int:
-  """How many products last longer than the launches of all copies."""
+  """Number of products that take longer than the launches of all copies."""
   import time
   with tf.Graph().as_default(), tf.device(device):
     ends = [_busy(tf, count) for count in (1, 1 + _PROBE)]

@@ -1,8 +1,8 @@
 """Kernels of a card in TensorFlow's trace of a step.
 
-If CUPTI is available, `RunOptions.FULL_TRACE` has the driver's own times of
-kernels: records of the streams of a device, named by the op that launched the
-kernel.
+If CUPTI is available, `RunOptions.FULL_TRACE` contains the driver's times of
+kernels. They are records of the streams of a device, and each has the name of
+the op that launched the kernel.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Sequence
 
 def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
                    device: str) -> dict[str, float]:
-  """Node -> seconds of its kernels in one traced step; {} without records.
+  """Seconds of each node's kernels in one traced step; {} without records.
 
   Args:
     tf: TensorFlow.
-    session: Holds the graph, which has run before.
-    targets: What to run.
-    device: As the end of its full name, '/device:GPU:0'.
+    session: Session whose graph has run before.
+    targets: Ops or tensors to run.
+    device: End of the device's full name, such as '/device:GPU:0'.
   """
   del tf
   from tensorflow.core.protobuf import config_pb2
@@ -31,7 +31,7 @@ def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
 
 
 def of_streams(step_stats: Any, device: str) -> dict[str, float]:
-  """Node -> seconds of its kernels, as the streams of a device have them."""
+  """Seconds of each node's kernels in the records of a device's streams."""
   nanos: collections.Counter[str] = collections.Counter()
   wanted = all_streams(device)
   for stats in step_stats.dev_stats:

@@ -5,23 +5,24 @@ from __future__ import annotations
 
 def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
               least_visit_s: float) -> tuple[float, float]:
-  """What is left of a step once the ops have had their time.
+  """Divides the untraced step into kernels and visits of the executor.
 
-  The rest of the untraced step is the executor's and is divided evenly among
-  the visits. If less is left than a visit costs at least, tracing has slowed
-  the ops down: they are scaled so that it is left.
+  The seconds that remain after the kernels are divided evenly among the visits.
+  If a visit would get less than `least_visit_s`, tracing has slowed the ops
+  down. Then the traced seconds are scaled so that each visit gets
+  `least_visit_s`, but all visits at most half of the step.
 
   Args:
-    sum_s: Seconds of all ops, as traced.
-    visits: How many ops the executor looked at.
-    step_s: The untraced step.
-    empty_step_s: Its part that is there without any op.
-    least_visit_s: Of a visit to an op that does nothing.
+    sum_s: Traced seconds of all ops.
+    visits: Number of ops that the executor visits in a step.
+    step_s: Seconds of the untraced step.
+    empty_step_s: Seconds of a step without ops, part of `step_s`.
+    least_visit_s: Seconds of a visit to an op that does nothing.
 
   Returns:
-    The factor for traced seconds, and the seconds of a visit; `sum_s * factor
-    + visits * visit_s + empty_step_s == step_s` unless the step is shorter
-    than an empty one, when ops and visits are free.
+    The factor for traced seconds, and the seconds of a visit. `sum_s * factor
+    + visits * visit_s + empty_step_s == step_s`, unless the step is shorter
+    than an empty one. Then ops and visits take 0 seconds.
   """
   busy_s = max(0., step_s - empty_step_s)
   least_s = min(visits * least_visit_s, busy_s / 2)

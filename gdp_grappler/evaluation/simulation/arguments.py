@@ -1,4 +1,4 @@
-"""Checks of what a simulator is asked to price."""
+"""Checks of the arrays that callers give to a simulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from gdp_grappler.graph import op_graph
 
 def checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
                     rank: int) -> np.ndarray:
-  """Contiguous int32, of `rank` axes whose last is N."""
+  """The devices as a contiguous int32 array, [N] or [K, N].
+
+  Args:
+    graph: N ops.
+    devices: int, of any width.
+    rank: Number of axes, 1 or 2.
+
+  Raises:
+    ValueError: the array has another shape or no integers.
+  """
   devices = np.asarray(devices)
   if devices.ndim != rank or devices.shape[-1] != graph.num_ops:
     wanted = ('K, ' if rank == 2 else '') + str(graph.num_ops)
@@ -20,7 +29,8 @@ def checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
   if not np.issubdtype(devices.dtype, np.integer):
     raise ValueError(f'devices is {devices.dtype}; give integers.')
   if devices.dtype != np.int32:
-    # What does not fit stays out of range instead of wrapping round.
+    # Clipped values stay out of range, so that later checks find them. A cast
+    # alone would wrap them round into the range.
     limits = np.iinfo(np.int32)
     devices = devices.clip(max(limits.min,
                                np.iinfo(devices.dtype).min),
@@ -31,7 +41,16 @@ def checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
 
 def checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
                        shape: tuple[int, ...]) -> np.ndarray | None:
-  """Contiguous float64 of the shape of the devices, [K, N] or [N]."""
+  """The priorities as a contiguous float64 array of the given shape.
+
+  Args:
+    graph: N ops.
+    priorities: [K, N], or [N] for all placements, or None.
+    shape: Shape of the devices, [K, N] or [N].
+
+  Raises:
+    ValueError: the array has another shape, or a priority is not a number.
+  """
   if priorities is None:
     return None
   priorities = np.asarray(priorities, np.float64)
@@ -50,7 +69,7 @@ def checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
 def card_shares(cost_model: cost_model_lib.CostModel, graph: op_graph.OpGraph,
                 cluster: cluster_lib.Cluster,
                 seconds: np.ndarray) -> np.ndarray | None:
-  """float64 [N, D], as of `CostModel`; None where no card is cut.
+  """float64 [N, D], see `CostModel.card_shares`; None if no card is cut.
 
   Raises:
     ValueError: the cost model gave another shape or a share out of range.

@@ -1,4 +1,4 @@
-"""The functions of `simulator.cc` over NumPy arrays, without any rules."""
+"""Bindings of `simulator.cc`: passes NumPy arrays, and contains no rules."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ class SimulatorLayout:
   Attributes:
     graph: The ops and edges.
     cluster: The devices.
-    tensor_bytes: int64 [T], what tensors occupy and transfers carry.
-    aliases: bool [N], the op hands on the buffer of its first data input.
-    allowed: bool [G, D].
-    seconds: float64 [N, D].
-    workspace_bytes: int64 [N, D].
-    contention: Of the devices.
-    control_edges: int32 [C, 2], that come after the graph's own.
+    tensor_bytes: int64 [T], sizes of the tensors in memory and in transfers.
+    aliases: bool [N], whether the op passes on the buffer of its first data
+      input.
+    allowed: bool [G, D], whether a group may be on a device.
+    seconds: float64 [N, D], seconds of each op in a step.
+    workspace_bytes: int64 [N, D], temporary memory of each op.
+    contention: Slowdown of the devices by shared memory buses.
+    control_edges: int32 [C, 2], edges in addition to the graph's own.
     launches: float64 [N], kernels that each op launches in a step.
-    host_work: float64 [N], as of `CostModel.host_work`; None for nothing.
-    dispatch_factors: float64 [N], how many times as long as usual a thread
-      takes for an op, and for what it sends; None for once.
-    poll_factors: float64 [N], how many times `poll_s` what an op sends takes;
-      None for once.
-    root_ranks: float64 [N], ops that wait for nothing are dispatched in
-      ascending order; None for the topological one.
-    card_shares: float64 [N, D], what share of its card each op can use; None
-      where no card is cut into several devices.
+    host_work: float64 [N], see `CostModel.host_work`; None means 0.
+    dispatch_factors: float64 [N], factors of the host's time to dispatch an op
+      and to issue the op's transfers; None means 1.
+    poll_factors: float64 [N], factors of `poll_s` for the op's transfers; None
+      means 1.
+    root_ranks: float64 [N], sort keys. Ops without inputs are dispatched in
+      ascending order. None means the topological order.
+    card_shares: float64 [N, D], share of its card that each op can use; None if
+      no card is cut into several devices.
   """
 
   graph: op_graph.OpGraph
@@ -60,7 +61,7 @@ class SimulatorLayout:
   card_shares: np.ndarray | None = None
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
-    """int32 [E + C, 2] and the tensors that they carry, int32 [E + C]."""
+    """All edges int32 [E + C, 2], and their tensors int32 [E + C]."""
     return (np.concatenate([self.graph.edges, self.control_edges]),
             np.concatenate([
                 self.graph.edge_tensors,
@@ -69,17 +70,18 @@ class SimulatorLayout:
 
 
 class PreparedGraph:
-  """A graph on a cluster as the native simulator keeps it.
+  """A graph on a cluster, prepared in the native simulator.
 
-  Holds no reference to the graph. May be used from several threads at once.
+  An object holds no reference to the graph. It may be used from several threads
+  at once.
   """
 
   def __init__(self, layout: SimulatorLayout) -> None:
-    """Lays the graph out.
+    """Prepares the graph.
 
     Raises:
       InvalidGraphError: the edges form a cycle.
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     graph, cluster = layout.graph, layout.cluster
     self._lib = _library()
@@ -106,7 +108,7 @@ class PreparedGraph:
               None if len(layout.control_edges) else graph.topological_order,
               runs, launches, layout.host_work, layout.dispatch_factors,
               layout.poll_factors, layout.root_ranks)))
-    # The addresses stay good until the call returns.
+    # These variables keep the arrays alive until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
     cut: list[np.ndarray | None] = [None, None]
     if layout.card_shares is not None:
@@ -125,7 +127,7 @@ class PreparedGraph:
         _address(allowed), _address(seconds),
         _address(workspace) if workspace.any() else None)
     if not self._handle:
-      # Says where a cycle is, if that is why.
+      # If a cycle is the reason, this raises an error that names the cycle.
       _ = graph.replace(edges=edges,
                         edge_tensors=edge_tensors).topological_order
       raise MemoryError('No memory for the simulator.')
@@ -140,18 +142,19 @@ class PreparedGraph:
     Args:
       devices: int32 [K, N].
       priorities: float64 [K, N] or None.
-      threads: How many at a time.
-      orderable: bool [N] or None. With it, the ops in question are dispatched
-        in the order in which these priorities start them.
-      ceilings_s: float64 [K], above which no more is asked for: such a step,
-        and its peaks, are those of what was simulated until it was known. None
-        for all there is.
+      threads: Number of placements that are simulated in parallel.
+      orderable: bool [N] or None. If given, asynchronous devices dispatch these
+        ops in the order in which the priorities start them.
+      ceilings_s: float64 [K], seconds. The simulation stops when a step is
+        known to be above its ceiling. Its step time is then any time above the
+        ceiling, and its peaks are the peaks so far. None means no ceilings.
 
     Returns:
-      Step times [K], infinite for those that break a rule, and peaks [K, P].
+      Step times [K] in seconds, infinite for placements that break a rule, and
+      peaks of memory [K, P] in bytes.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     seconds = np.empty(len(devices), np.float64)
     peaks = np.empty((len(devices), self._num_pools), np.int64)
@@ -165,14 +168,14 @@ class PreparedGraph:
 
   def schedule(self, devices: np.ndarray,
                priorities: np.ndarray | None) -> schedule_lib.Schedule | None:
-    """All that happens; None if the placement breaks a rule of the graph.
+    """The events of a step; None if the placement breaks a rule of the graph.
 
     Args:
       devices: int32 [N].
       priorities: float64 [N] or None.
 
     Raises:
-      MemoryError: there is not enough.
+      MemoryError: there is not enough memory.
     """
     seconds = np.empty(1, np.float64)
     peaks = np.empty(self._num_pools, np.int64)
@@ -218,10 +221,14 @@ class PreparedGraph:
 
 
 def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
-  """float64 [K], one ceiling per placement, or the same for all.
+  """float64 [K], one ceiling per placement.
+
+  Args:
+    ceiling_s: Seconds, [K] or one for all placements.
+    count: K, the number of placements.
 
   Raises:
-    ValueError: their number is wrong, or one is not a number.
+    ValueError: the number of ceilings is wrong, or one is not a number.
   """
   ceilings_s = np.asarray(ceiling_s, np.float64)
   if ceilings_s.shape not in ((), (count,)) or np.isnan(ceilings_s).any():
@@ -232,7 +239,7 @@ def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
 
 def _cluster_arrays(cluster: cluster_lib.Cluster,
                     contention: cost_model.Contention) -> list[np.ndarray]:
-  """In the order of `GdpCluster`."""
+  """The arrays of `GdpCluster`, in its order."""
   bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
   bus_of_unit[cluster.compute_units] = contention.buses
   slots = np.ones(cluster.compute_units.max() + 1, np.int32)
@@ -300,7 +307,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _address(array: np.ndarray | None) -> int | None:
-  """Where a C-contiguous array begins; the caller keeps the array."""
+  """Address of a C-contiguous array, which the caller keeps alive."""
   if array is None:
     return None
   assert array.flags.c_contiguous

@@ -11,33 +11,34 @@ import numpy as np
 class Schedule:
   """A simulated step of N ops, M transfers and Q changes of memory.
 
-  A device without copy engines computes for each of its transfers. W counts
-  these pieces of work.
+  A device without copy engines computes for each of its transfers. W is the
+  number of these pieces of work. All times are seconds since the start of the
+  step.
 
   Attributes:
-    step_time_s: When the last op ends; `Cluster.step_s` if there is none.
+    step_time_s: End of the step; `Cluster.step_s` if there are no ops.
     peak_bytes: int64 [P], highest use of each memory pool.
-    start_s: float64 [N], when each op starts.
-    end_s: float64 [N], when each op ends.
-    slots: int32 [N], which slot of its compute unit each op fills: the lowest
-      that is free.
+    start_s: float64 [N], start of each op.
+    end_s: float64 [N], end of each op.
+    slots: int32 [N], slot of its compute unit that each op fills, the lowest
+      free one; 0 for ops that a thread dispatches to an asynchronous device.
     transfer_tensors: int32 [M], tensor sent; -1 for a control edge. Transfers
       are in the order of their requests.
-    transfer_ops: int32 [M], op that made it.
+    transfer_ops: int32 [M], op whose output is sent.
     transfer_sources: int32 [M], sending device.
     transfer_targets: int32 [M], receiving device.
-    transfer_start_s: float64 [M].
-    transfer_end_s: float64 [M].
-    work_transfers: int32 [W], index of the transfer, in increasing order; the
+    transfer_start_s: float64 [M], start of each transfer.
+    transfer_end_s: float64 [M], end of each transfer.
+    work_transfers: int32 [W], index of the transfer, in increasing order. The
       sender's work comes before the receiver's.
     work_devices: int32 [W], the sending or the receiving device.
-    work_slots: int32 [W], which slot of its compute unit the work fills.
-    work_start_s: float64 [W].
-    work_end_s: float64 [W].
-    memory_s: float64 [Q], when a pool's use changes, in order of time; every
-      pool has a point at 0.
+    work_slots: int32 [W], slot of its compute unit that the work fills.
+    work_start_s: float64 [W], start of the work.
+    work_end_s: float64 [W], end of the work.
+    memory_s: float64 [Q], times at which the use of a pool changes, ascending.
+      Every pool has a point at 0.
     memory_pools: int32 [Q], the pool.
-    memory_bytes: int64 [Q], its use from then on.
+    memory_bytes: int64 [Q], use of the pool from this time on.
   """
 
   step_time_s: float

@@ -1,10 +1,10 @@
 // Discrete-event simulation of one step of a placed graph.
 //
-// Plain C interface over arrays; no TensorFlow, no Python. The rules are stated
-// in simulator.py, and tests/helpers/reference_simulator.py is the same machine
-// written for the reader. This one is written for speed: here, everything that
-// does not depend on the placement is laid out once, by topological position;
-// simulator_machine.h runs it.
+// The interface is plain C over arrays, without TensorFlow and Python.
+// simulator.py states the rules. tests/helpers/reference_simulator.py is the
+// same simulator written for the reader; this one is written for speed. This
+// file prepares all data that do not depend on the placement, once per graph
+// and by topological position. simulator_machine.h runs the simulation.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 using gdp::kNone;
 
-// A graph and the machines that are not simulating it at the moment.
+// A graph and the machines that are idle at the moment.
 struct GdpSimulator : gdp::Graph {
   std::mutex mutex;  // Guards `idle`.
   std::vector<std::unique_ptr<gdp::Machine>> idle;
@@ -49,8 +49,8 @@ void GiveBack(GdpSimulator* simulator, std::unique_ptr<gdp::Machine> machine) {
   simulator->idle.push_back(std::move(machine));
 }
 
-// Producers before consumers, first in, first out, as in op_graph.py; shorter
-// than the graph if its edges form a cycle.
+// Ops, producers before consumers, first in, first out, as in op_graph.py. The
+// result has fewer ops than the graph if the edges form a cycle.
 std::vector<int32_t> TopologicalOrder(int32_t num_ops, int32_t num_edges,
                                       const int32_t* edges) {
   std::vector<int32_t> first(num_ops + 1), waiting(num_ops);
@@ -101,7 +101,7 @@ void LayOutEdges(gdp::Graph* s, const int32_t* edges,
     s->outputs[tensor_output[t]] = {tensor_bytes[t], t, 0};
     if (!op.alias) op.own_bytes += tensor_bytes[t];
   }
-  // What `next` points at now is the output of the control edges, if any.
+  // `next` now points at the output of the control edges, if there is one.
 
   // A counting sort of the edges by output.
   std::vector<int32_t> edge_output(s->num_edges);
@@ -175,9 +175,9 @@ struct GdpCluster {
   double step_s;
 };
 
-// Null if memory runs out, or if there is no order since the edges form a
-// cycle. `allowed` [G, D], `seconds` [N, D], `workspace` [N, D] or null where
-// there is none.
+// Prepares a graph. Returns null if memory runs out, or if the edges form a
+// cycle. Shapes are `allowed` [G, D], `seconds` [N, D] and `workspace` [N, D];
+// a null `workspace` means 0 bytes.
 GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
                                    const GdpCluster* cluster,
                                    const uint8_t* allowed,
@@ -292,12 +292,11 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
 void gdp_simulator_destroy(GdpSimulator* simulator) { delete simulator; }
 
 // Simulates K placements, `devices` [K, N] and `priorities` [K, N] or null, in
-// up to `threads` threads. `step_time_s` [K] is infinite for an illegal
-// placement; `peak_bytes` [K, P]. May be called from several threads at once.
-// With `orderable` [N], the step is that in which asynchronous devices keep the
-// order of the priorities, see `Machine::RunInOrder`. Of steps above
-// `ceiling_s` [K] no more is said than that they are; null if all matter.
-// Returns a Status.
+// up to `threads` threads. Writes `step_time_s` [K], infinite for an illegal
+// placement, and `peak_bytes` [K, P]. With `orderable` [N], asynchronous
+// devices keep the order of the priorities, see `Machine::RunInOrder`. A step
+// above `ceiling_s` [K] gets any time above its ceiling; null means no
+// ceilings. May be called from several threads at once. Returns a Status.
 int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
                           const int32_t* devices, const double* priorities,
                           const uint8_t* orderable, const double* ceiling_s,
@@ -324,8 +323,8 @@ int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
   return gdp::ShareOut(count, threads, work) ? kOk : kOutOfMemory;
 }
 
-// Simulates one placement and keeps what happened; null if memory runs out.
-// Read it with gdp_schedule_read, free it with gdp_schedule_destroy.
+// Simulates one placement and returns its schedule; null if memory runs out.
+// gdp_schedule_read reads the schedule, gdp_schedule_destroy frees it.
 gdp::Schedule* gdp_schedule_create(GdpSimulator* simulator,
                                    const int32_t* devices,
                                    const double* priorities,
@@ -342,20 +341,22 @@ gdp::Schedule* gdp_schedule_create(GdpSimulator* simulator,
 
 void gdp_schedule_destroy(gdp::Schedule* schedule) { delete schedule; }
 
-// How much there is to read: transfers M, works W and memory points Q.
+// Writes the sizes of a schedule: transfers M, works W and memory points Q.
 void gdp_schedule_sizes(const gdp::Schedule* schedule, int64_t* sizes) {
   sizes[0] = static_cast<int64_t>(schedule->transfers.size());
   sizes[1] = static_cast<int64_t>(schedule->works.size());
   sizes[2] = static_cast<int64_t>(schedule->memory.size());
 }
 
-// Ops in the order of the graph: `start_s` [N], `end_s` [N], `slots` [N].
-// Transfers in the order of their requests: `transfers` [M, 4] are tensor (-1
-// for a control edge), op, source and target device; `transfer_s` [M, 2] start
-// and end. What units do for transfers, in the order of starts: `works` [W, 3]
-// are transfer, device and slot; `work_s` [W, 2] start and end. Memory in the
-// order of time: `memory_s` [Q], `memory_pools` [Q], `memory_bytes` [Q] since
-// that time.
+// Writes the events of a schedule.
+// * Ops in the order of the graph: `start_s` [N], `end_s` [N], `slots` [N].
+// * Transfers in the order of their requests: `transfers` [M, 4] are tensor (-1
+//   for a control edge), op, source and target device; `transfer_s` [M, 2] are
+//   start and end.
+// * Work of units for transfers in the order of starts: `works` [W, 3] are
+//   transfer, device and slot; `work_s` [W, 2] are start and end.
+// * Changes of memory in the order of time: `memory_s` [Q], `memory_pools` [Q]
+//   and `memory_bytes` [Q], the use from this time on.
 void gdp_schedule_read(const GdpSimulator* simulator,
                        const gdp::Schedule* schedule, double* start_s,
                        double* end_s, int32_t* slots, int32_t* transfers,

@@ -1,113 +1,120 @@
 """The price of a placement by event-driven simulation.
 
 The rules are those of TensorFlow's executor; docs/simulator.md introduces them.
-First those of devices that are not asynchronous, such as CPUs:
+These are the rules for synchronous devices, such as CPUs:
 
 * Ops. An op starts when all its inputs, data and control, are on its device and
   its compute unit has a free slot. A unit has as many slots as the largest
   `slots` of its devices; devices cut from one physical device share a unit.
 * Order. Waiting ops start by decreasing priority if the placement has
-  priorities. Ops of one priority start in the order in which they became ready;
-  those of one moment start in topological order.
+  priorities. Ops of one priority start in the order in which they became ready.
+  Ops that became ready at one moment start in topological order.
 * Sends. When an op ends, each of its tensors is sent once to every other device
   that consumes it: tensors in the order of the graph, then devices in the order
   of the first consumer. Ops that end at one moment send in topological order.
 * Transfers. A transfer takes the link's latency plus bytes / bandwidth, and
-  occupies all channels of the link that long. A channel serves in the order of
-  requests. Transfers run beside compute.
+  occupies all channels of the link for this time. A channel serves transfers in
+  the order of their requests. Transfers run in parallel to compute.
 * Messages. A control edge is a message, sent once per op and device. Messages
   and empty tensors take the latency only, and occupy no channel.
 * Work for transfers. A device without copy engines computes `copy_s` plus bytes
-  / `copy_bytes_per_s` for each transfer or message. The sender does so when the
-  op has ended, and requests the transfer afterwards. The receiver does so when
-  the transfer has ended, and the tensor arrives afterwards. This work fills a
-  slot, and comes before any waiting op. Work that fell due first goes first; of
-  one moment, that of the transfer whose op ended first. If such work ends when
-  ops end, the requests of the ops come first.
+  / `copy_bytes_per_s` for each transfer or message. The sender does this work
+  when the op has ended, and requests the transfer afterwards. The receiver does
+  it when the transfer has ended, and the tensor arrives afterwards. The work
+  fills a slot, and comes before any waiting op. Work that fell due first goes
+  first; of one moment, the work for the transfer whose op ended first. If work
+  and ops end at one moment, the requests of the ops come first.
 * Memory. A tensor occupies its producer's memory from the producer's start
-  until its last consumer there and its last transfer have ended. A received
-  copy does so from the transfer's start until its last consumer has ended.
-  Workspace is there while its op runs, parameters throughout. What ends at one
-  moment is gone before what starts then comes.
+  until its last consumer on this device and its last transfer have ended. A
+  received copy occupies the receiver's memory from the transfer's start until
+  its last consumer has ended. Workspace is allocated while its op runs,
+  parameters throughout. At one moment, memory is freed before new memory is
+  allocated.
 * Aliases. An op that aliases (`ReadVariableOp`, `Identity`, `Reshape`, ...)
   occupies nothing. It keeps the buffer of its first data input alive.
-* Loops and conditions. A while loop is not unrolled: an op runs all its
-  executions at one go. An op of no executions, in a branch that is not taken,
-  produces empty tensors. A `Merge` waits for both branches; the dead one takes
-  no time to compute.
+* Loops and conditions. A while loop is not unrolled: all executions of an op
+  run in a row. An op without executions, in a branch that is not taken,
+  produces empty tensors. A `Merge` waits for both branches; the dead branch
+  takes no time to compute.
 * Memory buses. Compute units may share a bus (`cost_model.Contention`). An op,
   or work for a transfer, takes `shares` of its device longer for each other
-  unit of the bus that is busy at its start: with something that started before
-  and ends later.
+  unit of the bus that is busy at its start. A unit is busy if it runs something
+  that started before this moment and ends later.
 * A step begins with `Cluster.step_s`, in which nothing else happens.
 
-A device may be asynchronous (`Device.launch`), as GPUs are: for the executor an
-op is done when it is on the device's compute stream. There:
+A device may be asynchronous (`Device.asynchronous`), as GPUs are: the executor
+takes an op as done when the op is on the device's compute stream. The rules for
+asynchronous devices are:
 
 * Threads. Each thread dispatches items one after the other, from a first in,
-  first out queue of its own. One thread has all ops that wait for nothing, in
-  topological order. Every op that became ready because something arrived from
-  another device gets a new thread. Threads of one moment act in the order in
-  which they began.
-* Launches. An op of some duration launches kernels. A thread takes up the op
-  and prepares it for `dispatch_s` less `lock_s`. Then it waits for the lock of
-  the driver's context and holds the lock for `lock_s`, and as long again for
-  each further kernel. An op that runs several times takes as many times as
+  first out queue of its own. One thread per device dispatches all ops without
+  inputs, in topological order. Every op that became ready because something
+  arrived from another device gets a new thread. At one moment, threads act in
+  the order in which they began.
+* Launches. An op whose seconds are not 0 launches kernels. A thread takes the
+  op from its queue and prepares it for `dispatch_s` less `lock_s`. Then the
+  thread waits for the lock of the driver's context. It holds the lock for
+  `lock_s` per kernel. An op that runs several times takes as many times as
   long. TensorFlow's work beyond a bare launch (`CostModel.host_work`) comes
-  before the lock. An op of no duration takes `visit_s` instead.
-* Locks. A lock serves in the order in which threads took up what needs it.
-  Threads that launch on one device do so one after the other, in the same
-  order: no two threads were seen to feed a stream faster than one.
-* Kernels. A dispatched op starts when all that was dispatched to its compute
-  unit before has ended and `gap_s` have passed since. It needs no slot.
-* Outputs are handed on at dispatch. What became ready joins the end of the same
-  queue. So does what has to be sent: tensors in the order of the graph, in each
-  the consumers, then control edges. So dispatch is breadth first, and runs far
-  ahead of the stream.
+  before the lock. An op whose seconds are 0 only takes `visit_s`.
+* Locks. A lock serves threads in the order in which they took up their items.
+  Threads launch on one device one after the other, in the same order. The
+  reason: no two threads were seen to feed a stream faster than one thread.
+* Kernels. A dispatched op starts `gap_s` after the end of all that was
+  dispatched to its compute unit before. It needs no slot.
+* Outputs are handed on at dispatch. Ops that become ready join the end of the
+  same queue, and so do transfers: tensors in the order of the graph, for each
+  tensor its consumers, then control edges. So dispatch is breadth first, and
+  runs far ahead of the stream.
 * Cut cards. Asynchronous devices that share a context are cut from one card,
-  which takes turns between its streams. The gap before a kernel is longer by
-  `switch_s` for each other stream with work when the kernel is taken up, and so
-  is the gap between the runs of an op. Streams are the compute streams of the
-  other devices, and those on which a device of the context copies to
-  asynchronous ones. A kernel gets what those before it have left of the card
-  (`card_shares`).
-* Issue. A transfer from or to such a device waits in the queue of a thread. At
-  the head of the queue the thread issues it, in `copy_dispatch_s`. The thread
-  holds the lock in the last part of this time, the share that `lock_s` has of
-  `dispatch_s`. A message is issued when it is at the head for the second time:
-  TensorFlow makes an empty tensor of it first, which takes `visit_s`.
-* Issue from a synchronous device. The later of two threads issues: the one that
-  sends, or the receiver's thread of ops that wait for nothing, which asks. As
-  long as this thread has not taken up the last of its ops, what is sent joins
-  the end of its queue. Later another thread issues, `copy_dispatch_s` after the
-  op has ended, and a message needs no tensor.
-* Copy streams. A device has three: to asynchronous devices, to others, and from
-  others. Each takes copies one after the other in the order of issue, and a
-  blocked copy holds up the rest. Messages and empty tensors only wait.
-* Waiting. A copy waits for its issue, and for both compute streams as filled
-  when its thread took it up: for the sender's because the result must be there,
-  for the receiver's because the memory must be free. Messages and empty tensors
-  wait for the receiver only if they come from a synchronous device. Then the
-  copy is requested of the link.
-* Arrival. A copy arrives, and its sender's memory is let go of, `callback_s`
-  after its end if the event manager finds it done at the first look. That is so
-  if at most twice the link's latency has passed since the issue. Else the event
-  manager looks again and again, and finds the copy `poll_s` later, on average.
-  These times are the asynchronous sender's, or else the receiver's.
-* Memory is the allocator's. An op's outputs, and received copies, are there
-  from when a thread takes them up. An op lets go of its inputs and workspace
-  when it has been dispatched: what takes their place comes later on the stream.
-* Such devices neither slow a bus nor are slowed.
+  which takes turns between its streams. The gap before a kernel, and between
+  the runs of an op, is longer by `switch_s` for each other stream that has work
+  when a thread takes up the op. These streams are the compute streams of the
+  other devices, and the streams on which devices of the context copy to
+  asynchronous devices. A kernel gets the share of the card that earlier kernels
+  leave free (`card_shares`).
+* Issue. A transfer from or to an asynchronous device waits in the queue of a
+  thread. At the head of the queue the thread issues it, in `copy_dispatch_s`.
+  The thread holds the lock in the last part of this time, in the proportion of
+  `lock_s` to `dispatch_s`. TensorFlow first makes an empty tensor of a message.
+  So a message at the head of the queue takes `visit_s`, joins the end of the
+  queue, and is issued when it is at the head again.
+* Issue from a synchronous device. Two threads take part: the sender's thread,
+  and the receiver's thread of ops without inputs, which asks for the tensor.
+  The later of the two issues the transfer. As long as the receiver's thread has
+  not taken up the last of its ops, the transfer joins the end of its queue.
+  After that another thread issues the transfer, `copy_dispatch_s` after the op
+  has ended, and a message needs no empty tensor.
+* Copy streams. An asynchronous device has three: to asynchronous devices, to
+  synchronous ones, and from synchronous ones. Each runs copies one after the
+  other in the order of issue, and a blocked copy delays the rest. Messages and
+  empty tensors wait in the stream, but do not occupy it.
+* Waiting. A copy waits for its issue, and for the work that both compute
+  streams had when its thread took it up: the sender's because the result must
+  exist, the receiver's because the memory must be free. Messages and empty
+  tensors wait for the receiver only if their sender is synchronous. Then the
+  link gets the request for the copy.
+* Arrival. The event manager looks for the end of a copy for the first time
+  twice the link's latency after the issue. If the copy has ended by then, it
+  arrives `callback_s` after its end. Else the event manager looks repeatedly,
+  and the copy arrives `poll_s` later, on average. At the arrival the sender's
+  memory is freed. Both times are those of the asynchronous sender, or else of
+  the receiver.
+* Memory. An op's outputs, and received copies, are allocated when a thread
+  takes them up. An op frees its inputs and workspace when it has been
+  dispatched, because later owners of this memory come later on the stream.
+* Asynchronous devices neither slow a bus nor are slowed by it.
 
-Priorities do not exist in TensorFlow, and dispatch leaves nothing to choose.
-With priorities an asynchronous device runs op by op as a synchronous one, with
-copies as above: control edges bring this at best. `ordering` finds edges, and
-prices them without priorities. `price_in_order` is between the two: dispatch
-keeps the order in which priorities start ops, and runs ahead as ever.
+TensorFlow has no priorities, and dispatch leaves no choice between ops. With
+priorities an asynchronous device is simulated op by op like a synchronous one,
+with copies as above. This is the best that control edges can achieve.
+`ordering` finds such edges, and prices them without priorities.
+`price_in_order` is between the two: dispatch keeps the order in which
+priorities start ops, and runs ahead of the stream.
 
-Where several things happen at one moment, ops end first, then work for
-transfers, then transfers; then copies arrive in the order of their requests;
-then threads dispatch. The step ends with the last stream and the last thread.
+At one moment, events happen in this order: ops end; work for transfers ends;
+transfers start or end; copies arrive, in the order of their requests; threads
+dispatch. The step ends when the last stream and the last thread end.
 """
 
 from __future__ import annotations
@@ -138,13 +145,14 @@ from gdp_grappler.graph.legality import orderable
 class Simulator(evaluator.Evaluator):
   """Prices placements on one cluster; deterministic.
 
-  What does not depend on the placement is prepared once per graph and kept as
-  long as the graph lives. May be used from several threads at once.
+  Data that do not depend on the placement are prepared once per graph, and kept
+  as long as the graph lives. An object may be used from several threads at
+  once.
 
   Attributes:
-    cluster: The devices that placements index.
-    cost_model: Seconds of each op.
-    threads: How many placements are simulated side by side.
+    cluster: Cluster whose devices placements index.
+    cost_model: Seconds and bytes of each op.
+    threads: Number of placements that are simulated in parallel.
   """
 
   simulated = True
@@ -155,9 +163,10 @@ class Simulator(evaluator.Evaluator):
     """Initializes a Simulator.
 
     Args:
-      cluster: The devices.
+      cluster: The devices and links.
       cost_model: Seconds of each op; by default `calibrated_costs.of`.
-      threads: By default one for each core that this process may use.
+      threads: Number of placements that are simulated in parallel. None means
+        one for each core that this process may use.
 
     Raises:
       ValueError: `threads` is not positive.
@@ -179,7 +188,7 @@ class Simulator(evaluator.Evaluator):
     self._lock = threading.RLock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], as the cost model charges them; read-only."""
+    """float64 [N, D], seconds of ops by the cost model; read-only."""
     with self._lock:
       seconds = self._seconds.get(graph)
       if seconds is None:
@@ -190,7 +199,7 @@ class Simulator(evaluator.Evaluator):
       return seconds
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model_lib.CostModel:
-    """See `evaluator.Evaluator`; the same of all graphs."""
+    """See `evaluator.Evaluator`; the same for all graphs."""
     del graph
     return self.cost_model
 
@@ -218,10 +227,9 @@ class Simulator(evaluator.Evaluator):
             ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
 
-    What breaks a rule of the graph takes infinitely long.
-
-    The simulation of a step ends when it is known to be above its ceiling, as
-    of `price_groups`.
+    A placement that breaks a rule of the graph takes infinitely long. The
+    simulation stops when the step is known to be above its ceiling (see
+    `price_groups`).
 
     Raises:
       ValueError: an array has another shape or type, or a priority or a ceiling
@@ -238,10 +246,10 @@ class Simulator(evaluator.Evaluator):
       ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements, int [K, N], in order; see `evaluator.Evaluator`.
 
-    On each asynchronous device an op is dispatched after the one that
-    priorities start before it, as far as control edges may join them
-    (`orderable`); these edges cost nothing. What takes longer than its ceiling
-    with priorities alone is said to take longer in order, too.
+    On each asynchronous device an op is dispatched after the op that priorities
+    start before it, if control edges may join the two (`orderable`). These
+    edges cost nothing. If a step with priorities alone is above its ceiling,
+    that step is the price.
 
     Raises:
       ValueError: an array has another shape or type, or a priority or a ceiling
@@ -255,7 +263,7 @@ class Simulator(evaluator.Evaluator):
   def _prices(self, graph: op_graph.OpGraph, devices: np.ndarray,
               priorities: np.ndarray | None, orderable_ops: np.ndarray | None,
               ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
-    """Of checked arrays."""
+    """Prices placements given by arrays that have been checked."""
     ceilings_s = native_simulator.ceilings(ceiling_s, len(devices))
     prices = evaluator.Prices.from_peaks(
         *self._prepare(graph).run(devices, priorities, self.threads,
@@ -268,7 +276,7 @@ class Simulator(evaluator.Evaluator):
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: evaluator.Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """See `evaluator.Evaluator`; the best is priced in full."""
+    """See `evaluator.Evaluator`; without ceilings if `ceiling_s` is None."""
     return self.price(graph,
                       np.asarray(devices)[:, graph.groups], priorities,
                       ceiling_s=math.inf if ceiling_s is None else ceiling_s)
@@ -285,11 +293,11 @@ class Simulator(evaluator.Evaluator):
 
   def schedule(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> schedule_lib.Schedule:
-    """Everything that happens in the simulated step.
+    """The events of the simulated step.
 
     Raises:
-      ValueError: the placement is on another cluster, has not one device per
-        op, or breaks a rule of the graph.
+      ValueError: the placement is on another cluster, does not have one device
+        per op, or breaks a rule of the graph.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     self._check_cluster(placement)
@@ -325,7 +333,7 @@ class Simulator(evaluator.Evaluator):
       return prepared
 
   def layout(self, graph: op_graph.OpGraph) -> native_simulator.SimulatorLayout:
-    """The graph on the cluster with its costs, without further edges.
+    """The graph on the cluster with its costs, without added control edges.
 
     Raises:
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
@@ -344,7 +352,7 @@ class Simulator(evaluator.Evaluator):
             (0, 2), np.int32))
 
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
-    """Of a `Layout`, what the cluster and the cost model say of the graph."""
+    """Fields of a `SimulatorLayout` that depend on the costs of the graph."""
     alive = graph.executions > 0
     seconds = self.op_seconds(graph)
     self._check_costs(graph, seconds, 's')
@@ -372,9 +380,9 @@ class Simulator(evaluator.Evaluator):
 
 
 def aliases(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that run and hand on the buffer of their first input.
+  """bool [N], ops that run and pass on the buffer of their first input.
 
-  A loop that nothing is handed to begins with a list of its own.
+  The `Enter` of a loop that has no data input makes a buffer of its own.
   """
   hand_on = graph.where_type(op_kinds.ALIASES.__contains__)
   enters = graph.where_type(op_kinds.ENTERS.__contains__)

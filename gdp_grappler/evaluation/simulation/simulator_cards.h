@@ -20,10 +20,10 @@ class CardUse {
     first_ = 0;
   }
 
-  // Runs a kernel that could use `share` of the card, in (0, 1], and takes
-  // `seconds` if it gets that. Sets its `start`, the first moment not before
-  // that it names at which the card has something left; returns its end.
-  // Nothing will ask for what was before `now`.
+  // Runs a kernel that can use `share` of the card, in (0, 1], and takes
+  // `seconds` if it gets this share. The kernel starts at the first moment from
+  // `*start` on at which a part of the card is free; `*start` is set to it.
+  // Returns the end. No later call may ask for moments before `now`.
   double Run(double share, double seconds, double now, double* start) {
     Forget(now);
     size_t i = Find(*start);
@@ -56,13 +56,13 @@ class CardUse {
   }
 
  private:
-  // Sums of shares are that exact.
+  // Rounding error of sums of shares.
   static constexpr double kRounding = 1e-9;
   static constexpr size_t kMostForgotten = 256;
 
   struct Step {
-    double start_s;  // It lasts until the next one starts.
-    double used;     // Of the card, at most 1; nothing in the last step.
+    double start_s;  // The step lasts until the next step starts.
+    double used;     // Used share of the card, at most 1; 0 in the last step.
   };
 
   static double Rate(double used, double share) {
@@ -70,7 +70,7 @@ class CardUse {
     return free < kRounding ? 0 : std::min(1.0, free / share);
   }
 
-  // The step that a time lies in.
+  // Index of the step that contains a time.
   size_t Find(double time) const {
     const auto after = std::upper_bound(
         steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end(),
@@ -78,8 +78,8 @@ class CardUse {
     return static_cast<size_t>(after - steps_.begin()) - 1;
   }
 
-  // Lets a step end at a time that lies in it; returns the one that starts
-  // there.
+  // Splits step `i` at a time in it. Returns the index of the step that starts
+  // at this time.
   size_t Cut(size_t i, double time) {
     if (steps_[i].start_s == time) return i;
     if (i + 1 < steps_.size() && steps_[i + 1].start_s == time) return i + 1;
@@ -99,7 +99,7 @@ class CardUse {
   }
 
   Vector<Step> steps_ = {{0, 0}};
-  size_t first_ = 0;  // Those before are over.
+  size_t first_ = 0;  // Steps before this one are in the past.
 };
 
 }  // namespace gdp

@@ -11,9 +11,8 @@
 
 namespace gdp {
 
-// Chains of dispatches, each a queue of ops and of copies (~copy) that one
-// thread works through. Everything is in one chain at a time, so that it needs
-// one link.
+// Chains of dispatches. A chain is the queue of one thread, with ops and copies
+// (as ~copy). An item is in one chain at a time, so it needs one link.
 class Chains {
  public:
   explicit Chains(int32_t num_ops) : next_op_(num_ops) {}
@@ -49,7 +48,7 @@ class Chains {
     c.last = item;
   }
 
-  // Takes the first item up; false if there is none.
+  // Takes up the first item. Returns false if there is none.
   bool Advance(int32_t chain) {
     Chain& c = chains_[chain];
     c.current = c.first;
@@ -58,10 +57,10 @@ class Chains {
     return true;
   }
 
-  // What was taken up last; kEmpty: nothing yet.
+  // The item that was taken up last; kEmpty if there is none yet.
   int32_t current(int32_t chain) const { return chains_[chain].current; }
   int32_t device(int32_t chain) const { return chains_[chain].device; }
-  // Chains count in the order of their starts.
+  // Number of the chain, in the order in which chains started.
   int32_t number(int32_t chain) const { return chains_[chain].number; }
 
   static constexpr int32_t kEmpty = std::numeric_limits<int32_t>::max();

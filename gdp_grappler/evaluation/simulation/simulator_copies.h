@@ -15,22 +15,22 @@ namespace gdp {
 
 // A transfer of a tensor, or a message, to another device.
 struct Copy {
-  double start_s, end_s;  // On a stream, first the earliest start.
-  double issued_s;        // On a stream.
+  // On a stream, `start_s` is the earliest start until the copy is requested.
+  double start_s, end_s;
+  double issued_s;  // Used on a stream.
   int64_t bytes;
-  int32_t number;  // Copies count in the order of their requests.
+  int32_t number;  // Copies are numbered in the order in which they are made.
   int32_t lane;
-  int32_t op;  // Of the graph, that made what is sent.
+  int32_t op;  // Op of the graph whose output is sent.
   int32_t source_buffer, buffer;
-  int32_t next;                   // In its lane or stream.
-  int32_t first_edge, last_edge;  // That it serves; the machine links them.
+  int32_t next;                   // Next copy in the lane or stream.
+  int32_t first_edge, last_edge;  // Served edges, which the machine links.
   bool sent;                      // The sender has done its work.
-  bool constant;  // A message whose empty tensor is yet to be made.
-  int32_t slot;   // Of the work under way.
+  bool constant;  // A message whose empty tensor does not exist yet.
+  int32_t slot;   // Slot of the current work for the copy.
 };
 
-// All copies that have been sent and have not arrived, each in a lane or a
-// stream.
+// All copies that have not arrived. Issued copies are in a lane or a stream.
 class Copies {
  public:
   Copies(const Graph& graph, EventQueue* events, Memory* memory, Units* units)
@@ -91,8 +91,8 @@ class Copies {
 
   void End(int32_t index) { free_.push_back(index); }
 
-  // Requests a transfer, or puts it on the stream that will, where it starts
-  // once it has been `issued`.
+  // Requests a transfer between synchronous devices. Puts another transfer on a
+  // copy stream, where it starts at `issued` at the earliest.
   void Issue(int32_t index, double issued, double now) {
     Copy& copy = copies_[index];
     copy.sent = true;
@@ -108,7 +108,7 @@ class Copies {
     }
   }
 
-  // Something in a lane starts or ends: the copy that ends, or kNone.
+  // A copy in a lane starts or ends. Returns the copy that ends, or kNone.
   int32_t HandleLane(int32_t index, double now) {
     Lane& lane = lanes_[index];
     int32_t ended = kNone;
@@ -134,29 +134,31 @@ class Copies {
     if (stream.first != kNone) AwaitFirst(number);
   }
 
-  // Whether a device sends to asynchronous ones at this moment, or is to.
+  // Whether a device's stream to asynchronous devices has a running or waiting
+  // copy.
   bool IsSending(int32_t device, double now) const {
     const Stream& stream = streams_[3 * device];
     return stream.first != kNone || stream.free_s > now;
   }
 
  private:
-  // The copies of one link, or its messages, that have not ended. They start
-  // and end one after the other, so that only the first one has an event.
-  // Lanes are [D, D, 2]: source, target, and whether messages.
+  // The copies, or the messages, of one link that have not ended. They start
+  // and end one after the other, so that only the first one has an event. Lanes
+  // are [D, D, 2]: source, target, and 1 for messages.
   struct Lane {
     int32_t first = kNone, last = kNone;
     bool started = false;
   };
 
-  // The copies that an asynchronous device makes one after the other. It has
-  // three streams: to other asynchronous devices, to the others, and from them.
+  // A copy stream of an asynchronous device, which runs copies one after the
+  // other. A device has three: to asynchronous devices, to synchronous devices,
+  // and from synchronous devices.
   struct Stream {
     double free_s = 0;
     int32_t first = kNone, last = kNone;
   };
 
-  // Gives a transfer its times. Channels serve in the order of requests.
+  // Sets start and end of a transfer. Channels serve in the order of requests.
   void Request(Copy* copy, double now) {
     const Link& link = g_.links[copy->lane / 2];
     copy->start_s = now;
@@ -179,8 +181,9 @@ class Copies {
     }
   }
 
-  // From a copy's end until who waits for it knows. The event manager looks
-  // when it has been told of the copy, and then again and again.
+  // Seconds from a copy's end to its arrival, when the event manager finds the
+  // end. The event manager looks for the first time soon after the issue, and
+  // then repeatedly.
   double HopSeconds(const Copy& copy) const {
     const int32_t source = Source(copy);
     const HostTimes& host =
@@ -203,7 +206,8 @@ class Copies {
     }
   }
 
-  // Starts the first copy of a lane if it is time; awaits what comes next.
+  // Starts the first copy of a lane if its time has come, and pushes the next
+  // event of the lane.
   void AdvanceLane(int32_t index, double now) {
     Lane& lane = lanes_[index];
     const Copy& copy = copies_[lane.first];
@@ -213,8 +217,9 @@ class Copies {
                  EventItem(kLane, 0, index));
   }
 
-  // The earliest start of a copy that is issued now: the sender's result must
-  // be there, and the receiver's memory free.
+  // The earliest start of a copy that is issued at `now`. It waits for the
+  // compute stream of the sender, because the result must exist, and of the
+  // receiver, because the memory must be free.
   double Earliest(int32_t source, int32_t target, bool data, double now) const {
     double start = now;
     if (g_.asynchronous[source]) {

@@ -1,5 +1,5 @@
-// What the simulator reads and what it writes: a graph on a cluster, laid out
-// once, and the schedule of one step.
+// Input and output of the simulator: a graph on a cluster, prepared once, and
+// the schedule of one step.
 
 #ifndef GDP_GRAPPLER_EVALUATION_SIMULATOR_GRAPH_H_
 #define GDP_GRAPPLER_EVALUATION_SIMULATOR_GRAPH_H_
@@ -14,10 +14,10 @@ constexpr int32_t kNone = -1;
 constexpr int32_t kMaxChannels = 8;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// An op as far as it does not depend on its device.
+// The data of an op that do not depend on its device.
 struct Op {
-  int64_t own_bytes;  // Of all outputs; 0 if they alias an input.
-  int32_t first_output, first_input;  // They end where the next op's begin.
+  int64_t own_bytes;  // Bytes of all outputs; 0 if they alias an input.
+  int32_t first_output, first_input;  // The ranges end at those of the next op.
   bool alias;
 };
 
@@ -25,12 +25,12 @@ struct Op {
 struct Output {
   int64_t bytes;
   int32_t tensor;
-  int32_t first_edge;  // Its edges end where the next output's begin.
+  int32_t first_edge;  // The edges end at the first edge of the next output.
 };
 
 struct Edge {
   int32_t target;
-  int32_t input;  // Among the data edges by consumer; kNone: a control edge.
+  int32_t input;  // Index of the data edge by consumer; kNone: control edge.
 };
 
 struct Param {
@@ -41,23 +41,23 @@ struct Param {
 struct Link {
   double latency_s;
   double bytes_per_s;
-  int32_t channels[kMaxChannels];  // The last one repeats.
+  int32_t channels[kMaxChannels];  // Unused entries repeat the last channel.
 };
 
-// What the host and the driver take for an asynchronous device; see
-// `cluster.Device`. Python writes rows of these.
+// Seconds of the host and the driver for an asynchronous device; see
+// `cluster.Device`. Python writes arrays of this struct.
 struct HostTimes {
   double dispatch_s, visit_s, copy_dispatch_s, lock_s, gap_s, switch_s,
       callback_s, poll_s;
 };
 
-// What a schedule reports of a transfer.
+// A transfer in a schedule.
 struct Transfer {
   int32_t tensor, op, source, target;
   double start_s, end_s;
 };
 
-// What it reports of a unit's work for a transfer.
+// Work of a compute unit for a transfer in a schedule.
 struct Work {
   int32_t transfer, device, slot;
   double start_s, end_s;
@@ -91,14 +91,14 @@ struct Graph {
   std::vector<int32_t> order;       // [N] position -> op of the graph.
   std::vector<int32_t> position;    // [N] by op of the graph.
   std::vector<int32_t> group;       // [N] by op of the graph.
-  std::vector<int32_t> waiting;     // [N] by op of the graph: its edges.
+  std::vector<int32_t> waiting;     // [N] by op of the graph: incoming edges.
   std::vector<uint8_t> allowed;     // [G, D]
   std::vector<double> seconds;      // [N, D]
-  std::vector<int64_t> workspace;   // [N, D], or empty: there is none.
+  std::vector<int64_t> workspace;   // [N, D], or empty: all are 0.
   std::vector<Op> ops;              // [N + 1]
   std::vector<Output> outputs;      // [O + 1]
   std::vector<Edge> edges;          // [E]
-  std::vector<int32_t> roots;       // Ops that wait for nothing.
+  std::vector<int32_t> roots;       // Ops without inputs.
   std::vector<Param> params;        // Ops that hold parameters.
   std::vector<int32_t> unit, pool;  // [D]
   std::vector<int32_t> slots;       // [units]
@@ -106,18 +106,18 @@ struct Graph {
   std::vector<uint8_t> asynchronous;             // [D]
   std::vector<HostTimes> host;                   // [D]
   std::vector<int32_t> context;                  // [D]
-  // [D] there are other asynchronous devices in the context.
+  // [D] whether the context has other asynchronous devices.
   std::vector<uint8_t> shares_context;
-  std::vector<double> runs;       // [N] how often an op runs, at least once.
-  std::vector<double> launches;   // [N] kernels that it launches then.
-  std::vector<double> host_work;  // [N] beyond bare launches, in dispatches.
+  std::vector<double> runs;       // [N] executions in a step, at least 1.
+  std::vector<double> launches;   // [N] kernels launched in a step.
+  std::vector<double> host_work;  // [N] further work, in units of dispatch_s.
   // [N] by op of the graph, or empty: all are 1.
   std::vector<double> dispatch_factors, poll_factors;
-  std::vector<int32_t> bus;        // [units], kNone: its own.
+  std::vector<int32_t> bus;        // [units], kNone: a bus of its own.
   std::vector<double> contention;  // [D]
   std::vector<Link> links;         // [D, D]
-  // If cut: [D] the number of the card, kNone if it is not shared; [N, D] what
-  // share of a card ops can use.
+  // Empty unless `cut`: [D] number of the card, kNone if the card is not
+  // shared; [N, D] share of its card that an op can use.
   std::vector<int32_t> card;
   std::vector<double> card_share;
 };

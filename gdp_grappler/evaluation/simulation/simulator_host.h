@@ -1,4 +1,4 @@
-// The threads of the host that feed asynchronous devices: what they take.
+// The time of the host's threads that feed asynchronous devices.
 
 #ifndef GDP_GRAPPLER_EVALUATION_SIMULATOR_HOST_H_
 #define GDP_GRAPPLER_EVALUATION_SIMULATOR_HOST_H_
@@ -11,9 +11,8 @@
 
 namespace gdp {
 
-// When threads have done what they take up, and who holds the locks of the
-// contexts until when. A lock serves in the order in which threads took up what
-// needs it.
+// Computes when threads have done the items that they take up. A context's lock
+// serves threads in the order in which they took up their items.
 class Host {
  public:
   explicit Host(const Graph& graph)
@@ -24,13 +23,13 @@ class Host {
     std::fill(fed_s_.begin(), fed_s_.end(), 0.0);
   }
 
-  // Times of a dispatch to a device, by how much longer than usual it takes.
+  // End of the visit of an op without kernels. `times` is a factor of its time.
   double EndOfVisit(int32_t device, double times, double now) const {
     return now + times * g_.host[device].visit_s;
   }
 
-  // Of an op, by how much longer than usual it takes: before it launches its
-  // kernels a thread prepares each run, outside of the lock.
+  // End of the launches of an op. `times` is a factor of its time. A thread
+  // prepares each run without the lock, before it launches the kernels.
   double EndOfLaunch(int32_t device, int32_t op, double times, double now) {
     const HostTimes& host = g_.host[device];
     const double prepared_s = g_.runs[op] * (host.dispatch_s - host.lock_s) +
@@ -41,7 +40,8 @@ class Host {
     return fed_s;
   }
 
-  // The lock is held for the same share as of a launch.
+  // End of the issue of a copy. The lock is held for the same share of the time
+  // as in a launch.
   double EndOfIssue(int32_t device, double times, double now) {
     const HostTimes& host = g_.host[device];
     const double seconds = times * host.copy_dispatch_s;
@@ -60,7 +60,7 @@ class Host {
 
   const Graph& g_;
   Vector<double> lock_free_s_;  // [contexts], at most D.
-  Vector<double> fed_s_;        // [D] when the last launch has been made.
+  Vector<double> fed_s_;        // [D] end of the last launch.
 };
 
 }  // namespace gdp

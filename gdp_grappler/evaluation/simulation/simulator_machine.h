@@ -1,4 +1,4 @@
-// One simulated step.
+// The event loop that simulates one step.
 
 #ifndef GDP_GRAPPLER_EVALUATION_SIMULATOR_MACHINE_H_
 #define GDP_GRAPPLER_EVALUATION_SIMULATOR_MACHINE_H_
@@ -19,9 +19,9 @@
 
 namespace gdp {
 
-// The state of one simulated step; used again for the next one. What lives only
-// for a while (buffers, copies, chains) has its place used again as well, so
-// that it stays in the cache.
+// The state of one simulated step, which is reused for the next step. Places of
+// objects that live for a part of the step (buffers, copies, chains) are reused
+// as well, so that they stay in the cache.
 class alignas(64) Machine {
  public:
   explicit Machine(const Graph& graph)
@@ -41,10 +41,11 @@ class alignas(64) Machine {
         root_chain_(graph.num_devices),
         roots_left_(graph.num_devices) {}
 
-  // Simulates `devices` [N], which take infinitely long if they are not legal.
-  // `priorities` [N] and `schedule` may be null; `peak` [P]. Ends as soon as
-  // the step is known to take longer than `ceiling`; then it is said to take
-  // some time above it, and peaks are those so far.
+  // Simulates the placement `devices` [N]. An illegal placement takes
+  // infinitely long. `priorities` [N] and `schedule` may be null; `peak` is
+  // [P]. The simulation ends when the step is known to take longer than
+  // `ceiling`. Then the step time is any time above the ceiling, and peaks are
+  // those so far.
   void Run(const int32_t* devices, const double* priorities, double ceiling,
            double* step_time, int64_t* peak, Schedule* schedule) {
     const bool legal = ReadPlacement(devices);
@@ -54,10 +55,10 @@ class alignas(64) Machine {
     std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
   }
 
-  // Simulates `devices` [N] first in, first out, but on asynchronous devices
-  // each of the ops `may` [N] waits until the one before it has been
-  // dispatched, in the order in which priorities start them. Where priorities
-  // alone take longer than `ceiling`, so does the step; see `Run`.
+  // Simulates the placement `devices` [N] first in, first out. On asynchronous
+  // devices, the ops in `may` [N] are dispatched in the order in which the
+  // priorities start them. If the step with priorities alone takes longer than
+  // `ceiling`, its time is the result; see `Run`.
   void RunInOrder(const int32_t* devices, const double* priorities,
                   const uint8_t* may, double ceiling, double* step_time,
                   int64_t* peak) {
@@ -76,7 +77,7 @@ class alignas(64) Machine {
     std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
   }
 
-  // Called by the units: something waiting gets a slot.
+  // The units call this function when a waiting op gets a slot.
   void StartOp(int32_t op) {
     if (records_) started_.push_back(op);
     const int32_t device = state_[op].device;
@@ -109,7 +110,7 @@ class alignas(64) Machine {
   }
 
  private:
-  // Sums of seconds of all ops, some millions, are that exact.
+  // Relative rounding error of sums over the seconds of millions of ops.
   static constexpr double kRounding = 1e-9;
 
   struct State {
@@ -136,7 +137,8 @@ class alignas(64) Machine {
     return true;
   }
 
-  // Each op waits for the one that started before it.
+  // Makes each op in `may` wait for the op that started before it on its
+  // device.
   void Follow(const uint8_t* may) {
     std::fill(next_on_device_.begin(), next_on_device_.end(), kNone);
     std::fill(last_on_device_.begin(), last_on_device_.end(), kNone);
@@ -153,7 +155,7 @@ class alignas(64) Machine {
 
   void Reset(const double* priorities, Schedule* schedule, double ceiling) {
     now_ = g_.step_s;
-    // What is known of a sum is known up to rounding.
+    // Sums are compared with the ceiling, so allow for their rounding errors.
     ceiling_ = ceiling * (1 + kRounding);
     chained_ = g_.streams && !priorities;
     schedule_ = schedule;
@@ -194,7 +196,7 @@ class alignas(64) Machine {
     }
   }
 
-  // What asynchronous devices will have to compute.
+  // Tells the units the seconds that asynchronous devices will compute.
   void TellUnits() {
     for (int32_t op = 0; op < g_.num_ops; ++op) {
       const int32_t device = state_[op].device;
@@ -204,7 +206,8 @@ class alignas(64) Machine {
     }
   }
 
-  // Of what was simulated; above the ceiling if that is why it ended.
+  // The time of the simulated step. If the simulation ended early, the time is
+  // above the ceiling.
   double StepTime() const {
     const double step_time = std::max(now_, units_.last_s());
     if (!units_.is_over()) return step_time;
@@ -217,7 +220,7 @@ class alignas(64) Machine {
       if (IsChained(device)) root_chain_[device] = chain_ = StartChain(device);
       roots_left_[device] = 0;
       for (const int32_t op : g_.roots) {
-        // One that follows another on its device is no root.
+        // In `RunInOrder` an op may wait for the one before it on its device.
         if (state_[op].device == device && state_[op].waiting == 0) {
           MakeReady(op, device);
           roots_left_[device] += IsChained(device);
@@ -278,7 +281,7 @@ class alignas(64) Machine {
     return chain;
   }
 
-  // A thread has dispatched something and goes on to the next.
+  // A thread has dispatched an item and takes up the next one.
   void ContinueChain(int32_t chain) {
     const int32_t done = chains_.current(chain);
     const int32_t device = chains_.device(chain);
@@ -295,7 +298,7 @@ class alignas(64) Machine {
                  EventItem(kChain, chains_.number(chain), chain));
   }
 
-  // What a thread does now; returns when it will be done with that.
+  // A thread takes up an item. Returns the time at which it will be done.
   double TakeUp(int32_t chain, int32_t item, int32_t device) {
     const double factor = DispatchFactor(item);
     if (item >= 0) return Dispatch(item, device, factor);
@@ -314,8 +317,8 @@ class alignas(64) Machine {
     return g_.dispatch_factors[item >= 0 ? g_.order[item] : copies_[~item].op];
   }
 
-  // Puts an op on its device's compute stream, if it launches a kernel; returns
-  // when it is there.
+  // Puts an op on its device's compute stream, if it launches a kernel. Returns
+  // the end of the dispatch.
   double Dispatch(int32_t op, int32_t device, double factor) {
     const double seconds = g_.seconds[Cell(op, device)];
     const double runs = g_.runs[op];
@@ -338,7 +341,8 @@ class alignas(64) Machine {
     return end;
   }
 
-  // Between two kernels of a device: what else its card has to do lengthens it.
+  // The gap between two kernels of a device. Each other busy stream of its
+  // context lengthens it.
   double Gap(int32_t device) const {
     const HostTimes& host = g_.host[device];
     if (host.switch_s == 0 || !g_.shares_context[device]) return host.gap_s;
@@ -369,7 +373,7 @@ class alignas(64) Machine {
     Complete(op, device);
   }
 
-  // Hands on what an op made and lets go of what it read.
+  // Delivers the outputs of an op and releases its inputs.
   void Complete(int32_t op, int32_t device) {
     const int32_t pool = g_.pool[device];
     if (!g_.workspace.empty()) {
@@ -399,8 +403,8 @@ class alignas(64) Machine {
     for (; input != end; ++input) memory_.Release(*input, pool);
   }
 
-  // Gives an output to its consumers here, and sends it once to every other
-  // device that has some.
+  // Gives an output to its consumers on this device, and sends it once to every
+  // other device with consumers.
   void Deliver(int32_t device, int32_t output, int32_t buffer, int32_t op) {
     const int32_t end = g_.outputs[output + 1].first_edge;
     for (int32_t e = g_.outputs[output].first_edge; e < end; ++e) {
@@ -426,7 +430,7 @@ class alignas(64) Machine {
     }
   }
 
-  // Sends an output once the sender has done its work for it, if any.
+  // Sends an output, after the work of the sender for it, if there is any.
   int32_t Send(int32_t source, int32_t output, int32_t target, int32_t buffer,
                int32_t op) {
     const int32_t index =
@@ -439,9 +443,9 @@ class alignas(64) Machine {
     return index;
   }
 
-  // Issues what no thread of the sender's does. What a synchronous device has
-  // sent before the receiver asked for it, which it does among its roots, is
-  // issued by the thread that asks.
+  // Issues a transfer that no thread of the sender issues. The receiver's
+  // thread of roots asks for the tensor. As long as this thread has roots left,
+  // it issues transfers from synchronous devices itself.
   void Issue(int32_t index) {
     Copy& copy = copies_[index];
     const int32_t target = copies_.Target(copy);
@@ -478,7 +482,7 @@ class alignas(64) Machine {
            static_cast<double>(copy.bytes) / g_.copy_bytes_per_s[device];
   }
 
-  // False if a device has nothing to do for a copy.
+  // Queues the work of a device for a copy. Returns false if there is none.
   bool Owe(int32_t device, int32_t index) {
     if (!g_.copy_work || SecondsOwed(device, copies_[index]) == 0) return false;
     units_.PushWork(g_.unit[device], {now_, copies_[index].number, index});
@@ -510,7 +514,7 @@ class alignas(64) Machine {
   double now_ = 0;
   double ceiling_ = kInfinity;
   bool chained_ = false;   // Asynchronous devices dispatch in chains.
-  int32_t chain_ = kNone;  // Whose op completes at the moment.
+  int32_t chain_ = kNone;  // The chain whose op completes at the moment.
   Schedule* schedule_ = nullptr;
   EventQueue events_;
   Memory memory_;
@@ -518,18 +522,18 @@ class alignas(64) Machine {
   Copies copies_;
   Host host_;
   Chains chains_;
-  bool records_ = false;            // What starts.
-  bool follows_ = false;            // Ops wait for the one before.
+  bool records_ = false;            // Whether `started_` is filled.
+  bool follows_ = false;            // Whether ops keep the order of `started_`.
   Vector<State> state_;             // [N]
   Vector<int32_t> started_;         // Ops, in the order of their starts.
-  Vector<int32_t> next_on_device_;  // [N] who waits for an op to be dispatched.
+  Vector<int32_t> next_on_device_;  // [N] op that waits for an op's dispatch.
   Vector<int32_t> last_on_device_;  // [D]
   Vector<int32_t> group_device_;    // [G]
-  Vector<int32_t> input_buffer_;    // [inputs] what the consumer reads.
-  Vector<int32_t> next_edge_;       // [E] of the same copy.
-  Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.
-  Vector<int32_t> root_chain_;                   // [D] that dispatches roots.
-  Vector<int32_t> roots_left_;                   // [D] not taken up yet.
+  Vector<int32_t> input_buffer_;    // [inputs] buffer that the consumer reads.
+  Vector<int32_t> next_edge_;       // [E] next edge that the same copy serves.
+  Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output and its copy.
+  Vector<int32_t> root_chain_;  // [D] chain that dispatches the roots.
+  Vector<int32_t> roots_left_;  // [D] number of roots not taken up yet.
 };
 
 }  // namespace gdp

@@ -12,14 +12,14 @@
 
 namespace gdp {
 
-// What lives in each pool, and how much at most. Buffers live while somebody
-// refers to them; their places are used again, so that they stay in the cache.
+// The use of each memory pool, now and at most. A buffer lives while it has
+// references. Places of buffers are reused, so that they stay in the cache.
 class Memory {
  public:
   explicit Memory(int32_t num_pools)
       : live_(num_pools), peak_(num_pools), reported_(num_pools) {}
 
-  // `points` may be null: nobody wants the curve.
+  // `points` gets the changes of use, unless it is null.
   void Reset(std::vector<MemoryPoint>* points) {
     points_ = points;
     buffers_.clear();
@@ -31,10 +31,10 @@ class Memory {
 
   const Vector<int64_t>& peak() const { return peak_; }
 
-  // Memory that nobody refers to; negative when it goes.
+  // Adds memory without a buffer; negative bytes free it.
   void Add(int32_t pool, int64_t bytes) { live_[pool] += bytes; }
 
-  // Without references; its bytes are added by who makes it live.
+  // Makes a buffer without references. The caller adds its bytes with `Add`.
   int32_t NewBuffer(int64_t bytes) {
     if (free_buffers_.empty()) {
       buffers_.push_back({bytes, 0});
@@ -56,7 +56,7 @@ class Memory {
     free_buffers_.push_back(buffer);
   }
 
-  // Looks at the memories once everything of one time has happened.
+  // Updates peaks and points after all events of one moment.
   void Settle(double time_s) {
     for (size_t pool = 0; pool < live_.size(); ++pool) {
       peak_[pool] = std::max(peak_[pool], live_[pool]);
@@ -77,7 +77,7 @@ class Memory {
   Vector<Buffer> buffers_;
   Vector<int32_t> free_buffers_;
   Vector<int64_t> live_, peak_;  // [P]
-  Vector<int64_t> reported_;     // [P] what the curve said last.
+  Vector<int64_t> reported_;     // [P] use in the last point.
 };
 
 }  // namespace gdp

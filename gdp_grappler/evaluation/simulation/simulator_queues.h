@@ -12,7 +12,8 @@
 
 namespace gdp {
 
-// Every block begins a cache line: threads write none together.
+// An allocator whose blocks begin at a cache line, so that two threads never
+// write to the same line.
 template <typename T>
 struct CacheAligned {
   using value_type = T;
@@ -32,20 +33,20 @@ struct CacheAligned {
 template <typename T>
 using Vector = std::vector<T, CacheAligned<T>>;
 
-// The smallest time first, then the smallest item.
+// An event. Events are ordered by time, then by item.
 struct Event {
   double time_s;
   uint64_t item;
   bool operator<(const Event& other) const {
-    // Without a branch, which nobody could predict.
+    // Without branches, because the processor could not predict them.
     return (time_s < other.time_s) |
            ((time_s == other.time_s) & (item < other.item));
   }
 };
 
-// What an event is. Things of one moment happen in this order: ops end, in
+// Kinds of events. At one moment, events happen in this order: ops end, in
 // topological order; work for copies ends, by the copy's number; copies of
-// lanes start or end, copies of streams start; copies arrive, by number;
+// lanes start or end; copies of streams start; copies arrive, by number;
 // threads dispatch, by number.
 enum Kind : uint64_t {
   kOp = 0,
@@ -60,8 +61,8 @@ inline uint64_t EventItem(Kind kind, int32_t number, int32_t index) {
   return kind << 61 | static_cast<uint64_t>(number) << 31 | index;
 }
 
-// A binary heap whose root, once popped, stays a hole until it is known whether
-// another event takes its place: most events are followed by one.
+// A binary heap. After a pop its root stays a hole, because most events push
+// another event, which then takes the place of the root.
 class EventQueue {
  public:
   void clear() {
@@ -74,7 +75,7 @@ class EventQueue {
     return heap_.empty();
   }
 
-  // Of the first event; the queue must not be empty.
+  // Time of the first event; the queue must not be empty.
   double time_s() const { return heap_.front().time_s; }
 
   uint64_t Pop() {
@@ -121,8 +122,8 @@ class EventQueue {
   bool hole_ = false;
 };
 
-// Ops that wait for a unit, first in, first out; those of one moment in
-// topological order.
+// Ops that wait for a unit, first in, first out. Ops that come at one moment
+// are in topological order.
 class Fifo {
  public:
   bool empty() const { return first_ == older_.size() && newest_.empty(); }
@@ -150,7 +151,7 @@ class Fifo {
   }
 
  private:
-  // The ops of an earlier moment are all there: they need no heap any more.
+  // No more ops of an earlier moment can come, so these need no heap any more.
   void Settle(double now) {
     if (newest_s_ == now) return;
     newest_s_ = now;
@@ -166,13 +167,13 @@ class Fifo {
     newest_.clear();
   }
 
-  Vector<int32_t> older_;   // In order, from first_ on.
-  Vector<int32_t> newest_;  // A heap of those that came at newest_s_.
+  Vector<int32_t> older_;   // Ops in order, from index first_ on.
+  Vector<int32_t> newest_;  // A heap of the ops that came at newest_s_.
   size_t first_ = 0;
   double newest_s_ = 0;
 };
 
-// A heap; the smallest item is the first to go.
+// A heap from which the smallest item is popped first.
 template <typename T>
 class Heap {
  public:
@@ -195,7 +196,7 @@ class Heap {
   Vector<T> heap_;
 };
 
-// An op that waits for its unit, where ops have priorities.
+// An op with a priority that waits for its unit.
 struct Ranked {
   double urgency;  // Minus the priority.
   double ready_s;
@@ -210,7 +211,7 @@ struct Ranked {
 // A copy for which a unit owes work.
 struct Owed {
   double due_s;
-  int32_t number;  // Of the copy.
+  int32_t number;  // Number of the copy.
   int32_t copy;
   bool operator>(const Owed& other) const {
     return due_s != other.due_s ? due_s > other.due_s : number > other.number;

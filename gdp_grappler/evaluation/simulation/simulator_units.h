@@ -13,8 +13,8 @@
 
 namespace gdp {
 
-// What waits for each unit, its slots, how busy buses are, and how far the
-// compute streams of asynchronous devices are filled.
+// The state of the compute units: waiting ops and work, free slots, use of
+// memory buses, and the ends of the compute streams of asynchronous devices.
 class Units {
  public:
   explicit Units(const Graph& graph)
@@ -29,8 +29,8 @@ class Units {
         left_s_(graph.num_units),
         cards_(graph.cut ? graph.num_devices : 0) {}
 
-  // `priorities` [N] by op of the graph, or null; `scheduled` if slots matter.
-  // Nobody cares for steps above `ceiling`.
+  // `priorities` [N] are by op of the graph, or null. `scheduled` says whether
+  // numbers of slots are needed. `is_over` compares with `ceiling`.
   void Reset(const double* priorities, bool scheduled, double ceiling) {
     ceiling_ = ceiling;
     is_over_ = false;
@@ -64,11 +64,11 @@ class Units {
     touched_.push_back(unit);
   }
 
-  // Gives the free slots of the units that became free, or got something to do,
-  // to what waits for them: calls StartWork and StartOp.
+  // Gives free slots to waiting work and ops, by StartWork and StartOp. Looks
+  // at units that got a free slot, work or an op since the last call.
   template <typename Machine>
   void StartAll(double now, Machine* machine) {
-    // Who starts first gets what is left of a card.
+    // On a cut card the first kernel gets the largest share, so fix the order.
     if (g_.cut) std::sort(touched_.begin(), touched_.end());
     for (const int32_t unit : touched_) {
       while (free_slots_[unit] > 0) {
@@ -88,17 +88,17 @@ class Units {
     touched_.clear();
   }
 
-  // What started `seconds` ago ends.
+  // An op or work that started `seconds` ago ends.
   void Leave(int32_t unit, int32_t slot, double seconds, double now,
              bool scheduled) {
     ++free_slots_[unit];
-    // Without a duration it began at this moment.
+    // If it has no duration, it started at this moment.
     if (g_.contended && now + seconds == now) --starts_[unit].count;
     touched_.push_back(unit);
     if (scheduled) slot_taken_[unit][slot] = 0;
   }
 
-  // The lowest free slot; only schedules need to know.
+  // Takes the lowest free slot. Only schedules need its number.
   int32_t TakeSlot(int32_t unit) {
     std::vector<uint8_t>& taken = slot_taken_[unit];
     const auto slot = std::find(taken.begin(), taken.end(), 0);
@@ -108,9 +108,9 @@ class Units {
     return index;
   }
 
-  // Puts an op behind all that its unit's compute stream has, and a gap;
-  // returns its start, which is not before `now`. It takes `seconds`, of which
-  // `told` were told of.
+  // Puts an op at the end of its unit's compute stream, after a gap. Returns
+  // its start, which is not before `now`. The op takes `seconds`, of which
+  // `WillFill` announced `told`.
   double Fill(int32_t unit, double seconds, double told, double gap,
               double now) {
     const bool first = filled_s_[unit] == 0;
@@ -122,8 +122,8 @@ class Units {
     return start;
   }
 
-  // The same on a device of a card that is cut into several, of which the op
-  // can use a `share`. It takes longer while others leave less.
+  // The same on a device of a cut card, of which the op can use a `share`. The
+  // op takes longer while earlier kernels leave less.
   double FillPart(int32_t device, double share, double seconds, double told,
                   double gap, double start, double now) {
     const int32_t unit = g_.unit[device];
@@ -135,21 +135,22 @@ class Units {
     return start;
   }
 
-  // Tells of an op that will be put there. Before the first one is.
+  // Announces an op that will be put on the stream. All announcements come
+  // before the first `Fill`.
   void WillFill(int32_t unit, double seconds) { left_s_[unit] += seconds; }
 
-  // Whether the step takes longer than the ceiling, as far as compute streams
-  // say: what they have and what they will get.
+  // Whether a compute stream, with its work so far and all announced work, ends
+  // after the ceiling.
   bool is_over() const { return is_over_; }
 
-  // When all that a compute stream has will be done.
+  // End of the work so far on a compute stream.
   double filled_s(int32_t unit) const { return filled_s_[unit]; }
 
-  // When all compute streams will be done.
+  // End of the work so far on all compute streams.
   double last_s() const { return last_s_; }
 
-  // What starts now on a device takes so much longer, for the units that share
-  // its bus.
+  // The seconds of an op or work that starts now, lengthened by the busy units
+  // that share the device's bus.
   double Slowed(int32_t device, double seconds, double now) const {
     if (!g_.contended || g_.contention[device] == 0) return seconds;
     const int32_t own = g_.unit[device];
@@ -161,7 +162,8 @@ class Units {
   }
 
  private:
-  // What a unit started at one moment and has not ended.
+  // Number of ops and works that a unit started at one moment and that have not
+  // ended.
   struct Starts {
     double time_s;
     int32_t count;
@@ -173,7 +175,7 @@ class Units {
     ++starts.count;
   }
 
-  // Whether a unit is in the middle of something: started before this moment.
+  // Whether a unit runs something that started before this moment.
   bool IsBusy(int32_t unit, double now) const {
     const Starts& starts = starts_[unit];
     return g_.slots[unit] - free_slots_[unit] >
@@ -183,10 +185,10 @@ class Units {
   const Graph& g_;
   const double* priorities_ = nullptr;
   Vector<int32_t> touched_;
-  Vector<Fifo> fifo_;                             // [units] no priorities.
-  Vector<Heap<Ranked>> ranked_;                   // [units] priorities.
-  Vector<Heap<Owed>> owed_;                       // [units]
-  Vector<int32_t> free_slots_;                    // [units]
+  Vector<Fifo> fifo_;            // [units] used without priorities.
+  Vector<Heap<Ranked>> ranked_;  // [units] used with priorities.
+  Vector<Heap<Owed>> owed_;      // [units]
+  Vector<int32_t> free_slots_;   // [units]
   std::vector<std::vector<uint8_t>> slot_taken_;  // [units] if scheduled.
   Vector<Starts> starts_;                         // [units] if contended.
   Vector<double> filled_s_;                       // [units] if asynchronous.

@@ -44,7 +44,7 @@ class Tiles:
 
   Attributes:
     groups: int [G], the tile of each group.
-    axes: By name of the axis int [U], the coordinate of each tile, from 0.
+    axes: int [U] by name of the axis, coordinate of each tile, from 0.
     edges: int [M, 2], pairs of tiles, of which the first sends tensors to the
       second.
     edge_bytes: float64 [M], bytes sent; a tensor counts once per receiving

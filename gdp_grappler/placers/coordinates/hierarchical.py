@@ -1,12 +1,12 @@
 """Places groups on hosts first, then on the devices of each host.
 
-For clusters of several hosts. Tensors between hosts travel over the network,
-which is slower than the links within a host. So the placer divides the groups
-among hosts, and then the groups of each host among its devices. Each of the two
-problems is much smaller than the problem of all devices. The placer tries all
-hosts, half of them, and so on: if the network is slow, fewer hosts are better.
-Parts are maps of coordinates (`coordinate_maps`) or cuts by METIS. The placer
-keeps the placement with the best price.
+The placer is for clusters of several hosts. Tensors between hosts travel over
+the network, which is slower than the links within a host. So the placer divides
+the groups among hosts, and then the groups of each host among its devices. Each
+of the two problems is much smaller than the problem of all devices. The placer
+tries all hosts, half of them, and so on: if the network is slow, fewer hosts
+are better. Parts are maps of coordinates (`coordinate_maps`) or cuts by METIS.
+The placer keeps the placement with the best price.
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ class HierarchicalPlacer:
 
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
-  """Makes the proposals of one round of `partitioning.best`."""
+  """Makes the proposals of one round of `partitioning.best`.
+
+  Args:
+    problem: The problem to place.
+    memory: Weight of memory, see `partitioning.make_target`.
+    see: Function that prices the proposals.
+  """
   hosts = _hosts(problem)
   everywhere = np.concatenate(hosts)
   graph = group_graph.build(

@@ -54,7 +54,7 @@ class StructuredPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`. All ops on one device is among the candidates.
+    """See `Proposer`. Placements of all ops on one device are candidates, too.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -93,8 +93,8 @@ def candidates(problem: placer_lib.Problem,
                weights: np.ndarray | None = None) -> np.ndarray:
   """int32 [K, G], legal placements by coordinates, the most promising first.
 
-  There are two criteria: the work of the busiest device, and that work plus the
-  seconds of the transfers. The best by each criterion alternate.
+  There are two criteria: the work of the busiest device, and this work plus the
+  seconds of the transfers. The best maps by each criterion alternate.
 
   Args:
     problem: G groups.
@@ -144,7 +144,7 @@ def _scores(problem: placer_lib.Problem, tiles: coordinate_maps.Tiles,
 
 
 def _promising(scores: np.ndarray, most: int) -> np.ndarray:
-  """int [`most` or fewer], rows with the best scores, of both in turn."""
+  """int [at most `most`], rows with the best scores, by both scores in turn."""
   ranked = np.argsort(scores, axis=1, kind='stable').T.reshape(-1)
   first = np.sort(np.unique(ranked, return_index=True)[1])
   return ranked[first[:most]]
@@ -154,15 +154,15 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
          deadline: deadlines.Deadline) -> None:
   """Prices placements until the time is over.
 
-  The first batch is priced in any case: the time went into making the maps.
+  The first batch is priced in any case, because the maps have taken time.
 
   Args:
-    priced: Gets the placements.
+    priced: Placements so far; gets the new ones.
     rows: int [K, G], the most promising first.
     deadline: Afterwards, nothing is priced if a placement fits.
   """
   fresh = [row for row in rows if not priced.knows(row)]
-  # The first few set a ceiling for all others, which then cost less.
+  # The first few prices give a ceiling for the others, which then cost less.
   begins = [0, *range(_PROPOSED, len(fresh), _BATCH)]
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:

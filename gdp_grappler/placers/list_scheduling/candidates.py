@@ -70,7 +70,7 @@ def best(
 
   Args:
     problem: Prices the placements.
-    proposers: At least one.
+    proposers: Proposers to call, at least one.
     beyond: Whether to price further placements: all ops on each device. If not
       every accelerator can hold all ops, also the repair of placements that
       overflow but are faster (`memory_repair`), and a short local search from

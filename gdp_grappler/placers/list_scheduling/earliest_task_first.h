@@ -31,7 +31,7 @@ constexpr int32_t kSecondLooks = 4000000;
 // The rules of ETF; see native_scheduler.py.
 struct EtfOptions {
   bool earliest_finish;  // The end of the bundle determines the device.
-  bool local_first;      // Of ready tasks, that with the least data to fetch.
+  bool local_first;      // The ready task with the least data to fetch first.
   bool favourites;       // Devices wait for favourite children.
   bool thorough;         // The number of second estimates is not limited.
 };

@@ -1,4 +1,4 @@
-// Favourite children: which child of a task needs no transfer.
+// Favourite children: the child of each task that needs no transfer.
 
 #ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_FAVOURITES_H_
 #define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_FAVOURITES_H_

@@ -17,7 +17,8 @@ from gdp_grappler.placers.partitioning import partitioning
 
 # Arguments of a library for one mapping, by name.
 Arguments = Mapping[str, Any]
-# Runs jobs; the parts of each, or None for a job that the library refuses.
+# Runs jobs, and returns the parts of each; None for a job that the library
+# refuses.
 Run = Callable[[list[dict[str, Any]]], list[np.ndarray | None]]
 # Maps graphs onto targets, with the library's arguments for each.
 Map = Callable[[Sequence[tuple[partitioning.Target, Arguments]], np.ndarray],
@@ -26,7 +27,7 @@ Map = Callable[[Sequence[tuple[partitioning.Target, Arguments]], np.ndarray],
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
                 allowed: np.ndarray, run: Run) -> list[partitioning.Proposal]:
-  """Maps graphs onto targets; nothing for a job that the library refuses.
+  """Maps graphs onto targets; skips jobs that the library refuses.
 
   Args:
     jobs: Target and arguments of each mapping. One device needs no mapping.

@@ -107,7 +107,7 @@ def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
 
   Args:
     problem: G groups.
-    most: How many to make.
+    most: Largest number of placements.
 
   Raises:
     GdpError: pymetis is not installed.

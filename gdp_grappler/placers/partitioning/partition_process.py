@@ -63,10 +63,10 @@ def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
 
 
 class _Stdout:
-  """The stream `stdout` of the C library, which is exchanged for /dev/null.
+  """Exchanges the stream `stdout` of the C library for /dev/null.
 
-  File descriptor 1 stays as it is. It may be closed, and lines that Python
-  writes to it meanwhile are not lost.
+  File descriptor 1 stays as it is, because it may be closed, and because lines
+  that Python writes to it at the same time must not be lost.
   """
 
   def __init__(self) -> None:
@@ -107,9 +107,9 @@ os.register_at_fork(after_in_child=_STDOUT.after_fork)
 
 @contextlib.contextmanager
 def stdout_dropped() -> Iterator[None]:
-  """Discards the lines that C code prints; for several threads at once.
+  """Discards the lines that C code prints; several threads may call it at once.
 
-  Lines that other threads print by C's `printf` meanwhile are lost as well.
+  Lines that other threads print by C's `printf` at the same time are lost, too.
   """
   _STDOUT.drop()
   try:

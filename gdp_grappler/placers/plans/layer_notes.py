@@ -1,4 +1,4 @@
-"""What a user reads about a map of layers: what it places, and conflicts."""
+"""Notes for the user about a map of layers: numbers of ops, and conflicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of(patterns: Sequence[str], matches: layer_map.Matches,
 
   Args:
     patterns: Patterns of the map.
-    matches: Of these, for N ops.
+    matches: Matches of the patterns for N ops.
     by_layer: bool [N], ops that a pattern other than '*' places.
     index: int, the device of each pattern.
     graph: N ops.

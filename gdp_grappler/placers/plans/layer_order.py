@@ -1,9 +1,10 @@
-"""The order of a model's layers, as far as its graph tells.
+"""The order of a model's layers, derived from its graph.
 
-A layer comes after the layers that it reads. Of layers that do not wait for one
-another, the graph's own order is that of a sort by Grappler and means nothing.
-The function of a step takes its variables in the order in which the model uses
-them, so the numbers of these arguments decide.
+A layer comes after the layers whose outputs it reads. For other pairs of layers
+the order of ops in the graph has no meaning, because Grappler has sorted the
+ops. But the function of a step takes its variables as arguments, in the order
+in which the model uses them. So the numbers of these arguments determine the
+order of such layers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
   # The module needs TensorFlow; a graph with costs of its own does not.
   from gdp_grappler.graph import source_graph
 
-# In place of the number of an argument or of a layer.
+# Stands for no argument or no layer.
 _NONE = -1
 
 
@@ -31,15 +32,15 @@ class LayerOrder:
 
   def __init__(self, graph: op_graph.OpGraph,
                source: source_graph.SourceGraph | None = None) -> None:
-    """Looks which ops are of the forward pass, and which stand for arguments.
+    """Finds the ops of the forward pass, and the ops of arguments.
 
     Args:
       graph: N ops.
-      source: What the graph was read from; without it only what layers read
-        counts.
+      source: The TensorFlow graph of the ops. Without it only the edges between
+        layers count.
     """
     self._graph = graph
-    # Grappler gives one constant to several layers.
+    # Constants do not count, because Grappler lets several layers share one.
     constants = np.array([kind == 'Const' for kind in graph.op_types], bool)
     self._passes = ~(layers_lib.late(graph) | updates.in_optimizers(graph)
                      | constants)
@@ -51,7 +52,11 @@ class LayerOrder:
                              int)
 
   def of(self, layers: Sequence[layers_lib.Layer]) -> list[layers_lib.Layer]:
-    """Layers that are beside one another, in their order."""
+    """The layers in the order of the model.
+
+    Args:
+      layers: Layers without common ops.
+    """
     readers = self._readers(layers)
     waits = [0] * len(layers)
     for reader in (layer for after in readers for layer in after):
@@ -61,33 +66,33 @@ class LayerOrder:
     heapq.heapify(ready)
     left, result = dict(enumerate(layers)), []
     while left:
-      # Layers that read one another begin with the one that is used first.
+      # In a cycle of layers, the layer that is used first begins.
       number, place = heapq.heappop(ready) if ready else self._begins(
           first, left)
       result.append(left.pop(place))
       for reader in readers[place]:
         waits[reader] -= 1
         if not waits[reader] and reader in left:
-          # A layer without variables is next to the last one that it reads.
+          # A layer without variables comes right after the last one it reads.
           own = first[reader]
           heapq.heappush(ready, (number if own == _NONE else own, reader))
     return result
 
   def _begins(self, first: Sequence[int],
               left: Iterable[int]) -> tuple[int, int]:
-    """The first argument and the place of the layer that is used first."""
+    """The first argument, and the index, of the layer that is used first."""
     # A layer without variables, such as a loss, may be used at any time.
     _, number, place = min((first[i] == _NONE, first[i], i) for i in left)
     return number, place
 
   def _first(self, ops: np.ndarray) -> int:
-    """The first argument of a layer of these ops."""
+    """Lowest number of an argument in a layer; `_NONE` if it has none."""
     numbers = self._numbers[ops]
     known = numbers[numbers != _NONE]
     return int(known.min()) if known.size else _NONE
 
   def _readers(self, layers: Sequence[layers_lib.Layer]) -> list[list[int]]:
-    """Of each layer those that read what it makes in the forward pass."""
+    """For each layer, the layers that read its outputs in the forward pass."""
     graph = self._graph
     owner = np.full(graph.num_ops, _NONE)
     for place, layer in enumerate(layers):

@@ -77,7 +77,7 @@ def _heaviest(neighbours: list[_Neighbour], groups: list[int],
 def _neighbours(
     graph: op_graph.OpGraph
 ) -> tuple[list[list[_Neighbour]], list[list[_Neighbour]]]:
-  """Of each op, the ops that it reads and the ops that read its outputs."""
+  """For each op, the ops that it reads and the ops that read its outputs."""
   holds = graph.holds_variables
   is_state = holds[graph.groups].tolist()
   inputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]

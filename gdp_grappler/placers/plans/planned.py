@@ -57,9 +57,10 @@ class Planned:
     placement: A legal placement. It has the plan's priorities if the plan names
       every op.
     origin: Name of the plan, with the notes and the refused wishes.
-    notes: How many ops the plan names.
-    refused: Which wishes of the plan were not met, and why.
-    chosen: [N], what the map of layers says of each op; () for a plan.
+    notes: Notes about the number of ops that the plan names.
+    refused: Wishes of the plan that were not met, with the reason.
+    chosen: [N], for each op a clause about the map of layers; () for a plan
+      file.
   """
 
   placement: placement_lib.Placement
@@ -79,8 +80,8 @@ class _Wishes:
     origin: Name of the plan.
     notes: Notes for the user.
     priorities: float64 [N] or None.
-    patterns: [N], what each op matches in a map; '' for nothing.
-    owners: [N], what the variable of each op matches, and its device.
+    patterns: [N], pattern of a map that each op matches; '' for none.
+    owners: [N], pattern that the variable of each op matches, and its device.
   """
 
   devices: np.ndarray
@@ -106,8 +107,8 @@ def of_file(path: str) -> Plan:
 def may_round(plan: Plan | None) -> bool:
   """Whether a plan may put ops on devices that round differently.
 
-  A plan file says so itself. A map of layers always may, like a device scope:
-  the user has chosen the devices of the layers.
+  A plan file has a field for this. A map of layers always may, like a device
+  scope, because the user has chosen the devices of the layers.
 
   Raises:
     PlanError: the file is missing or damaged.
@@ -151,12 +152,12 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
 
 def chosen(layers: plan_lib.Layers, problem: placer_lib.Problem,
            placement: placement_lib.Placement) -> tuple[str, ...]:
-  """What the map of layers behind a placement says of each op.
+  """Clauses that explain each op's device by the map of layers.
 
   Args:
     layers: The map; () for none.
     problem: The graph, N ops, and the cluster.
-    placement: What the map once gave.
+    placement: Placement that the map once gave.
 
   Returns:
     [N] clauses; () without a map, or if the map is not for this graph and
@@ -259,7 +260,7 @@ def _owners(patterns: Sequence[str], index: np.ndarray,
 
 
 def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
-  """What a map of layers says of each op, which is on `devices` [N]."""
+  """Clauses that explain the device int [N] of each op by a map of layers."""
   for pattern, owner, wanted, device in zip(wishes.patterns, wishes.owners,
                                             wishes.devices.tolist(),
                                             devices.tolist()):

@@ -1,4 +1,4 @@
-"""Which of the moves from a placement are priced."""
+"""Choosers, which score the moves from a placement that could be priced."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from gdp_grappler.placers.policy import gain_learning
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 
-# The logit that a move gains where no network says it.
+# Logit of a gain that is assumed for each move without a network.
 _CHANCE = -1.5
-# Range of the random numbers that decide between moves of equal logits.
+# Range of the random numbers that choose between moves of equal logits.
 _TIE = 1e-3
 
 
 class MoveChooser(Protocol):
-  """Scores moves of one problem; the highest are priced first."""
+  """Scores moves of one problem; moves with high scores are priced first."""
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """float [K], the more the sooner.
+    """float [K], scores of moves.
 
     Args:
-      incumbent: int [G], where the moves are from.
-      candidates: int [K, G], where they lead.
-      kinds: [K], by which rules they were drawn.
+      incumbent: int [G], placement before the moves.
+      candidates: int [K, G], placement after each move.
+      kinds: [K], kinds of the moves.
     """
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """Hears what became of moves.
+    """Learns from the prices of moves.
 
     Args:
-      chosen: int [C], which of the latest candidates were priced.
-      gained: bool [C], which of them were better than the incumbent.
+      chosen: int [C], indices of the latest candidates that were priced.
+      gained: bool [C], whether each of them was better than the incumbent.
     """
 
 
 class ByNetwork:
-  """What a network expects of moves, corrected by the moves priced so far."""
+  """Scores by a network's predictions, corrected by the moves priced so far."""
 
   def __init__(self, describer: move_filter.MoveDescriber,
                network: move_network.MoveNetwork, gain_weight: float) -> None:
-    """Of one problem.
+    """Prepares scores of one problem.
 
     Args:
-      describer: Of that problem.
-      network: Knows the features of the describer.
-      gain_weight: As of `move_filter.FilterConfig`.
+      describer: Describer of the problem's moves.
+      network: Network for the features of the describer.
+      gain_weight: Weight of the gain, see `move_filter.FilterConfig`.
     """
     self._describer, self._network = describer, network
     self._gain_weight = gain_weight
@@ -69,21 +69,21 @@ class ByNetwork:
 
 
 class ByChance:
-  """Any move is as good as any other: what a network is compared with.
+  """Scores without a network, as a baseline: all moves are equally likely.
 
-  It learns from the moves priced so far as `ByNetwork` does, so that a
-  comparison of both shows what the network learned before the search.
+  The class learns from the moves priced so far as `ByNetwork` does. So a
+  comparison of both shows the effect of the network's training.
   """
 
   def __init__(self, describer: move_filter.MoveDescriber,
                network: move_network.MoveNetwork,
                rng: np.random.Generator) -> None:
-    """Of one problem.
+    """Prepares scores of one problem.
 
     Args:
-      describer: Of that problem.
-      network: Its scale of features is used, nothing else.
-      rng: Decides as long as nothing is learned.
+      describer: Describer of the problem's moves.
+      network: Network whose means and deviations standardize the features.
+      rng: Random numbers that choose between moves of equal scores.
     """
     self._describer, self._network, self._rng = describer, network, rng
     self._learned = _Learned()
@@ -102,14 +102,14 @@ class ByChance:
 
 
 class _Learned:
-  """What was learned in one search, and the latest candidates."""
+  """The correction learned in one search, and the latest candidates."""
 
   def __init__(self) -> None:
     self._learning = gain_learning.GainLearning()
     self._latest: tuple[np.ndarray, np.ndarray] | None = None
 
   def logits(self, inputs: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """[K], corrected logits of the candidates, which are the latest now."""
+    """[K], corrected logits of candidates, to which `learn` will refer."""
     self._latest = inputs, logits
     return self._learning.corrected(inputs, logits)
 
@@ -123,13 +123,14 @@ class _Learned:
 
 def untrained(network: move_network.MoveNetwork,
               rng: np.random.Generator) -> move_network.MoveNetwork:
-  """A network of the same shape and scale of features that learned nothing.
+  """An untrained network with the shape and the scale of another network.
 
-  Weights are those that training begins with (He et al., ICCV 2015).
+  The weights are initialized as at the start of training (He et al., ICCV
+  2015).
 
   Args:
-    network: Whose shape it has.
-    rng: Of the weights.
+    network: The other network.
+    rng: Random numbers of the weights.
   """
   count, hidden = network.hidden_weights.shape
   return move_network.MoveNetwork(

@@ -1,4 +1,8 @@
-"""Placements that a policy begins with: one device, maps, cuts, schedules."""
+"""Drafts: placements with which a policy begins.
+
+The drafts are placements on one device, maps of coordinates, cuts by METIS, and
+schedules of list schedulers.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,8 @@ _PORTS_LOCAL = _Rules(ports=True, local_first=True)
 _CHILDREN = _Rules(favourites=True, local_first=True)
 _CHILDREN_PORTS = _Rules(favourites=True, ports=True, in_order=True)
 _HEFT = _Rules(insert=True, earliest_finish=True)
-# Ways of list schedulers, the most useful first: beside maps, cuts and the ways
-# before it, each brings the most (docs/results/experiments.md).
+# Ways of list schedulers, in greedy order: each one adds the most to the maps,
+# the cuts and the ways before it (docs/results/experiments.md).
 _WAYS = (
     proposals.Way(_Bundles(), _LOCAL),
     proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL),
@@ -45,16 +49,16 @@ _WAYS = (
 def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
          rng: np.random.Generator,
          deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int32 [S, G], legal placements of the groups, no two alike.
+  """int32 [S, G], different legal placements of the groups.
 
-  Everything on one device of each kind comes first, then maps by coordinates,
+  All groups on one device of each kind come first, then maps of coordinates,
   cuts, and list schedules.
 
   Args:
     problem: G groups.
-    config: How many of each.
-    rng: Of the schedules.
-    deadline: No further schedule is begun afterwards.
+    config: Numbers of maps, cuts and schedules.
+    rng: Random numbers of the schedules.
+    deadline: Moment after which no further cuts or schedules are made.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -75,7 +79,7 @@ def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
 def _schedules(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
                rng: np.random.Generator,
                deadline: deadlines.Deadline) -> np.ndarray:
-  """int [K, G], the usual ways, then the same with seconds that are drawn."""
+  """int [K, G], schedules of all ways, then the same with random seconds."""
   scheduler = _Scheduler(problem)
   rows = []
   for number in range(config.schedules):
@@ -93,12 +97,18 @@ class _Scheduler:
     self._shared = proposals.Proposals(problem.graph, problem.cluster,
                                        problem.busy_seconds, problem.allowed)
     self._pools = problem.cluster.pool_bytes.astype(float)
-    # By the bundles that have the same tasks.
+    # Favourite children by bundles; `_favourites` explains the key.
     self._children: dict[proposals.Bundles, np.ndarray] = {}
 
   def row(self, way: proposals.Way, spread: float,
           rng: np.random.Generator) -> np.ndarray:
-    """int32 [G], a schedule; `spread` as in `PolicyConfig`."""
+    """int32 [G], a schedule of one way.
+
+    Args:
+      way: Tasks and rules.
+      spread: Size of random changes of the seconds, see `PolicyConfig`.
+      rng: Random numbers of these changes.
+    """
     tasks, rules = self._shared.tasks(way.bundles), way.rules
     if not self._shared.equal_devices:
       rules = dataclasses.replace(rules, earliest_finish=True)

@@ -1,11 +1,11 @@
-"""Learns from the moves of one search what a network does not know of them.
+"""Corrects a network's predictions by the priced moves of one search.
 
 The correction is a logistic regression: the logit that a move gains is the
 network's logit plus a linear function of the move's features. The network is
 the prior: the coefficients have a normal prior around zero, and Newton's method
 approaches their most probable values (the mode of Laplace's approximation;
-Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5). As each
-look adds few moves, one step per look is enough.
+Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5). Each
+round adds few moves, so one step per round is enough.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import numpy as np
 # Precision of the normal prior of the coefficients. Inputs are in standard
 # deviations.
 _PRECISION = 30.
-# The input of the intercept: its prior is wider than those of the features.
+# Input of the intercept. It is above 1, so that the prior of the intercept is
+# wider than the priors of the features.
 _INTERCEPT = 3.
-# Bound of the second derivative of one observation, from below: for safe steps.
+# Lower bound of the second derivative of one observation, against long steps.
 _LEAST_CURVATURE = .02
-# Bound of logits.
+# Largest absolute value of a logit.
 _MOST = 30.
 
 
 class GainLearning:
-  """The logits of gains, corrected by the moves that were priced."""
+  """Corrects logits of gains by the moves that were priced."""
 
   def __init__(self) -> None:
-    """Knows no moves."""
+    """Begins without priced moves."""
     self._inputs: list[np.ndarray] = []
     self._logits: list[np.ndarray] = []
     self._gained: list[np.ndarray] = []
@@ -39,7 +40,7 @@ class GainLearning:
 
     Args:
       inputs: [K, F], standardized features of moves.
-      logits: [K], the network's logits that they gain.
+      logits: [K], the network's logits of the probability of a gain.
     """
     if not self._fitted:
       self._fit()
@@ -49,12 +50,12 @@ class GainLearning:
 
   def learn(self, inputs: np.ndarray, logits: np.ndarray,
             gained: np.ndarray) -> None:
-    """Remembers moves that were priced.
+    """Adds moves that were priced.
 
     Args:
-      inputs: [C, F], as of `corrected`.
-      logits: [C], without a correction.
-      gained: bool [C], which moves gained.
+      inputs: [C, F], standardized features of the moves.
+      logits: [C], the network's logits, without the correction.
+      gained: bool [C], whether each move gained.
     """
     self._inputs.append(_with_intercept(inputs))
     self._logits.append(logits)
@@ -80,6 +81,6 @@ class GainLearning:
 
 
 def _with_intercept(inputs: np.ndarray) -> np.ndarray:
-  """float64 [K, F + 1]."""
+  """float64 [K, F + 1], inputs with the input of the intercept."""
   return np.concatenate([inputs, np.full((len(inputs), 1), _INTERCEPT)], axis=1,
                         dtype=np.float64)

@@ -1,10 +1,11 @@
 """Improves the best of some placements by moves of sets of ops.
 
-The policy looks at the best placement and its simulated step, draws moves of
-sets of ops from it (`moves`), and prices those that a chooser puts first. The
-chooser learns from what gained (`gain_learning`). Moves that gained are tried
-together, and the best of all placements is looked at next. Improving a whole
-placement move by move is the way of Placeto (Addanki et al., NeurIPS 2019).
+The policy repeats one round. It draws moves of sets of ops from the best
+placement (`moves`). A chooser scores the moves by the simulated step, and the
+policy prices the moves with the highest scores. The chooser learns which of
+them gained (`gain_learning`). The policy also prices unions of moves that
+gained. Placeto (Addanki et al., NeurIPS 2019) also improves a whole placement
+move by move.
 """
 
 from __future__ import annotations
@@ -22,33 +23,32 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
 from gdp_grappler.placers.search.moves import repair as repair_lib
 
-# How often a further move is added to one: some pay only together.
+# Probability that a further move is added to a move: some gain only together.
 _COMPOUND = .25
 _REPAIR = repair_lib.RepairConfig()
-# Moves of one look that are tried together: two of them, at most three.
+# Largest number of moves that gained in one round and are tried together.
 _TOGETHER = 3
 
 
 class Improver:
-  """Moves from the best placement so far, of which a few are priced."""
+  """Improves the best placement so far, with few prices."""
 
   def __init__(self, found: priced_placements.PricedPlacements,
                describer: move_filter.MoveDescriber,
                chooser: choosers.MoveChooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
                moves: moves_lib.Moves, exact: int | None = None) -> None:
-    """Looks at nothing yet.
+    """Prepares the rounds.
 
     Args:
-      found: Placements of G groups that were priced, at least one; what is
-        priced here joins them.
-      describer: Of the same groups.
-      chooser: Of the moves.
-      config: How many are drawn and priced.
-      rng: Of the moves.
-      moves: Of the same groups.
-      exact: How many of the best placements need their exact prices; by default
-        all.
+      found: Priced placements of G groups, at least one; gets all others.
+      describer: Describer of moves of the same groups.
+      chooser: Chooser of the moves to price.
+      config: Numbers of moves to draw and to price.
+      rng: Random numbers of the moves.
+      moves: Draws moves of the same groups.
+      exact: Number of the best placements that need exact prices; None means
+        all placements.
     """
     self._exact = exact
     self._found, self._describer, self._chooser = found, describer, chooser
@@ -56,29 +56,29 @@ class Improver:
     self._moves = moves
 
   def run(self, deadline: deadlines.Deadline = deadlines.NEVER) -> None:
-    """Looks again and again, until so many are priced or the time is over."""
+    """Repeats rounds until enough placements are priced or time is over."""
     if not self._moves.movable.size:
       return
     while not deadline.passed and self._left:
       before = self._left
       self._look()
       if self._left == before:
-        return  # All that was drawn is known.
+        return  # All moves of the round lead to known placements.
 
   @property
   def _left(self) -> int:
-    """How many more are to be priced."""
+    """Number of placements that may still be priced."""
     return max(self._config.prices - len(self._found.prices), 0)
 
   @property
   def _ceiling_s(self) -> float:
-    """Step above which nobody asks for the exact price, in seconds."""
+    """Step in seconds above which the exact price is not needed."""
     if self._exact is None:
       return math.inf
     return self._found.ceiling_s(self._exact)
 
   def _look(self) -> None:
-    """Prices the first moves from the best placement, and some together."""
+    """Runs one round: prices single moves, then unions of those that gained."""
     here, key = self._found.best, min(self._found.prices.keys())
     rows, kinds = self._drawn(here)
     if not kinds:
@@ -97,10 +97,10 @@ class Improver:
       self._found.see(together, ceiling_s=self._ceiling_s)
 
   def _drawn(self, here: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Placements int32 [K, G], none known, none twice, and kinds [K] of moves.
+    """Different unknown placements int32 [K, G], and kinds [K] of their moves.
 
     Args:
-      here: int [G], where the moves are from.
+      here: int [G], placement before the moves.
     """
     moves, rng = self._moves, self._rng
     kinds = rng.choice(len(moves.kinds), self._config.draws, p=moves.shares)

@@ -237,7 +237,7 @@ def _load(folder: str) -> _Policy:
 
 
 def _anything() -> schema.GraphFeatures:
-  """Features of a made-up graph of two units."""
+  """Features of a synthetic graph of two units."""
   return schema.GraphFeatures(
       op_types=('NoOp', 'NoOp'), units=np.zeros((2, len(schema.UNIT_FEATURES)),
                                                 np.float32),

@@ -1,8 +1,8 @@
 """A folder with weights of the move network, as `gdp_train` exports it.
 
-`policy.json` says what the folder holds, for which features of moves, and what
-the weights have learned on. `weights.npz` holds numbers and names alone, so
-that nothing in the folder is executed.
+`policy.json` has the kind of the network, a fingerprint of its features of
+moves, and a description of its training. `weights.npz` contains only numbers
+and names, so that loading the folder executes nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DESCRIPTION, _FILE = 'policy.json', 'weights.npz'
 
 
 def fingerprint(network: move_network.MoveNetwork) -> str:
-  """16 hex digits over the names of a network's features.
+  """16 hex digits of a hash of the names of a network's features.
 
   Args:
-    network: Any.
+    network: Any network.
   """
   text = '|'.join(network.features)
   return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -41,9 +41,9 @@ def save(folder: str | os.PathLike[str], network: move_network.MoveNetwork,
   """Writes a folder, the description last.
 
   Args:
-    folder: It is made.
-    network: What it shall hold.
-    about: JSON that tells on what the network has learned.
+    folder: Path of the folder, which is made.
+    network: The network.
+    about: Description of the training, as JSON values.
 
   Raises:
     GdpError: a file cannot be written.
@@ -60,10 +60,10 @@ def save(folder: str | os.PathLike[str], network: move_network.MoveNetwork,
 
 
 def is_here(folder: str | os.PathLike[str]) -> bool:
-  """Whether a folder says that it holds a move network.
+  """Whether the description in a folder says that it has a move network.
 
   Args:
-    folder: Any; what cannot be read says nothing.
+    folder: Any path; the result is False if it cannot be read.
   """
   try:
     return _described(pathlib.Path(folder)).get(_KIND) == MOVES
@@ -72,13 +72,14 @@ def is_here(folder: str | os.PathLike[str]) -> bool:
 
 
 def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
-  """The network that a folder holds.
+  """Reads the network in a folder.
 
   Args:
-    folder: Where `is_here` is true.
+    folder: Folder for which `is_here` is true.
 
   Raises:
-    PolicyMismatchError: the folder is damaged, or of other features of moves.
+    PolicyMismatchError: the folder is damaged, or the network was trained on
+      other features of moves.
   """
   path = pathlib.Path(folder)
   try:
@@ -98,21 +99,21 @@ def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
 
 
 def named(policy: str | None = None) -> move_network.MoveNetwork | None:
-  """The move network that the user chose; None for the one that ships.
+  """The move network that the user chose; None if the user chose none.
 
   Args:
     policy: Folder of a policy of any kind; by default the folder in the
       environment variable GDP_POLICY, if any.
 
   Raises:
-    PolicyMismatchError: as of `load`.
+    PolicyMismatchError: see `load`.
   """
   folder = policy or environment.policy_folder()
   return load(folder) if folder and is_here(folder) else None
 
 
 def _described(path: pathlib.Path) -> dict[str, Any]:
-  """The content of the description, an object."""
+  """The fields of the description."""
   found = files.parse_json(files.read(path / _DESCRIPTION))
   if not isinstance(found, dict):
     raise ValueError('it is no object.')

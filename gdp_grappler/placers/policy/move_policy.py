@@ -1,4 +1,4 @@
-"""A placer that improves drafts by moves that a network chooses, few priced."""
+"""A placer that improves drafts by few moves, which a network chooses."""
 
 from __future__ import annotations
 
@@ -24,35 +24,37 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-# What drafts may take of the time.
+# Share of the time that drafts may take.
 _DRAFTS_SHARE = .5
-# How many placements it tells of, the best by price: which is the best with
-# control edges no price tells.
+# Number of placements that the placer proposes, the best by price. There are
+# several, because prices do not show which one is the best with control edges.
 _TOLD = 4
 # Drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
-# Other placers have proposed maps and cuts: the policy begins with the best.
+# Settings in the default placer. Other placers have proposed maps and cuts
+# there, and the policy begins with the best of their placements.
 _BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6)
-# Placements of other placers among the drafts.
+# Number of these placements.
 _STARTS = 4
 
 
 class MoveChoice(enum.StrEnum):
-  """Who chooses moves."""
+  """The way in which moves are chosen."""
 
   TRAINED = 'trained'
-  UNTRAINED = 'untrained'  # The same network, its weights as initialized.
+  UNTRAINED = 'untrained'  # The same network with its initial weights.
   RANDOM = 'random'
 
 
 class MovePolicyPlacer:
   """One device, maps by coordinates and list schedules, improved by moves.
 
-  Drafts are priced, then moves of sets of ops from the best one: a layer, a
-  time step, a branch, a unit, what runs in a stretch of time. A network that
-  looks at the draft's simulated step chooses which of them are priced
-  (`improving`). All is over after few prices, or when the time is.
+  The placer prices drafts (`drafts`), and then moves from the best placement. A
+  move gives another device to a set of ops: a layer, a time step, a branch, a
+  unit, or ops that run one after the other. A network chooses the moves to
+  price by features of the simulated step (`improving`). The placer ends after
+  few prices, or when its time is over.
   """
 
   def __init__(self, policy: str | None = None,
@@ -62,16 +64,16 @@ class MovePolicyPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported: the move network of this
-        placer, or a policy of one forward pass, which says some drafts. By
-        default the move network in the folder in the environment variable
-        GDP_POLICY, else the one that ships.
-      choice: Who chooses moves, of `MoveChoice`.
-      config: How many are drafted, drawn and priced.
-      network: The move network, whatever is named.
+      policy: A folder that `gdp_train` exported: a move network, or a policy of
+        one forward pass, whose proposals become drafts. None means the move
+        network in the folder of the environment variable GDP_POLICY, or else
+        the shipped one.
+      choice: The way in which moves are chosen, one of `MoveChoice`.
+      config: Numbers of drafts, moves and prices.
+      network: The move network; it overrides the folders.
 
     Raises:
-      PolicyMismatchError: the folder that is named holds no such policy.
+      PolicyMismatchError: the folder has no such policy.
     """
     self._network = network or move_folder.named(policy)
     self._policy = None if self._network else policy
@@ -85,7 +87,7 @@ class MovePolicyPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best by price, everything on one device among them.
+    """See `Proposer`: the best by price. Each single device was priced, too.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -104,17 +106,18 @@ class MovePolicyPlacer:
             moves: moves_lib.Moves | None = None,
             starts: Sequence[np.ndarray] = (),
             exact: int = _TOLD) -> priced_placements.PricedPlacements:
-    """All that it has priced.
+    """All placements that the placer has priced.
 
-    The best have exact prices; of the others it is known that they are none of
-    these (`PricedPlacements.see`).
+    The best placements have exact prices. Of any other price it is only known
+    that it is above theirs (`PricedPlacements.see`).
 
     Args:
-      problem: What is to be placed; its time budget is kept, but some drafts
-        are there in any case.
-      moves: Of the problem, which searches may share; by default of all kinds.
-      starts: int [G] each, more drafts.
-      exact: How many of the best placements have exact prices.
+      problem: The problem to place. Its time budget holds, but some drafts are
+        priced in any case.
+      moves: Draws moves of the problem; None means moves of all kinds. Searches
+        may share the object.
+      starts: int [G] each, further drafts.
+      exact: Number of the best placements that have exact prices.
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
     rng = np.random.default_rng(problem.seed)
@@ -148,10 +151,10 @@ class MovePolicyPlacer:
 
 
 def time_share(by_count: bool, repeats: bool) -> float:
-  """What the policy may take of the time.
+  """Share of the time of a search that the policy may take.
 
   Args:
-    by_count: Whether what is priced, and not the clock, is to end the search.
+    by_count: Whether the number of prices, and not the clock, ends the search.
     repeats: Whether a smaller graph is searched as well.
   """
   config = search_config.DEFAULT.time
@@ -161,7 +164,7 @@ def time_share(by_count: bool, repeats: bool) -> float:
 
 
 def needed_s(problem: placer_lib.Problem) -> float:
-  """Seconds of a search beside which the time of the policy does not count."""
+  """Seconds that a search must be worth for the policy to take part."""
   config = search_config.DEFAULT.time
   return config.moves_least_s + config.moves_op_s * problem.graph.num_ops
 
@@ -171,16 +174,16 @@ def before_search(
     clock: Callable[[], float], moves: moves_lib.Moves, starts: np.ndarray,
     network: move_network.MoveNetwork | None = None
 ) -> priced_placements.PricedPlacements | None:
-  """What the policy has priced; None where it does not pay to ask it.
+  """Placements that the policy has priced; None if it does not take part.
 
   Args:
-    problem: What is to be placed.
+    problem: The problem to place.
     worth_s: Seconds that the search is worth.
-    budget_s: Seconds that the policy has.
-    clock: Seconds since any moment.
-    moves: Of the problem.
-    starts: int [S, G], what others have found, the best first.
-    network: Chooses moves; by default as of `MovePolicyPlacer`.
+    budget_s: Seconds that the policy may take.
+    clock: Function that returns seconds since any fixed moment.
+    moves: Draws moves of the problem.
+    starts: int [S, G], placements of other placers, the best first.
+    network: The move network; by default that of `MovePolicyPlacer`.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.

@@ -1,4 +1,4 @@
-"""How much the policy of moves drafts, draws and prices."""
+"""Settings of the policy of moves."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig:
-  """Sizes of one answer.
+  """Numbers of drafts, moves and prices of the policy of moves.
 
   Attributes:
-    prices: Placements that are priced at most, drafts among them.
-    maps: Drafts by coordinates of repeated structure (`structured`).
-    schedules: Drafts of list schedulers.
-    cuts: Drafts by METIS, if it is installed.
-    spread: Standard deviation of the logarithm of the factor that a schedule
-      beyond the usual ones multiplies each bundle's seconds by.
-    at_once: Moves that are priced before the policy looks at a placement anew.
-    draws: Moves that the policy looks at each time.
-    gain_weight: As of `move_filter.FilterConfig`.
+    prices: Largest number of placements to price, including drafts.
+    maps: Number of drafts by coordinates of repeated structure (`structured`).
+    schedules: Number of drafts by list schedulers.
+    cuts: Number of drafts by METIS, if it is installed.
+    spread: Size of the random factors of seconds in repeated schedules. It is
+      the standard deviation of the logarithm of a bundle's factor.
+    at_once: Number of moves that are priced in one round.
+    draws: Number of moves that are drawn in one round.
+    gain_weight: Weight of the gain, see `move_filter.FilterConfig`.
   """
 
   prices: int = 64

@@ -250,15 +250,16 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
              deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
   """int [G], the first placement that fits, else the one with least overflow.
 
-  For placers whose proposals overflow a memory although other placements may
-  fit. The first search starts with `devices`. If it finds no placement that
-  fits, further searches start with packed memories (`memory_packing`).
+  The function serves placers whose proposals overflow a memory although other
+  placements may fit. The first search starts with `devices`. If it finds no
+  placement that fits, further searches start with packed memories
+  (`memory_packing`).
 
   Args:
     problem: G groups.
     devices: int [G], the first start.
     refined: Whether a search that fits continues, for a faster placement.
-    deadline: When no more is searched.
+    deadline: End of the searches.
   """
   start = np.asarray(devices, np.int32)
   config = search_config.DEFAULT.fit

@@ -1,4 +1,4 @@
-"""More placements where those of a placer overflow a memory."""
+"""Adds placements that fit if those of a placer overflow a memory."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class PricedPlacements:
 
   @property
   def enough(self) -> bool:
-    """Whether one fits and none that overflows a memory is faster."""
+    """Whether a placement fits, and none that overflows a memory is faster."""
     seconds, valid = self.prices.seconds, self.prices.valid_seconds.min()
     return self.fits and bool((seconds >= valid).all())
 
@@ -73,9 +73,10 @@ class PricedPlacements:
     return np.asarray(row, np.int32).tobytes() in self._rows
 
   def fresh(self, devices: np.ndarray) -> list[int]:
-    """Which of placements int32 [K, G] are not known, the first of equal ones.
+    """Indices of placements int32 [K, G] that were not priced.
 
-    In the order of the last of equal ones.
+    Of equal placements, the result has the index of the first one, at the place
+    of the last one.
     """
     first: dict[bytes, int] = {}
     for number, row in enumerate(devices):
@@ -87,7 +88,7 @@ class PricedPlacements:
   def ceiling_s(self, most: int) -> float:
     """Step above which a placement is none of the `most` best, in seconds.
 
-    Infinite before so many fit.
+    It is infinite as long as fewer than `most` placements fit.
     """
     if len(self._devices) < most:
       return math.inf
@@ -104,8 +105,9 @@ class PricedPlacements:
 
     Args:
       devices: K of int [G].
-      source: Who proposes them.
-      ceiling_s: As of `Evaluator.price_groups`, of those that are priced now.
+      source: Name of the placer that proposes them.
+      ceiling_s: Ceilings of the placements that are priced now; see
+        `Evaluator.price_groups`.
     """
     rows = [np.asarray(row, np.int32) for row in devices]
     keys = [row.tobytes() for row in rows]
@@ -119,11 +121,12 @@ class PricedPlacements:
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
   def take(self, others: PricedPlacements, source: str) -> None:
-    """Adds what others have priced, of the same problem, at their prices.
+    """Adds priced placements of another object, with their prices.
 
     Args:
-      others: Of the same groups, by an evaluator with the same prices.
-      source: Who proposes them.
+      others: Placements of the same groups, by an evaluator with the same
+        prices.
+      source: Name of the placer that proposes them.
     """
     fresh = [key for key in others._rows if key not in self._rows]
     rows = [others._rows[key] for key in fresh]

@@ -82,7 +82,7 @@ class PriorityConfig:
   """Annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    refreshes: How often a search computes the priorities anew.
+    refreshes: Number of times that a search computes the priorities anew.
     fewest_batches: Batches between two such computations, at the least.
     loss: Loss of step time that new priorities may bring, as a share of the
       step time.
@@ -176,29 +176,30 @@ class TimeConfig:
       waits.
     anchors: Share of the time for anchors, without list schedulers.
     lists: Share of the time for list schedulers, which come afterwards.
-    lists_of_large: The same for large graphs: list schedulers would use up any
-      time.
-    lists_least_s: Seconds for list schedulers if their share is less: in so
-      short a time they find more than a search does.
-    lists_most: Share of the time that is left which they have at most.
-    lists_all_s: Seconds that are enough for all list schedulers. With less, the
-      one that is best on most graphs is asked first.
+    lists_of_large: The same for large graphs, on which list schedulers would
+      use up any time.
+    lists_least_s: Least seconds for list schedulers. If the time is short, they
+      find better placements than a search does.
+    lists_most: Largest share of the remaining time for list schedulers.
+    lists_all_s: Seconds that are enough for all list schedulers. With less
+      time, the one that is best on most graphs runs first.
     large: Groups times devices above which a graph is large.
     moves: Share of the search's time that the policy of moves may take.
     moves_with_coarse: The same if a coarse graph is searched as well.
     moves_by_count: The same if the number of prices ends the search, and not
       the clock.
-    moves_least_s: Seconds that a search must be worth for the policy of moves,
-      beside those per op: a shorter search ends before the policy does.
-    moves_op_s: These seconds per op.
-    moves_begun: Share of these seconds that the policy of moves must have for
-      itself if the clock ends the search. On a large graph it would otherwise
-      use up the time of the search for a few prices.
+    moves_least_s: Seconds that a search must be worth for the policy of moves
+      to take part, in addition to `moves_op_s` per op. A shorter search would
+      end before the policy does.
+    moves_op_s: Seconds per op that a search must be worth for this policy.
+    moves_begun: Share of the sum of these seconds that the policy of moves must
+      have for itself if the clock ends the search. With less time on a large
+      graph, it would make only a few prices.
     named_policy_s: Seconds that a search must be worth for the policy of one
       forward pass, if the user named the policy or it is loaded. Loading and
-      the first run take as long.
-    policy_s: The same if no policy was named: loading may take a small part of
-      a search.
+      the first run take about this time.
+    policy_s: The same if no policy was named. Loading then takes only a small
+      part of the search.
   """
 
   budget_s: float = 10.

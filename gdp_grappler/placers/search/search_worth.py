@@ -1,15 +1,19 @@
-"""How long a search may take, by how far it could get."""
+"""Limits the time of a search by the time that it could save."""
 
 from __future__ import annotations
 
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 
-# A search takes no longer than so many steps of the program could gain.
+# Steps of the program whose possible gain limits the time of a search.
 STEPS = 10_000
 
 
 class Worth:
-  """What a search is worth: no placement is faster than the lower bound."""
+  """The seconds that a search is worth.
+
+  No placement is faster than the lower bound. So the best placement so far and
+  the bound limit the gain of a search.
+  """
 
   def __init__(self, bound_s: float, budget_s: float) -> None:
     """Sets the limits.
@@ -21,9 +25,13 @@ class Worth:
     self._bound_s, self._budget_s = bound_s, budget_s
 
   def seconds(self, prices: evaluator_lib.Prices) -> float:
-    """Seconds that a search is worth that begins with the best of these."""
+    """Seconds that a search is worth if it begins with the best placement.
+
+    Args:
+      prices: Prices of the placements so far, at least one.
+    """
     best = prices.best()
     if not prices.valid[best]:
-      return self._budget_s  # What does not run is worth all.
+      return self._budget_s  # A placement that runs is worth all of the time.
     gain_s = float(prices.seconds[best]) - self._bound_s
     return min(self._budget_s, max(STEPS * gain_s, 0.))

@@ -47,14 +47,14 @@ def searched(
     rng: Random numbers of the search.
     budget: Budget of the search; the prices of the starts count.
     models: Makes a model for each annealing.
-    moves: Of the problem; by default of all kinds.
+    moves: Draws moves of the problem; None means moves of all kinds.
     further: int [K, G] each, more starts for the annealing under priorities.
     config: The numbers of the search.
 
   Returns:
-    The best placement first in, first out. Where orders pay
-    (`Problem.orders_pay`), also the best placement with priorities. Which of
-    the two is faster depends on the control edges that enforce the priorities
+    The best placement first in, first out, and, if orders pay
+    (`Problem.orders_pay`), the best placement with priorities. The control
+    edges that enforce the priorities determine which of the two is faster
     (`edge_selection`).
   """
   orders = problem.orders_pay

@@ -29,7 +29,7 @@ class HumanExpertPlacer:
     graph, cluster, allowed = problem.graph, problem.cluster, problem.allowed
     votes = np.zeros(allowed.shape)
     wanted = _checked(problem)
-    # A very small vote of each op, so that ops that take no time count.
+    # Each op also has a very small vote, so that ops without seconds count.
     np.add.at(votes, (graph.groups, wanted),
               1e-15 + problem.op_seconds[np.arange(graph.num_ops), wanted])
     votes[~allowed] = 0.

@@ -53,8 +53,8 @@ class OrderRanking:
     may have other priorities than the argument, if edges enforce these better.
 
     Args:
-      placements: At least one. The edges of the first one are computed in any
-        case.
+      placements: Placements, at least one. The edges of the first one are
+        computed in any case.
       passed: Returns whether the time is over. Then the method computes no more
         edges, and ranks only the placements whose edges it knows. The time that
         edges take differs much between placements.

@@ -209,8 +209,8 @@ class _Memories:
   """The contents of the memories while they are packed.
 
   Attributes:
-    state: Of each memory, the bytes that no group keeps for the whole step, and
-      the largest number of passing bytes.
+    state: For each memory, the bytes that no group keeps for the whole step,
+      and the largest number of passing bytes.
   """
 
   def __init__(self, room: np.ndarray) -> None:

@@ -20,7 +20,7 @@ KIND = 'repaired'
 
 @dataclasses.dataclass(frozen=True)
 class RepairConfig:
-  """How often moves are repaired, and the weights of the list scheduler.
+  """Frequency of repairs, and weights of the list scheduler.
 
   The list scheduler puts a group on the device with the least cost. The cost is
   the time at which the group ends, plus three weighted terms. Each weight is
@@ -61,7 +61,7 @@ def repair(config: RepairConfig, features: featurizer.MoveFeaturizer,
   """Repairs some moves; bool [K] says which.
 
   Args:
-    config: How often, and by which weights.
+    config: Frequency of repairs, and weights.
     features: Observed the placement before the moves.
     allowed: bool [G, D], devices that each group may have.
     candidates: int32 [K, G], placements after each move; changed in place.
