@@ -157,8 +157,8 @@ def keeps_type(node: node_def_pb2.NodeDef) -> bool:
   """Whether a placed node works only on its present type of device.
 
   Grappler chooses fused ops and layouts for one device type, but the kernel
-  registry does not say so. The argument of a variable is only a handle, and goes
-  wherever the variable may go.
+  registry does not say so. The argument of a variable is only a handle, and
+  goes wherever the variable may go.
   """
   if node.op.startswith('_'):
     return not is_variable_argument(node)
