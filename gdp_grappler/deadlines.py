@@ -77,7 +77,7 @@ class Deadline:
 
 def within(seconds: float | None,
            clock: Callable[[], float] = time.monotonic) -> Deadline:
-  """Returns the deadline in `seconds` from now; for None one that never ends."""
+  """Returns the deadline in `seconds` from now; None means no deadline."""
   return Deadline(math.inf if seconds is None else clock() + seconds, clock)
 
 
