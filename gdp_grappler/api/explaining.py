@@ -131,8 +131,8 @@ class Explanation:
     pattern: The user's name or pattern of ops.
     step_time_s: Simulated step time of the plan in FIFO order, in seconds.
     ops: Ops that the pattern matches, in the order of the graph.
-    elsewhere: The step after a move, for each device that is legal for some
-      group; empty if no group may move.
+    elsewhere: The step after a move, for each device to which some group can
+      move; empty if no group can move.
     sent: Tensors that the groups of these ops make or read, largest first.
   """
 
