@@ -94,7 +94,7 @@ class Named:
     return None
 
   def decided(self) -> None:
-    """As of `RunningCall`."""
+    """See `RunningCall`."""
 
 
 class LeftAlone(Named):
