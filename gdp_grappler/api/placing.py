@@ -82,8 +82,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     profile: File of `gdp profile`; '' for the roofline.
     whole_graph: Whether ops that no step runs restrict devices (a GraphDef).
     may_round: Whether float arithmetic may go where it rounds differently.
-    pins: 'keep' the devices that the graph requests by `tf.device`, or
-      'ignore' them.
+    pins: 'keep' or 'ignore' the devices that the graph requests by `tf.device`.
     repeatable: Whether the budget sets a number of placements, without a clock.
     shape: Shapes of a SavedModel's inputs of open shape, {'x': (32, 8)}.
     signature: Arguments of a `tf.function`, or a SavedModel's signature name.
