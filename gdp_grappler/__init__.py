@@ -1,11 +1,11 @@
 """Places every op of a TensorFlow graph on the right device.
 
-Belongs here: everything needed at run time to place a graph, on the standard
-library, numpy, TensorFlow, absl and rich alone. Does not belong here: learning
-how to place; that is `placer_model`.
+Belongs here: everything that is needed to place a graph in a user's program.
+It depends on the standard library, numpy, TensorFlow, absl and rich only. Does
+not belong here: the training of networks (`placer_model`).
 
-The public names are loaded when they are first used: TensorFlow's start-up
-imports this package in every program.
+`import tensorflow` imports this package in every program. So each public name
+is loaded when it is first used.
 """
 
 import importlib

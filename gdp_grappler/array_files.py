@@ -1,6 +1,7 @@
-"""Archives of arrays, anybody's, read without running what they hold.
+"""Reads numpy's archives of arrays without running code that they contain.
 
-Apart from `files`, which programs import before numpy.
+This module is separate from `files`, because programs import `files` before
+numpy.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from gdp_grappler import files
 
-# What Python and numpy raise over a damaged archive of arrays.
+# Errors that Python and numpy raise when they read a damaged archive.
 _NO_ARCHIVE = (ArithmeticError, AttributeError, EOFError, LookupError,
                MemoryError, RuntimeError, SyntaxError, TypeError, struct.error,
                zipfile.BadZipFile, zlib.error)
@@ -23,15 +24,16 @@ _NO_ARCHIVE = (ArithmeticError, AttributeError, EOFError, LookupError,
 
 def read(path: str | os.PathLike[str],
          most_bytes: int = files.MOST_TEXT_BYTES) -> dict[str, np.ndarray]:
-  """Arrays of numbers and of text by name, as `np.savez` writes them.
+  """Returns the arrays of numbers and text in a file of `np.savez`, by name.
 
   Args:
     path: The file.
-    most_bytes: It is not read if it is larger or unpacks to more.
+    most_bytes: Largest size of the file, and of its unpacked content.
 
   Raises:
-    OSError: as of `files.read`.
-    ValueError: it is damaged, or holds something else.
+    OSError: the file cannot be read; see `files.read`.
+    ValueError: the file is damaged, unpacks to more than `most_bytes`, or
+      holds something other than arrays.
   """
   data = files.read(path, most_bytes)
   try:

@@ -1,9 +1,9 @@
-"""What is kept from one run to the next, for this user alone.
+"""Files that one run of a program keeps for later runs of the same user.
 
-A cache saves time and is never worth more than what it saves: whatever cannot
-be kept or read costs one line and is made anew. Readers check what they get;
-it may be of an older version, or damaged. What others may write is not read:
-graphs in it are run.
+A cache only saves time. So if a file cannot be kept or read, the user gets one
+line, and the content is made anew. A file may be damaged or of an older
+version, so callers check its content. Files that other users can write are not
+read, because the graphs in them are run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 
-# Nobody writes to one file for so long.
+# No process takes this long to write one file.
 _HALF_WRITTEN_S = 24 * 60 * 60
 
 Tell = Callable[[str], None]
@@ -28,24 +28,26 @@ _MEND = (f'Mend that, or let {environment.CACHE_DIR} name another place for '
 
 def path(*parts: str,
          folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
-  """A place in the cache.
+  """Returns a path in the cache.
 
   Args:
-    *parts: Below the folder.
-    folder: Of the cache; by default `environment.cache_folder()`.
+    *parts: Names of the folders and of the file below the folder of the cache.
+    folder: Folder of the cache; by default `environment.cache_folder()`.
   """
   return pathlib.Path(folder or environment.cache_folder(), *parts)
 
 
 def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
-  """Writes a file, and folders that are missing, that nobody else may read.
+  """Writes a file that only this user may read, with all missing folders.
+
+  Nothing is written into a folder that other users can write, because `kept`
+  reads nothing from such a folder.
 
   Args:
-    place: Of `path`.
-    data: Its content.
-    tell: Hears one line if that fails, or if others may write in the folder:
-      nothing would be read from there. The line is the same for all files of
-      a folder.
+    place: Path of the file, from `path`.
+    data: Content of the file.
+    tell: Function that gets one line if the file is not written. The line is
+      the same for all files of a folder.
   """
   try:
     whose = _strangers(place.parent)
@@ -54,7 +56,8 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
       return
     files.write_atomically(place, data, make_folder=True, private=True)
   except (errors.GdpError, OSError) as error:
-    # The cause alone: the error names a file, and so differs every time.
+    # Only the cause: the text of the error names a file and so differs for each
+    # file, but equal lines are shown once.
     cause = error.__cause__ or error
     why = getattr(cause, 'strerror', None) or cause
     tell(f'Not kept for the next time: cannot write in {place.parent}: {why}. '
@@ -62,12 +65,12 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
 
 
 def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
-  """What was written; None if nothing was.
+  """Returns the content of a file; None if it is missing or cannot be used.
 
   Args:
-    place: Of `path`.
-    tell: Hears one line if it is there and cannot be read, or others could
-      have written it.
+    place: Path of the file, from `path`.
+    tell: Function that gets one line if the file exists and cannot be read, or
+      if other users can write the file or its folder.
   """
   try:
     whose = _strangers(place.parent, place)
@@ -83,15 +86,16 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
 
 
 def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
-  """Removes the JSON files that have not been used for longest.
+  """Removes the least recently used JSON files of a folder.
 
-  The last one stays, whatever its size: somebody has just written it. Files
-  that processes left half-written when they were killed go after a day.
+  The most recently used file stays, whatever its size, because a process has
+  just written it. Half-written files of killed processes are removed once they
+  are old.
 
   Args:
-    folder: Of the files; folders below it stay as they are.
-    most_entries: So many files may stay.
-    most_bytes: So large may they be together.
+    folder: Folder of the files. Folders below it stay as they are.
+    most_entries: Largest number of files that stay.
+    most_bytes: Largest total size of the files that stay, in bytes.
   """
   try:
     with os.scandir(folder) as found:
@@ -116,7 +120,7 @@ def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
 
 
 def _is_half_written(name: str) -> bool:
-  """Whether `files.write_atomically` gives such a name to what it writes."""
+  """Whether `files.write_atomically` gives this name to unfinished files."""
   return name.startswith('.')
 
 
@@ -128,7 +132,10 @@ def _remove(file: str) -> None:
 
 
 def _strangers(*places: pathlib.Path) -> str:
-  """Who else may write what is there; '' for nobody but root."""
+  """Returns text on a path that other users can write; '' if there is none.
+
+  The user root does not count as another user.
+  """
   for place in places:
     try:
       status = place.stat()

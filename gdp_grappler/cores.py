@@ -9,9 +9,10 @@ _share = math.inf
 
 
 def own() -> int:
-  """Those of the machine, less those it was kept from by `taskset` or a job.
+  """Returns the number of cores that this process may use.
 
-  Of a process that shares them with its like, its part.
+  Limits by `taskset` and by `keep_to` count. Other limits, such as the CPU
+  quota of a container, do not count.
   """
   try:
     allowed = len(os.sched_getaffinity(0))
@@ -21,6 +22,6 @@ def own() -> int:
 
 
 def keep_to(count: int) -> None:
-  """From now on this process has no more than so many; others have the rest."""
+  """Limits `own` to a number of cores, because other processes use the rest."""
   global _share
   _share = count

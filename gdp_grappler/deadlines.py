@@ -1,4 +1,4 @@
-"""Until when something has to be done, and what counts as time spent."""
+"""Deadlines of work, and stopwatches for time that no time budget includes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from typing import Callable, Iterator
 
 
 def still() -> float:
-  """A clock that stands: what it should end has to end by what it counts."""
+  """A clock that stands still.
+
+  Work under this clock has to end after a number of steps.
+  """
   return 0.
 
 
 @dataclasses.dataclass(frozen=True)
 class Deadline:
-  """A moment; handed down to whoever takes a part of the time until then.
+  """A moment until which work has to be done.
 
   Attributes:
-    at_s: By the clock; infinite if there is no hurry.
-    clock: Seconds since any moment.
+    at_s: The moment, in seconds of `clock`; infinite if there is no deadline.
+    clock: Function that returns the seconds since a fixed moment.
   """
 
   at_s: float = math.inf
@@ -29,27 +32,27 @@ class Deadline:
 
   @property
   def left_s(self) -> float | None:
-    """Seconds until then, not less than 0; None if there is no hurry."""
+    """Seconds until the deadline, at least 0; None without a deadline."""
     return None if self.at_s == math.inf else max(self.at_s - self.clock(), 0.)
 
   @property
   def remaining_s(self) -> float:
-    """Seconds until then, not less than 0; infinite if there is no hurry."""
+    """Seconds until the deadline, at least 0; infinite without a deadline."""
     return max(self.at_s - self.clock(), 0.)
 
   @property
   def passed(self) -> bool:
-    """Whether it is over."""
+    """Whether the deadline is over."""
     return self.clock() >= self.at_s
 
   def spent(self, start_s: float) -> float:
-    """Share, from 0 to 1, of the time from `start_s` that is over.
+    """Returns the share of the time from a start to the deadline that is over.
 
     Args:
-      start_s: By the clock.
+      start_s: The start, in seconds of the clock.
 
     Returns:
-      0 if there is no hurry.
+      From 0 to 1; 0 without a deadline.
     """
     if self.at_s == math.inf:
       return 0.
@@ -58,11 +61,15 @@ class Deadline:
     return max(self.clock() - start_s, 0.) / (self.at_s - start_s)
 
   def earlier(self, seconds: float) -> Deadline:
-    """So many seconds sooner, for what comes afterwards."""
+    """Returns an earlier deadline, which leaves `seconds` for later work."""
     return dataclasses.replace(self, at_s=self.at_s - seconds)
 
   def after(self, share: float) -> Deadline:
-    """When a share, from 0 to 1, of what is left will be over."""
+    """Returns the moment at which a share of the remaining time will be over.
+
+    Args:
+      share: From 0 to 1.
+    """
     if self.left_s is None:
       return self
     return dataclasses.replace(self, at_s=self.clock() + share * self.left_s)
@@ -70,7 +77,7 @@ class Deadline:
 
 def within(seconds: float | None,
            clock: Callable[[], float] = time.monotonic) -> Deadline:
-  """So many seconds from now; None: whenever."""
+  """Returns the deadline in `seconds` from now; None means no deadline."""
   return Deadline(math.inf if seconds is None else clock() + seconds, clock)
 
 
@@ -84,7 +91,7 @@ class Stopwatch:
     """Starts at 0.
 
     Args:
-      clock: Seconds since any moment.
+      clock: Function that returns the seconds since a fixed moment.
     """
     self._clock = clock
     self._lock = threading.Lock()
@@ -93,14 +100,14 @@ class Stopwatch:
 
   @property
   def seconds(self) -> float:
-    """All of the time so far, up to now if a thread is within `running`."""
+    """The total time so far, including that of a thread within `running`."""
     with self._lock:
       return self._total_s + (self._clock()
                               - self._began_s if self._running else 0.)
 
   @contextlib.contextmanager
   def running(self) -> Iterator[None]:
-    """Counts the time of the context; time of several contexts counts once."""
+    """Counts the time of the context. Overlapping contexts count once."""
     with self._lock:
       if not self._running:
         self._began_s = self._clock()
@@ -114,12 +121,12 @@ class Stopwatch:
           self._total_s += self._clock() - self._began_s
 
 
-# Loading a policy and running it for the first time: it is done once, and no
-# time budget pays for it.
+# Time of work that is done once per process, such as loading a policy and
+# running it for the first time. No time budget includes it.
 LOADING = Stopwatch()
 
 
 def without_loading(seconds: float,
                     clock: Callable[[], float] = time.monotonic) -> Deadline:
-  """So many seconds from now, not counting those of `LOADING`."""
+  """Returns the deadline in `seconds` from now, without time of `LOADING`."""
   return within(seconds, lambda: clock() - LOADING.seconds)

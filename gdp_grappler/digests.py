@@ -1,4 +1,4 @@
-"""Digests inside of what is written, so that a flipped bit shows."""
+"""Digests in JSON objects, which reveal objects that were damaged or edited."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ FIELD = 'digest'
 
 
 def sealed(fields: Mapping[str, Any]) -> dict[str, Any]:
-  """The fields of a JSON object, and a digest of all the others at the end."""
+  """Returns the fields of a JSON object, followed by their digest."""
   return {**fields, FIELD: of(fields)}
 
 
 def differs(fields: Mapping[str, Any]) -> bool:
-  """Whether an object has a digest, but of another one.
+  """Whether an object has a digest that is not the digest of its fields.
 
-  How it is laid out does not count, nor the order of its fields.
+  The layout of the JSON text and the order of fields do not matter.
   """
   return FIELD in fields and fields[FIELD] != of(fields)
 
 
 def of(fields: Mapping[str, Any]) -> str:
-  """16 hex digits of all fields but the digest, in whatever order."""
+  """Returns the digest, in hex digits, of all fields except the digest field.
+
+  The order of the fields does not matter.
+  """
   text = json.dumps({k: v for k, v in fields.items() if k != FIELD},
                     sort_keys=True)
   return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,7 +1,6 @@
-"""The environment variables that users steer the project with.
+"""The environment variables by which users configure the project.
 
-`import tensorflow` loads this module in every program, so it imports next to
-nothing.
+`import tensorflow` loads this module in every program, so it imports little.
 """
 
 from __future__ import annotations
@@ -14,50 +13,51 @@ import stat
 PLACEMENT = 'GDP_PLACEMENT'
 # How many logical GPUs each card is cut into: 2 to 4, or 'auto'.
 SPLIT = 'GDP_SPLIT'
-# Where to write the graphs that the pass receives.
+# Folder for captures of the graphs that the pass receives.
 CAPTURE_DIR = 'GDP_CAPTURE_DIR'
-# Where profiles, measurements and workloads are kept.
+# Folder of the cache: decisions, profiles, measurements and workloads.
 CACHE_DIR = 'GDP_CACHE_DIR'
 # Folder of the policy that the placer "gdp" loads.
 POLICY = 'GDP_POLICY'
 # '1' keeps the plugin out; read by plugin/loader.c.
 DISABLE = 'GDP_DISABLE'
 
-# Of TensorFlow and Keras.
+# Variables of TensorFlow and Keras.
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
-QUIETEST = '3'  # Of `LOG_LEVEL`.
+QUIETEST = '3'  # Value of `LOG_LEVEL`: only fatal errors.
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
-# As the user has it; `placer_model`, which sets it, loads this module before.
+# The user's value: `placer_model` changes the variable after it has loaded this
+# module.
 _USERS_KERAS = os.environ.get(LEGACY_KERAS, '')
 
 
 def placement() -> str:
-  """What the option is set to by `PLACEMENT`; '' for nothing."""
+  """Returns the value of `PLACEMENT`; '' if it is not set."""
   return os.environ.get(PLACEMENT, '')
 
 
 def split() -> str:
-  """What cards are cut into by `SPLIT`; '' for nothing."""
+  """Returns the value of `SPLIT`; '' if it is not set."""
   return os.environ.get(SPLIT, '')
 
 
 def capture_directory() -> str:
-  """Where to write the graphs that the pass receives; '' for nowhere."""
+  """Returns the folder for captured graphs; '' if none are captured."""
   return os.environ.get(CAPTURE_DIR, '')
 
 
 def users_keras() -> dict[str, str]:
-  """What makes `tf.keras` of another process what it is in the user's."""
+  """Returns variables that select the user's Keras as `tf.keras` in a child."""
   return {LEGACY_KERAS: _USERS_KERAS} if _USERS_KERAS else {}
 
 
 def policy_folder() -> str:
-  """The folder of the policy to load; '' for the one that is shipped."""
+  """Returns the folder of the policy; '' for the policy of the package."""
   return os.environ.get(POLICY, '')
 
 
 def cache_folder() -> pathlib.Path:
-  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder.
+  """Returns $GDP_CACHE_DIR, or gdp_grappler in the user's cache folder.
 
   A user without a home has a private folder in the folder of temporary files.
   If that folder is not private, nothing can be kept.
@@ -72,9 +72,10 @@ def cache_folder() -> pathlib.Path:
 
 
 def _temporary_cache_folder() -> pathlib.Path:
-  """For this user alone; below a file, where nothing can be, if there is none.
+  """Returns a folder for temporary files that only this user can use.
 
-  Others may write in the folder of temporary files, and may have been first.
+  Another user may have made a folder of this name before. Then the result is a
+  path below a file, where nothing can be written.
   """
   import tempfile
   try:
@@ -90,9 +91,9 @@ def _temporary_cache_folder() -> pathlib.Path:
 
 
 def without_plugin() -> dict[str, str]:
-  """What a program that places nothing itself sets for itself.
+  """Returns variables that keep the plugin out of a program.
 
-  Before it imports TensorFlow. What it starts inherits it; so that is for
-  programs, not for modules that others import.
+  The program sets them before it imports TensorFlow. Its child processes
+  inherit them. So only programs may set them, not modules that are imported.
   """
   return {DISABLE: '1', LOG_LEVEL: os.environ.get(LOG_LEVEL, QUIETEST)}

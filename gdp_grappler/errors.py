@@ -1,4 +1,7 @@
-"""Errors that users see. Each message says what, why, and what to do."""
+"""Errors that users see, and their text in one line.
+
+Each message says what failed, why, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ _LONGEST = 2000
 
 
 def one_line(message: object, longest: int = _LONGEST) -> str:
-  """What to print of an error or a notice.
+  """Returns an error or a notice as one line that is safe to print.
 
-  Names that stand in it may come from anybody's file: they may have new lines,
-  commands for the terminal, or megabytes.
+  A message may contain names from other people's files. They may have line
+  breaks, control characters for the terminal, or megabytes.
 
   Args:
-    message: Or an exception.
-    longest: Characters of the line, at the most; then its middle is left out.
+    message: A text or an exception.
+    longest: Largest number of characters. The middle of a longer line is left
+      out.
   """
   text, gap = ' '.join(str(message).split()), ' ... '
   if len(text) > longest:
@@ -23,7 +27,7 @@ def one_line(message: object, longest: int = _LONGEST) -> str:
 
 
 def first_line(error: BaseException) -> str:
-  """The first line of an error, without full stop; its type if it is empty."""
+  """Returns the first line of an error, or its type if it has no text."""
   text = str(getattr(error, 'message', None) or error).strip()
   if not text:
     return type(error).__name__
@@ -31,14 +35,14 @@ def first_line(error: BaseException) -> str:
 
 
 def described(error: BaseException, longest: int = _LONGEST) -> str:
-  """One line for any error; it begins with the type unless that is ours."""
+  """Returns an error as one line, which names the type unless a `GdpError`."""
   known = isinstance(error, GdpError)
   return one_line(error if known else f'{type(error).__name__}: {error}',
                   longest)
 
 
 def printable(text: object) -> str:
-  """What to print of a result: lines without commands for the terminal."""
+  """Returns text with each control character for the terminal as '?'."""
   text = str(text)
   if text.isprintable():
     return text
@@ -54,7 +58,7 @@ class InvalidGraphError(GdpError):
 
 
 class InfeasiblePlacementError(GdpError):
-  """No device, or not the asked one, may hold an op."""
+  """An op has no legal device, or a placement is illegal or does not fit."""
 
 
 class ClusterError(GdpError):

@@ -1,4 +1,4 @@
-"""Packages that come with an extra, and what to say where one is missing."""
+"""Optional packages, and the error if one of them is not installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.util
 
 from gdp_grappler import errors
 
-# Module -> the package that holds it, and the extra that brings it.
+# Module -> its package, and the extra of gdp-grappler that installs it.
 _PACKAGES = {
     'pymetis': ('pymetis', 'metis'),
     'scotchpy': ('scotchpy64', 'baselines'),
@@ -24,7 +24,7 @@ _PACKAGES = {
     'tensorboard': ('tensorboard', 'train'),
     'ray': ('ray', 'ray'),
 }
-# What learning needs.
+# Modules that the training of networks needs.
 TRAIN = tuple(m for m, (_, extra) in _PACKAGES.items() if extra == 'train')
 _OF_PLACERS = tuple(
     m for m, (_, extra) in _PACKAGES.items() if extra in ('metis', 'baselines'))
@@ -32,14 +32,14 @@ BENCH = tuple(m for m, (_, extra) in _PACKAGES.items() if extra == 'bench')
 
 
 def require(who: str, *modules: str) -> None:
-  """Does nothing if all modules can be imported; imports none.
+  """Raises an error unless all modules are installed. Imports none of them.
 
   Args:
-    who: What needs them, as the beginning of a sentence.
-    *modules: Of an extra.
+    who: What needs the modules; the first words of the message.
+    *modules: Modules of extras.
 
   Raises:
-    GdpError: one is not installed; says how to install it.
+    GdpError: a module is not installed. The message says how to install it.
   """
   for module in modules:
     package, extra = _PACKAGES[module]
@@ -50,17 +50,17 @@ def require(who: str, *modules: str) -> None:
 
 
 def package(module: str) -> str:
-  """What to install for a module of an extra."""
+  """Returns the name of the package of a module."""
   return _PACKAGES[module][0]
 
 
 def of_placers() -> tuple[str, ...]:
-  """Modules that some placers need and that are installed."""
+  """Returns the installed modules among those that some placers need."""
   return tuple(filter(_is_installed, _OF_PLACERS))
 
 
 def _is_installed(module: str) -> bool:
   try:
     return importlib.util.find_spec(module) is not None
-  except ValueError:  # Somebody put None in its place, to hide it.
+  except ValueError:  # The program hides the module: its entry is None.
     return False

@@ -1,7 +1,7 @@
-"""How files are written and read: whole or not at all.
+"""Writes and reads files: as a whole or not at all.
 
-What is read may be anybody's: a pipe that nobody writes to, a device without an
-end, or more than the memory holds. `read` and `read_json` take what ends.
+A path from a user may be a pipe without a writer, a device without an end, or a
+file larger than the memory. The functions that read refuse these.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import zlib
 
 from gdp_grappler import errors
 
-# Of text that becomes objects of Python, each many times its size. A plan of a
-# million ops with names of a hundred letters has less.
+# Largest text file that is read. Its Python objects need several times its
+# size. A plan for a million ops with long names is smaller.
 MOST_TEXT_BYTES = 256 << 20
-# No protobuf is larger.
+# Protobuf's own limit for a message.
 MOST_PROTO_BYTES = (2 << 30) - 1
 _PART_BYTES = 1 << 20
 
 
 def read(path: str | os.PathLike[str],
          most_bytes: int = MOST_TEXT_BYTES) -> bytes:
-  """The content of a file that ends.
+  """Returns the content of a regular file.
 
   Args:
     path: The file.
-    most_bytes: A larger one is not read.
+    most_bytes: Largest size of a file that is read.
 
   Raises:
-    OSError: it is missing, unreadable, no regular file or too large; `strerror`
-      says which.
+    OSError: the file is missing, unreadable, not regular or too large;
+      `strerror` says which.
   """
-  # A pipe without a writer would never be opened otherwise.
+  # Without O_NONBLOCK, opening a pipe without a writer would never return.
   handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
   try:
     status = os.fstat(handle)
@@ -56,14 +56,15 @@ def read(path: str | os.PathLike[str],
 def parse_json(
     data: bytes | str,
     pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-  """What JSON says.
+  """Returns the value of a JSON text.
 
   Args:
-    data: UTF-8, with or without a byte order mark.
-    pairs: Makes an object of its names and values; by default a dict.
+    data: The text, as UTF-8 with or without a byte order mark.
+    pairs: Function that makes a Python object of the names and values of a JSON
+      object; by default a dict.
 
   Raises:
-    ValueError: it is not JSON, or nested deeper than anything of ours.
+    ValueError: the text is not JSON, or exceeds Python's recursion limit.
   """
   try:
     text = data.decode('utf-8-sig') if isinstance(data, bytes) else data
@@ -74,7 +75,7 @@ def parse_json(
 
 def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
                   path: str | os.PathLike[str]) -> bytes:
-  """All of it; what it says of its size beforehand need not be true."""
+  """Reads a whole file; its size in advance may have been wrong."""
   parts, left = [], most_bytes
   while part := file.read(_PART_BYTES):
     parts.append(part)
@@ -85,23 +86,24 @@ def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
 
 
 def too_large(path: str | os.PathLike[str], most_bytes: int) -> OSError:
-  """An error that says so of a file."""
+  """Returns the error for a file of more than `most_bytes`."""
   return OSError(errno.EFBIG, f'it has more than {most_bytes} bytes', str(path))
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,
                      make_folder: bool = False, private: bool = False) -> None:
-  """Replaces a file in one step; a reader never sees half of it.
+  """Replaces a file in one step, so that no reader sees an unfinished file.
 
   Args:
-    path: The file. A link is followed. A device is written to, as is a pipe
-      that somebody reads. A file that exists keeps its mode.
-    data: The whole new content; text is written as UTF-8.
+    path: The file. A link is followed. A device, or a pipe with a reader, gets
+      the data without a replacement. An existing file keeps its mode.
+    data: The whole new content. Text is written as UTF-8.
     make_folder: Whether to make the file's folder if it does not exist.
-    private: Whether nobody else may read the file, and folders that are made.
+    private: Whether only this user may read the file and the folders that are
+      made. Then an existing file does not keep its mode.
 
   Raises:
-    GdpError: the file cannot be written; what was there before still is.
+    GdpError: the file cannot be written. An old file is unchanged.
   """
   data = data.encode() if isinstance(data, str) else data
   try:
@@ -125,7 +127,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
-  """Of the file, through links; None if there is no file."""
+  """Returns the status of a file, through links; None if there is no file."""
   try:
     return os.stat(path)
   except FileNotFoundError:
@@ -133,9 +135,9 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _is_taken(path: str | os.PathLike[str], data: bytes) -> bool:
-  """Writes to a device or a pipe; False if nobody reads the pipe.
+  """Writes to a device or a pipe; returns False if the pipe has no reader.
 
-  Whoever opens such a pipe would otherwise wait for ever.
+  A blocking open of a pipe without a reader might never return.
   """
   try:
     handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -151,7 +153,8 @@ def _is_taken(path: str | os.PathLike[str], data: bytes) -> bool:
 
 def _replace(target: pathlib.Path, data: bytes, mode: int) -> None:
   """Replaces a regular file, or makes it."""
-  # Not a prefix of the file's name, which may be as long as names can be.
+  # The prefix is short, because a prefix of the file's own name plus a suffix
+  # could exceed the longest possible name.
   handle, temporary = tempfile.mkstemp(dir=target.parent, prefix='.gdp')
   try:
     with os.fdopen(handle, 'wb') as file:
@@ -166,7 +169,7 @@ def _replace(target: pathlib.Path, data: bytes, mode: int) -> None:
 
 
 def _make(folder: pathlib.Path, mode: int) -> None:
-  """With all that are missing above it."""
+  """Makes a folder and its missing parents."""
   missing = []
   while not folder.is_dir():
     missing.append(folder)
@@ -176,20 +179,20 @@ def _make(folder: pathlib.Path, mode: int) -> None:
 
 
 def write_compressed_json(path: str | os.PathLike[str], value: Any) -> None:
-  """Replaces a file in one step; equal values give equal files.
+  """Replaces a file by compressed JSON; equal values give equal files.
 
   Raises:
-    GdpError: the file cannot be written; what was there before still is.
+    GdpError: the file cannot be written. An old file is unchanged.
   """
   text = json.dumps(value, allow_nan=False) + '\n'
   write_atomically(path, gzip.compress(text.encode(), mtime=0))
 
 
 def read_compressed_json(path: str | os.PathLike[str]) -> Any:
-  """What `write_compressed_json` wrote.
+  """Returns the value in a file of `write_compressed_json`.
 
   Raises:
-    GdpError: there is no such file, or it is damaged.
+    GdpError: the file is missing or damaged.
   """
   try:
     with gzip.open(io.BytesIO(read(path))) as file:
@@ -201,7 +204,10 @@ def read_compressed_json(path: str | os.PathLike[str]) -> Any:
 
 
 def _umask() -> int:
-  """Of the process. To ask for it by `os.umask` changes it for a moment."""
+  """Returns the umask of the process, if possible without changing it.
+
+  `os.umask` can only read the umask by setting it.
+  """
   try:
     for line in read('/proc/self/status').splitlines():
       if line.startswith(b'Umask:'):

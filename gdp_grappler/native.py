@@ -1,7 +1,7 @@
-"""Finds and loads the shared libraries that the build put in `lib/`.
+"""Finds and loads the shared libraries that the build puts into `lib/`.
 
-Every user of a library declares its own functions; this module only answers
-"where is it, and does it fit this TensorFlow".
+This module checks that a library was built for the running TensorFlow. The
+modules that call a library declare its functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pathlib
 from gdp_grappler import errors
 
 LIB_DIR = pathlib.Path(__file__).parent / 'lib'
-# The dynamic linker is given this one by its path.
+# Only the dynamic linker loads this library, by its path.
 LOOPBACK_PATH = LIB_DIR / 'libgdp_loopback.so'
 _REMEDY = ('Reinstall the package next to the TensorFlow it is to run with: '
            'pip install --force-reinstall --no-deps gdp-grappler')
@@ -25,26 +25,26 @@ class Library(enum.Enum):
   """The libraries, by file name."""
 
   SIMULATOR = 'libgdp_simulator.so'
-  GRAPH = 'libgdp_graph.so'  # What is done with all of a graph.
-  MOVES = 'libgdp_moves.so'  # What moves of a search need.
+  GRAPH = 'libgdp_graph.so'  # Algorithms on a whole graph.
+  MOVES = 'libgdp_moves.so'  # Algorithms for the moves of a search.
   LIST_SCHEDULER = 'libgdp_list_scheduler.so'
   GRAPPLER = 'libgdp_grappler.so'  # The pass and the op estimator.
   EMULATED_GPUS = 'libgdp_emulated_gpus.so'
 
 
-# They are linked against TensorFlow; the others know nothing of it.
+# Libraries that are linked against TensorFlow.
 _WITH_TENSORFLOW = {Library.GRAPPLER, Library.EMULATED_GPUS}
-# TensorFlow is given this one by its path.
+# TensorFlow loads this library by its path.
 EMULATED_GPUS_PATH = LIB_DIR / Library.EMULATED_GPUS.value
 
 
 @functools.cache
 def load(library: Library) -> ctypes.CDLL:
-  """A library.
+  """Loads a library.
 
   Raises:
-    PluginError: it is missing, cannot be loaded, or was built for another
-      TensorFlow.
+    PluginError: the library is missing, cannot be loaded, or was built for
+      another TensorFlow.
   """
   if library in _WITH_TENSORFLOW:
     _check_tensorflow()
@@ -56,10 +56,10 @@ def load(library: Library) -> ctypes.CDLL:
 
 
 def built_for_tensorflow() -> str:
-  """Version of the TensorFlow that the libraries were built against.
+  """Returns the version of TensorFlow that the libraries were built for.
 
   Raises:
-    PluginError: the build left no libraries.
+    PluginError: the file with the version is missing or damaged.
   """
   path = LIB_DIR / 'build_info.json'
   try:

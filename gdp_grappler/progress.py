@@ -1,7 +1,7 @@
-"""What a program is doing, said where it is done, shown by who listens.
+"""Progress of a program: code reports it, and a listener shows it.
 
-As with logging, whoever works says so to nobody in particular: without a
-listener, as in a user's program, nothing is kept and nothing is printed.
+Code reports progress to the current listener, as code logs to the current
+handlers. Without a listener, as in a user's program, nothing is printed.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ _Result = TypeVar('_Result')
 
 
 class Listener(Protocol):
-  """Whoever shows it."""
+  """Shows progress."""
 
   def doing(self, what: str) -> None:
-    """Something begins, and what was done before is over; '' for nothing."""
+    """Shows that work begins and earlier work is over; '' means no work."""
 
   def reached(self, share: float, detail: str) -> None:
-    """So much of it is done, from 0 to 1."""
+    """Shows the share of the work that is done, from 0 to 1."""
 
   def make_room(self) -> None:
-    """Somebody else is about to print a line."""
+    """Clears the terminal's last line, because code is about to print."""
 
 
-# The last one hears; None hears nothing.
+# The last entry is the current listener; None means no listener.
 _listeners: list[Listener | None] = []
 
 
 @contextlib.contextmanager
 def heard_by(listener: Listener | None) -> Iterator[None]:
-  """In the context this one alone is told; None for nobody."""
+  """Makes a listener the current one in the context; None for no listener."""
   _listeners.append(listener)
   try:
     yield
@@ -41,15 +41,15 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
 
 
 def is_heard() -> bool:
-  """Whether somebody has said who listens, be it nobody."""
+  """Whether the program is in a context of `heard_by`, even one of None."""
   return bool(_listeners)
 
 
 def doing(what: str) -> None:
-  """Says what begins.
+  """Reports that work begins.
 
   Args:
-    what: Such as 'reading graph.pb'; a clause without a stop.
+    what: The work as a clause without a full stop, such as 'reading graph.pb'.
   """
   listener = _listener()
   if listener is not None:
@@ -57,11 +57,11 @@ def doing(what: str) -> None:
 
 
 def reached(share: float, detail: str = '') -> None:
-  """Says how far it has come.
+  """Reports the share of the work that is done.
 
   Args:
     share: From 0 to 1.
-    detail: What else there is to know, such as the best so far.
+    detail: Further text for the user, such as the best result so far.
   """
   listener = _listener()
   if listener is not None:
@@ -70,18 +70,19 @@ def reached(share: float, detail: str = '') -> None:
 
 def of_each(what: str, items: Iterable[_Item], work: Callable[[_Item], _Result],
             name: Callable[[_Item], str] = str) -> list[_Result]:
-  """Works on one item after the other, and says how far it is.
+  """Calls a function for one item after the other, and reports the progress.
 
-  What the work itself says is not heard: it would take the place of that.
+  Progress that the function itself reports is not shown, because it would
+  replace the progress over the items.
 
   Args:
-    what: Such as 'measuring'.
-    items: What to work on.
-    work: Called with each.
-    name: What to call an item.
+    what: Name of the work, such as 'measuring'.
+    items: The items.
+    work: Function of an item.
+    name: Function that returns the user's name of an item.
 
   Returns:
-    What the work returned, in the order of the items.
+    The results of the function, in the order of the items.
   """
   doing(what)
   rest, results = list(items), []
@@ -93,14 +94,14 @@ def of_each(what: str, items: Iterable[_Item], work: Callable[[_Item], _Result],
 
 
 def make_room() -> None:
-  """Says that another line is about to be printed on the way."""
+  """Reports that the caller is about to print a line."""
   listener = _listener()
   if listener is not None:
     listener.make_room()
 
 
 def idle() -> None:
-  """Says that nothing is being done: what follows is for the user to read."""
+  """Reports that no work is being done, such as before output is printed."""
   doing('')
 
 

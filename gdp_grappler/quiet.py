@@ -1,4 +1,4 @@
-"""Keeps what libraries print while they load out of a user's sight."""
+"""Hides text that libraries print while they load."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Iterator
 
 @contextlib.contextmanager
 def stderr_held() -> Iterator[None]:
-  """Holds standard error back; shows it only if something is raised.
+  """Hides standard error in the context, and shows it only after an exception.
 
-  TensorFlow's start-up notes are written before its log level is known, and
-  by native code, so that the file descriptor itself has to be replaced.
+  TensorFlow prints notes at its start before its log level is known. Native
+  code prints them, so the file descriptor itself has to be replaced.
   """
   _flush()
   try:

@@ -1,8 +1,8 @@
-"""Folders for what is there only while a program runs.
+"""Folders that exist only while a program runs.
 
-A process that is killed removes nothing. So a folder is locked as long as its
-process lives, and whoever makes the next one of its kind first removes those
-that nobody holds any more.
+A process that is killed leaves its folders behind. So each process locks its
+folders as long as it lives. Before a process makes a folder, it removes the
+folders of the same kind that no process locks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ class Folder:
   """
 
   def __init__(self, prefix: str, parent: str | None = None) -> None:
-    """Makes it.
+    """Makes the folder.
 
     Args:
-      prefix: Of its name; folders with the same one are of the same kind.
-      parent: Where; by default where temporary files go.
+      prefix: First letters of the folder's name, the same for all folders of
+        a kind.
+      parent: Folder in which to make it; by default that of temporary files.
 
     Raises:
-      OSError: it cannot be made.
+      OSError: the folder cannot be made.
     """
     parent = parent or tempfile.gettempdir()
     _sweep(parent, prefix)
@@ -51,7 +52,10 @@ class Folder:
     self.cleanup()
 
   def cleanup(self) -> None:
-    """Removes it with all that is in it; again, what was written since."""
+    """Removes the folder with its content.
+
+    A second call removes files that were written since the first.
+    """
     self._folder.cleanup()
     if self._held is not None:
       os.close(self._held)
@@ -69,16 +73,17 @@ def _sweep(parent: str, prefix: str) -> None:
                   follow_symlinks=False).st_uid == os.geteuid()
       ]
   except OSError:
-    return  # Whoever makes a folder there will say so.
+    return  # Making the folder will fail and report the reason.
   for path in left:
     if _is_free(path):
       shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_free(path: str) -> bool:
-  """Whether it is one of ours that nobody holds.
+  """Whether no process holds the lock of a folder.
 
-  One without a lock is being made or removed by another process.
+  A folder without a lock file is one that another process is just making or
+  removing, so it is not free.
   """
   try:
     handle = os.open(os.path.join(path, _LOCK),
@@ -87,7 +92,7 @@ def _is_free(path: str) -> bool:
     return False
   try:
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    # Its process may be about to lock it.
+    # The process of a new folder may be about to lock it.
     return os.fstat(handle).st_mtime < time.time() - _NEW_S
   except OSError:
     return False

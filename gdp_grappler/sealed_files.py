@@ -1,7 +1,7 @@
 """JSON files with a format, a version and a digest.
 
-Belongs to what the project measures and keeps, such as profiles and
-calibrations: a file that was damaged or edited is refused with one error.
+Profiles, calibrations and other measurements are kept in these files. A file
+that was damaged or edited is refused with one error.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _T = TypeVar('_T')
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-  """What such a file holds.
+  """A file format.
 
   Attributes:
-    name: Of the format, as the file has it.
-    version: Of the format.
-    what: What users call the content, such as 'profile'.
-    command: Makes such a file.
-    most_bytes: Of a file.
+    name: Name of the format in the files.
+    version: Version of the format.
+    what: The user's name of the content, such as 'profile'.
+    command: Command that makes a file of the format.
+    most_bytes: Largest size of a file that is read.
   """
 
   name: str
@@ -37,18 +37,18 @@ class Format:
   most_bytes: int = files.MOST_TEXT_BYTES
 
   def head(self) -> dict[str, Any]:
-    """The fields with which every file begins."""
+    """Returns the first fields of every file."""
     return {'format': self.name, 'version': self.version}
 
   def to_text(self, fields: Mapping[str, Any]) -> str:
-    """A file of fields, `head` among them; one line."""
+    """Returns fields, which include those of `head`, as one line of a file."""
     return json.dumps(digests.sealed(fields)) + '\n'
 
   def read(self, path: str | os.PathLike[str]) -> bytes:
-    """The content of a file, not looked at.
+    """Returns the content of a file without checking it.
 
     Raises:
-      GdpError: it cannot be read.
+      GdpError: the file cannot be read.
     """
     try:
       return files.read(path, self.most_bytes)
@@ -59,16 +59,16 @@ class Format:
 
   def parsed(self, data: bytes, path: str | os.PathLike[str],
              build: Callable[[Mapping[str, Any]], _T]) -> _T:
-    """What `build` makes of the text of a file.
+    """Returns the object that `build` makes of the fields in a file's text.
 
     Args:
       data: The text.
-      path: Where it came from, for messages.
-      build: Takes the fields; a KeyError, TypeError, ValueError or
-        OverflowError says that they are damaged.
+      path: Path of the file, for messages.
+      build: Function of the fields. It raises KeyError, TypeError, ValueError
+        or OverflowError if they are damaged.
 
     Raises:
-      GdpError: the text is damaged, was changed, or is of another format.
+      GdpError: the text is damaged, was edited, or has another format.
     """
     try:
       content = files.parse_json(data)
@@ -78,7 +78,7 @@ class Format:
 
   def built(self, content: Any, path: str | os.PathLike[str],
             build: Callable[[Mapping[str, Any]], _T]) -> _T:
-    """As `parsed`, of the JSON object itself."""
+    """Does the same as `parsed` for JSON that has been parsed already."""
     if not isinstance(content, dict) or content.get('format') != self.name:
       raise self._damaged(path, f'its format is not "{self.name}"')
     if content.get('version') != self.version:

@@ -1,8 +1,8 @@
-"""How messages spell an argument: as a keyword of Python, or as a flag.
+"""Spells an argument in messages: as a Python keyword, or as a flag.
 
-The same error may reach a user of the Python API and a user of a command. A
-command says once that its user types flags, and the processes that it starts
-are told, since their errors are its errors.
+The same error may reach a user of the Python API and a user of a command. So a
+command declares once that its user types flags. The child processes of the
+command get this declaration, because the user sees their errors, too.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Collection, Iterator, Mapping, Sequence
 
 _MAIN_PROGRAM = 'gdp'
 
-# A program and the flags that it has; no flags: it has them all.
+# A program and its flags. An empty set means all flags that messages name.
 _Command = tuple[str, frozenset[str]]
 
 _command = contextvars.ContextVar[_Command | None]('command', default=None)
-# Of a process that works for a command.
+# The command that started this process; None if no command did.
 _inherited: _Command | None = None
 
 
@@ -25,11 +25,11 @@ _inherited: _Command | None = None
 def as_flags(
     program: str = _MAIN_PROGRAM,
     flags: Collection[str] = ()) -> Iterator[None]:
-  """In the context, arguments are spelled as flags of a command.
+  """Spells arguments as flags of a command in the context.
 
   Args:
-    program: The command.
-    flags: Names of its flags; none if it has all that messages name.
+    program: Name of the command.
+    flags: Names of its flags. Empty means all flags that messages name.
   """
   token = _command.set((program, frozenset(flags)))
   try:
@@ -39,16 +39,16 @@ def as_flags(
 
 
 def handed_over() -> tuple[str, list[str]] | None:
-  """What a child process is to spell, for `inherit`; JSON."""
+  """Returns the current command as JSON for `inherit` in a child process."""
   command = _current()
   return None if command is None else (command[0], sorted(command[1]))
 
 
 def inherit(command: Sequence[Any]) -> None:
-  """Has this process, in all threads, spell as the one that started it.
+  """Makes all threads of this process spell as the parent process does.
 
   Args:
-    command: Of `handed_over`.
+    command: Result of `handed_over` in the parent process.
   """
   global _inherited
   program, flags = command
@@ -60,18 +60,18 @@ def _current() -> _Command | None:
 
 
 def argument(name: str, value: Any = None) -> str:
-  """What a user gives, or leaves out.
+  """Returns the spelling of an argument for a message.
 
     argument('shape', {'x': (8, 3)})
 
   Args:
-    name: Of the argument; its flag has the same name.
-    value: What to give; None for the argument alone.
+    name: Name of the argument. Its flag has the same name.
+    value: Value of the argument; None for the name without a value.
 
   Returns:
-    `shape={'x': (8, 3)}`, or `--shape=x=8,3` in the context of `as_flags`;
-    without a value `shape` or `--shape`. Of a flag that the command lacks, also
-    which command has it.
+    `shape={'x': (8, 3)}`, or `--shape=x=8,3` in the context of `as_flags`.
+    Without a value `shape` or `--shape`. If the command lacks the flag, the
+    text also says which command has it.
   """
   command = _current()
   if command is None:
@@ -84,7 +84,7 @@ def argument(name: str, value: Any = None) -> str:
 
 
 def _typed(value: Any) -> str:
-  """A value as it stands behind a flag."""
+  """Returns a value as a user types it after a flag."""
   if isinstance(value, Mapping):
     return ','.join(f'{key}={_typed(of_key)}' for key, of_key in value.items())
   if isinstance(value, (list, tuple)):

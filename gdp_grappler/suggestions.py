@@ -1,24 +1,26 @@
-"""What somebody who misspelt a name may have meant."""
+"""Finds the names that a user may have meant by a misspelt name."""
 
 from __future__ import annotations
 
 import difflib
 from typing import Collection, Iterable
 
-# Names that a message lists one by one.
+# Largest number of known names that a message lists.
 _FEW = 8
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1,
             similarity: float = .6) -> list[str]:
-  """Known names like the given one, the nearest first; case does not count.
+  """Returns known names that are similar to a name, the most similar first.
+
+  The case of letters does not matter.
 
   Args:
-    name: What was given.
-    known: What there is.
-    most: So many names at most.
-    similarity: Of those given back at least, from 0 to 1 for the same letters;
-      see `difflib.SequenceMatcher.ratio`.
+    name: The user's name.
+    known: The known names.
+    most: Largest number of returned names.
+    similarity: Least similarity of a returned name, from 0 to 1 (equal); see
+      `difflib.SequenceMatcher.ratio`.
   """
   by_lower = {k.lower(): k for k in known}
   return [
@@ -29,13 +31,13 @@ def nearest(name: str, known: Iterable[str], most: int = 1,
 
 def did_you_mean(name: str, known: Iterable[str], similarity: float = .6,
                  most: int = 1) -> str:
-  """' Did you mean "2xP100"?', or '' if nothing is near.
+  """Returns ' Did you mean "2xP100"?', or '' if no known name is similar.
 
   Args:
-    name: What was given.
-    known: What there is.
-    similarity: See `nearest`.
-    most: Likewise.
+    name: The user's name.
+    known: The known names.
+    similarity: Least similarity; see `nearest`.
+    most: Largest number of suggested names.
   """
   near = [f'"{n}"' for n in nearest(name, known, most, similarity)]
   return f' Did you mean {" or ".join(near)}?' if near else ''
@@ -43,19 +45,20 @@ def did_you_mean(name: str, known: Iterable[str], similarity: float = .6,
 
 def unknown(kind: str, name: str, known: Collection[str], listed: str = '',
             meant: str = '', most: int = 1) -> str:
-  """What to say of a name that there is not: what was meant comes first.
+  """Returns the message for an unknown name, with suggestions.
 
   Args:
-    kind: What it should have been the name of, such as 'placer'.
-    name: What was given.
-    known: What there is.
-    listed: Where many are listed, such as 'gdp place --help'.
-    meant: What to look for among them; by default the name.
-    most: So many likely names at most.
+    kind: Kind of the named thing, such as 'placer'.
+    name: The user's name.
+    known: The known names.
+    listed: Command that lists the known names, such as 'gdp place --help'.
+    meant: Name to compare with the known names; by default `name`.
+    most: Largest number of suggested names.
 
   Returns:
-    'Unknown placer "metus". Did you mean "metis"? All 37: gdp place --help.';
-    a few names are all in it, of many without a likely one the first three.
+    'Unknown placer "metus". Did you mean "metis"? All 37: gdp place --help.'
+    If there are few known names, the message lists all of them. If there are
+    many and none is similar, it lists the first ones.
   """
   near = did_you_mean(meant or name, known, most=most)
   if len(known) <= _FEW or not listed:

@@ -1,6 +1,6 @@
-"""Protobuf text that strangers wrote.
+"""Parses protobuf text, such as that of users' files.
 
-Protobuf is imported here and only where it is needed: most commands read none.
+The module imports protobuf only when it parses: most commands read no protobuf.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _Message = TypeVar('_Message', bound=Any)
 
 def parse(text: str, message: _Message,
           allow_unknown_field: bool = False) -> _Message:
-  """Reads text into a message and returns it.
+  """Parses text into a message and returns the message.
 
   Args:
-    text: In protobuf's text format.
-    message: Empty; half full after an error.
-    allow_unknown_field: Whether to pass over fields that it does not have.
+    text: Text in protobuf's text format.
+    message: An empty message. After an error it may have some of the fields.
+    allow_unknown_field: Whether to skip fields that the message type lacks.
 
   Raises:
-    ValueError: it is no such text, whatever protobuf makes of that: an error,
-      a warning of Python's that only developers see, or too deep a recursion.
+    ValueError: the text is wrong. Protobuf itself reports this by an error, by
+      a DeprecationWarning, or by exceeding the recursion limit.
   """
   from google.protobuf import text_format
   try:

@@ -1,8 +1,8 @@
-"""Variables that a program made under `tf.device`.
+"""Records which variables a program made under `tf.device`.
 
-A variable does not tell whether it is where it is because somebody said so. So
-that is noted as variables are made, whether or not anything is ever placed.
-Loaded by `import tensorflow` in every program, so it imports next to nothing.
+The device of a variable does not tell whether the program requested it. So this
+module records the request when a variable is made, even if the option is off.
+`import tensorflow` loads this module in every program, so it imports little.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any, Iterator
 
 _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
               'BaseResourceVariable')
-# Optimizers make a slot where its weight is.
+# Optimizers make a slot in this scope of its weight's device. That scope is not
+# a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
 _MARK = '_gdp_wrapped'
 _SCOPE = '_gdp_scope'
-# What TensorFlow takes a scope for that names a host alone.
+# TensorFlow completes a scope that names only a host by this device.
 _ANY = 'device:CPU:0'
 _LOCALHOST = '/job:localhost/'
 
@@ -32,7 +33,7 @@ _local = _Local()
 
 
 def watch() -> None:
-  """Notes the scopes of all variables from now on."""
+  """Records the scopes of all variables that are made from now on."""
   import wrapt
   for (module, name), wrap in ((_VARIABLES, _wrap_variables),
                                (_STRATEGIES, _wrap_strategies)):
@@ -40,9 +41,9 @@ def watch() -> None:
 
 
 def device(variable: Any) -> str:
-  """Full name of the device that was asked for a variable; '' for none.
+  """Returns the full name of the device that the program requested; or ''.
 
-  Where a scope of another host names none of its devices, that is none.
+  A scope that names only another host is no request for a device.
   """
   scope = str(getattr(variable, _SCOPE, ''))
   if scope.endswith(_ANY) and not scope.startswith(_LOCALHOST):
@@ -52,7 +53,7 @@ def device(variable: Any) -> str:
 
 @contextlib.contextmanager
 def unnoted() -> Iterator[None]:
-  """Scopes of variables that this thread makes are none of the program's."""
+  """Records no scopes of variables that this thread makes in the context."""
   outer, _local.is_muted = _local.is_muted, True
   try:
     yield

@@ -1,7 +1,7 @@
-"""What the programs can do, to be called from scripts and notebooks.
+"""Functions for scripts and notebooks, which do what the program gdp does.
 
-Belongs here: one function per thing a user wants (place, simulate, compare,
-explain, diff, verify) and the objects that they return, which show themselves
-in a terminal and in a notebook. Does not belong here: flags and exit codes
-(`bin`), how any of it is done (everything below).
+Belongs here: one function per task of a user (place, simulate, compare,
+explain, diff, verify), and the objects that these functions return. The objects
+can print themselves in a terminal and in a notebook. Does not belong here:
+flags and exit codes (`bin`), and the algorithms (the packages below).
 """

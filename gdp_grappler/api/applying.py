@@ -1,4 +1,4 @@
-"""Has the plugin follow a plan in this process."""
+"""Makes the plugin follow a plan in this process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MOST_PLANS, MOST_BYTES = 128, 512 << 20
 def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           placed_by: str, layers: plan_lib.Layers,
           path: str | os.PathLike[str] | None) -> str:
-  """Writes a plan and names it in the option.
+  """Writes a plan file and sets the key 'plan' of the option to its path.
 
   Args:
-    graph: With N ops.
-    placement: Of this graph.
-    placed_by: As of `Plan`.
-    layers: As of `Plan`.
-    path: Where to write the plan; None for the cache folder.
+    graph: The graph.
+    placement: A placement of the graph.
+    placed_by: Name of the placer or plan; see `plan.Plan`.
+    layers: Devices by layer; see `plan.Plan`.
+    path: Path of the plan file; None for a file in the cache folder.
 
   Returns:
-    Where it is.
+    The path of the plan file.
 
   Raises:
     GdpError: the file cannot be written.
@@ -48,8 +48,8 @@ def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def _keep(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           placed_by: str, layers: plan_lib.Layers) -> str:
-  """Writes a plan into the cache folder, for this user alone."""
-  # The pass knows a plan by its name.
+  """Writes a plan into the cache folder; only this user can read it."""
+  # Decisions of the pass depend on the path, so a new plan gets a new path.
   digest = plan_lib.digest(graph, placement)
   path = cache.path('plans', f'{graph.fingerprint}-{digest}.json')
   plan_lib.save(str(path), graph, placement, placed_by, layers, private=True)

@@ -1,4 +1,4 @@
-"""Checks what a Python program passes to functions, before any work."""
+"""Checks the arguments of functions of the API before any work is done."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gdp_grappler import errors
 
 
 def check_search(seed: Any, time_budget_s: Any) -> None:
-  """Checks what bounds a search and makes it the same again.
+  """Checks the seed and the time budget of a search.
 
   Args:
     seed: A whole number of 0 or more.
-    time_budget_s: Seconds; None for as many as the search takes by itself.
+    time_budget_s: Seconds, more than 0; None for the placer's own limit.
 
   Raises:
-    GdpError: one of them is something else.
+    GdpError: an argument is something else.
   """
   if _is_no(numbers.Integral, seed) or seed < 0:
     raise errors.GdpError(
@@ -31,13 +31,13 @@ def check_search(seed: Any, time_budget_s: Any) -> None:
 
 
 def check_names(**names: Any) -> None:
-  """Checks names of files, placers and the like.
+  """Checks names of files, placers and other things.
 
   Args:
-    **names: By argument: a text, a path, or None.
+    **names: Value of each argument: a text, a path, or None.
 
   Raises:
-    GdpError: one of them is something else.
+    GdpError: a value is something else.
   """
   for argument, name in names.items():
     if not (name is None or isinstance(name, (str, os.PathLike))):
@@ -48,7 +48,7 @@ def check_plan(plan: Any) -> None:
   """Checks that a plan is a file, a map of layers, or None.
 
   Raises:
-    GdpError: it is something else.
+    GdpError: the plan is something else.
   """
   if not (plan is None or isinstance(plan, (str, os.PathLike, Mapping))):
     raise errors.GdpError(
@@ -60,10 +60,10 @@ def check_shape(shape: Any) -> None:
   """Checks the shapes of inputs.
 
   Args:
-    shape: By input, the sizes of its dimensions; None for none.
+    shape: Sizes of the dimensions of each input, by the input's name; or None.
 
   Raises:
-    GdpError: it is something else.
+    GdpError: the value is something else.
   """
   if shape is None:
     return
@@ -77,5 +77,5 @@ def check_shape(shape: Any) -> None:
 
 
 def _is_no(kind: type, value: Any) -> bool:
-  """Whether a value is no number of a kind; True and False are none."""
+  """Whether a value is not a number of a kind. Booleans are not numbers."""
   return isinstance(value, bool) or not isinstance(value, kind)

@@ -1,4 +1,4 @@
-"""Several placers on one step."""
+"""Compares several placers on one step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ DEFAULT_PLACERS = ('single_device', 'metis', 'm_etf', registry.DEFAULT)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-  """What `compare` returns: a table.
+  """The result of `compare`, which prints as a table.
 
   Attributes:
-    placed: By placer, the fastest that fits first.
-    failures: By placer, why there is nothing.
+    placed: Placed step of each placer, by the name of the placer. Steps that
+      fit come first, then the shorter ones.
+    failures: Why a placer has no placed step, by the name of the placer.
   """
 
   placed: dict[str, placed_step.PlacedStep]
@@ -39,10 +40,10 @@ class Comparison:
 
   @property
   def best(self) -> placed_step.PlacedStep:
-    """The fastest that fits.
+    """The first step of `placed`, which fits if any step fits.
 
     Raises:
-      InfeasiblePlacementError: no placer has found anything.
+      InfeasiblePlacementError: no placer has placed the graph.
     """
     if not self.placed:
       raise errors.InfeasiblePlacementError(
@@ -51,7 +52,7 @@ class Comparison:
     return next(iter(self.placed.values()))
 
   def to_json(self) -> str:
-    """The table as JSON."""
+    """Returns the table as JSON."""
     rows = [{
         'placer': name, 'step_time_s': placed.step_time_s,
         'speedup': placed.speedup if placed.on_one_device.valid else None,
@@ -102,31 +103,31 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
             may_round: bool = False, repeatable: bool = False,
             verbose: bool | str = telling.AUTO,
             tell: telling.Tell | None = None) -> Comparison:
-  """Places a step by several placers; the graph is read once.
+  """Places a step by several placers. The graph is read once.
 
     gdp_grappler.compare(model, '2xP100', ['metis', 'm_etf', 'gdp']).show()
 
   Args:
-    graph: As of `place`.
-    cluster: As of `place`.
-    placers: Of those that `gdp place --help` lists. One that cannot be used
-      here, or finds nothing, is in the table's failures.
-    order: As of `place`.
-    seed: As of `place`.
-    time_budget_s: What each placer may take, its order included.
-    batch_size: As of `place`.
-    trip_count: As of `place`.
-    profile: As of `place`.
-    signature: As of `place`.
-    shape: As of `place`.
-    may_round: As of `place`.
-    repeatable: As of `place`.
-    verbose: As of `place`.
-    tell: As of `place`.
+    graph: See `place`.
+    cluster: See `place`.
+    placers: Names of placers; see `gdp place --help`. A placer that cannot be
+      used or raises an error is in `Comparison.failures`.
+    order: See `place`.
+    seed: See `place`.
+    time_budget_s: Time limit of each placer, its order included, in seconds.
+    batch_size: See `place`.
+    trip_count: See `place`.
+    profile: See `place`.
+    signature: See `place`.
+    shape: See `place`.
+    may_round: See `place`.
+    repeatable: See `place`.
+    verbose: See `place`.
+    tell: See `place`.
 
   Raises:
-    GdpError: the graph or the cluster cannot be used, or there is no placer of
-      a name.
+    GdpError: the graph or the cluster cannot be used, or the name of a placer
+      is unknown.
   """
   arguments.check_search(seed, time_budget_s)
   arguments.check_names(profile=profile)
@@ -153,9 +154,10 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
 
 
 def _unusable(placers: Sequence[placer_table.Entry]) -> dict[str, str]:
-  """By placer, why it cannot be used here; all others are imported.
+  """Imports placers, and returns why some cannot be used, by placer.
 
-  Those of Keras 2 have to be before TensorFlow, which others import.
+  Placers that need Keras 2 come first, because they have to be imported before
+  TensorFlow, which other placers import.
   """
   failures = {}
   for entry in sorted(

@@ -23,13 +23,13 @@ class Side:
   """One of the two plans.
 
   Attributes:
-    name: Its file or placer.
-    step_time_s: Simulated, in its own order.
-    fifo_step_time_s: Simulated, first in, first out.
+    name: File or placer of the plan.
+    step_time_s: Simulated step time in the plan's order, in seconds.
+    fifo_step_time_s: Simulated step time in FIFO order, in seconds.
     fits: Whether no memory overflows.
-    cut_tensors: How many tensors are sent between devices.
-    cut_bytes: Their bytes.
-    peak_bytes: [P], highest use of each memory.
+    cut_tensors: Number of tensors that are sent between devices.
+    cut_bytes: Bytes of these tensors.
+    peak_bytes: [P], highest use of each memory, in bytes.
   """
 
   name: str
@@ -46,13 +46,13 @@ class Shift:
   """Ops that one plan has on one device and the other on another.
 
   Attributes:
-    source: Where they are in the first plan.
-    target: Where they are in the second.
-    ops: How many.
-    seconds: What they take where they are in the second.
-    param_bytes: Variables among them.
-    step_time_s: Simulated step of the first plan with these moved alone, first
-      in, first out.
+    source: Label of their device in the first plan.
+    target: Label of their device in the second plan.
+    ops: Number of these ops.
+    seconds: Simulated seconds of these ops on the target.
+    param_bytes: Bytes of the parameters of these ops.
+    step_time_s: Simulated step time, in FIFO order and in seconds, of the first
+      plan after only these ops moved.
   """
 
   source: str
@@ -65,16 +65,17 @@ class Shift:
 
 @dataclasses.dataclass(frozen=True)
 class MovedOp:
-  """An op that is elsewhere.
+  """An op that the two plans have on different devices.
 
   Attributes:
-    name: Of the op.
-    op_type: Such as 'MatMul'.
-    source: Where it is in the first plan.
-    target: Where it is in the second.
-    before_s: What it takes there.
-    after_s: What it takes here.
-    variable: What it stands for, where its name does not say so; else ''.
+    name: Name of the op.
+    op_type: Type of the op, such as 'MatMul'.
+    source: Label of its device in the first plan.
+    target: Label of its device in the second plan.
+    before_s: Simulated seconds of the op on the source.
+    after_s: Simulated seconds of the op on the target.
+    variable: Name of the variable that the op stands for; '' if the op's name
+      tells it or there is none.
   """
 
   name: str
@@ -88,14 +89,14 @@ class MovedOp:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-  """What `diff` returns.
+  """The result of `diff`.
 
   Attributes:
-    num_ops: Of the graph.
+    num_ops: Number of ops of the graph.
     before: The first plan.
     after: The second plan.
-    shifts: By pair of devices, most ops first.
-    moved: Ops that are elsewhere, those that take longest first.
+    shifts: Moved ops by pair of devices, pairs with the most ops first.
+    moved: Ops on different devices, those that take longest first.
   """
 
   num_ops: int
@@ -110,7 +111,7 @@ class Difference:
     return self.after.step_time_s - self.before.step_time_s
 
   def to_json(self) -> str:
-    """All of it as JSON."""
+    """Returns the whole difference as JSON."""
     return json.dumps(
         {
             'simulated': True, 'change_s': self.change_s,
@@ -178,8 +179,8 @@ def diff(before: placed_step.PlacedStep,
     gdp_grappler.diff(gdp_grappler.load_plan('old.json', 'graph.pb'), plan)
 
   Args:
-    before: What `place` or `load_plan` returned.
-    after: Likewise, of the same graph and cluster.
+    before: A step from `place` or `load_plan`.
+    after: Another such step, of the same graph on the same cluster.
 
   Raises:
     PlanError: they are of different graphs or clusters.
@@ -216,7 +217,7 @@ def _side(placed: placed_step.PlacedStep) -> Side:
 
 def _shifts(before: placed_step.PlacedStep, new: np.ndarray,
             after_s: np.ndarray) -> list[Shift]:
-  """Each pair of devices, priced alone: groups move as a whole."""
+  """Returns the shift of each pair of devices, priced without the others."""
   graph, old = before.graph, before.placement.devices
   labels = before.step.cluster.device_labels
   found = []

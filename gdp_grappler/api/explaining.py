@@ -1,4 +1,4 @@
-"""Why ops are where they are, and what would change if they were elsewhere."""
+"""Explains the devices of ops, and prices the ops on other devices."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
-# Ops whose names are shown where none was meant.
+# Number of op names that an error shows if no op matches.
 _NAMED = 3
-_MOST_OPS, _MOST_CUTS = 20, 10  # Of a text; JSON has all.
+# Limits of the printed text. JSON has all ops and tensors.
+_MOST_OPS, _MOST_CUTS = 20, 10
 
 
 @dataclasses.dataclass(frozen=True)
 class ExplainedOp:
-  """An op, and why it is where it is.
+  """An op, and why it is on its device.
 
   Attributes:
-    name: Of the op.
-    op_type: Such as 'MatMul'.
-    device: Where it is.
-    kind: Of `reasons.Reason`: 'free', 'pin', 'stays', 'kernel', 'colocation'.
-    why: A clause that says so.
-    group_ops: How many ops share its device whatever happens, itself included.
-    seconds: What it takes on each device, by device.
-    start_s: When it starts in the simulated step, first in, first out.
-    end_s: When it ends.
-    on_critical_chain: Whether the end of the step waits for it.
-    output_bytes: What it makes.
-    param_bytes: What it holds for good.
-    variable: What it stands for, where its name does not say so; else ''.
+    name: Name of the op.
+    op_type: Type of the op, such as 'MatMul'.
+    device: Label of its device.
+    kind: Kind of the reason for the device (see `reasons.Reason`): 'free',
+      'pin', 'stays', 'kernel' or 'colocation'.
+    why: The reason, as a clause for users.
+    group_ops: Number of ops in its group, itself included.
+    seconds: Simulated seconds of the op on each device, by label.
+    start_s: Start of the op in the simulated step in FIFO order, in seconds.
+    end_s: End of the op in this step, in seconds.
+    on_critical_chain: Whether the op is on the critical chain of this step.
+    output_bytes: Bytes of its outputs.
+    param_bytes: Bytes of the parameters that it holds during the whole step.
+    variable: Name of the variable that the op stands for; '' if the op's name
+      tells it or there is none.
   """
 
   name: str
@@ -62,11 +65,11 @@ class ExplainedOp:
 
   @property
   def label(self) -> str:
-    """What readers call it."""
+    """The user's name of the op."""
     return op_graph.label(self.name, self.variable)
 
   def describe(self, scope: str) -> str:
-    """What it is, where and why; names are without this scope."""
+    """Returns the op, its device and the reason, with names without a scope."""
     name = op_graph.label(self.name.removeprefix(scope), self.variable)
     # Names in the reason come after a space or a bracket.
     why = re.sub(rf'(?<=[ \[]){re.escape(scope)}', '', self.why)
@@ -75,16 +78,16 @@ class ExplainedOp:
 
 @dataclasses.dataclass(frozen=True)
 class Elsewhere:
-  """The step with the ops, and all that share their devices, elsewhere.
+  """The step after the groups of the explained ops moved to one device.
 
   Attributes:
-    device: Where they are then, as far as they may.
-    groups: How many groups of ops may be there.
-    step_time_s: Simulated, first in, first out.
-    change_s: Against the plan's.
-    overflow_bytes: What is too much for the memories.
-    cut_tensors: How many tensors are sent between devices.
-    cut_bytes: Their bytes.
+    device: Label of that device. Groups that it is illegal for do not move.
+    groups: Number of groups that the device is legal for.
+    step_time_s: Simulated step time in FIFO order, in seconds.
+    change_s: Difference from the step time of the plan, in seconds.
+    overflow_bytes: Bytes by which memories overflow.
+    cut_tensors: Number of tensors that are sent between devices.
+    cut_bytes: Bytes of these tensors.
   """
 
   device: str
@@ -100,16 +103,16 @@ class Elsewhere:
 class Sent:
   """A tensor that is sent between devices.
 
-  One of the ops, or of what shares a device with one whatever happens, makes or
-  reads it; who receives it need not be among them.
+  An op in a group of the explained ops makes or reads the tensor.
 
   Attributes:
-    op: What makes it.
-    source: Where it is made.
-    target: Where it is sent.
-    size_bytes: Of the tensor.
-    seconds: Of the link, if nothing else is on it.
-    variable: What `op` stands for, where its name does not say so; else ''.
+    op: Name of the op that makes the tensor.
+    source: Label of the device of this op.
+    target: Label of the device that receives the tensor.
+    size_bytes: Bytes of the tensor.
+    seconds: Seconds of the transfer over an idle link.
+    variable: Name of the variable that `op` stands for; '' if the op's name
+      tells it or there is none.
   """
 
   op: str
@@ -122,14 +125,15 @@ class Sent:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-  """What `explain` returns.
+  """The result of `explain`.
 
   Attributes:
-    pattern: What was asked for.
-    step_time_s: Simulated step of the plan, first in, first out.
-    ops: What it means, in the order of the graph.
-    elsewhere: By device; empty where nothing may move.
-    sent: The most bytes first.
+    pattern: The user's name or pattern of ops.
+    step_time_s: Simulated step time of the plan in FIFO order, in seconds.
+    ops: Ops that the pattern matches, in the order of the graph.
+    elsewhere: The step after a move, for each device to which some group can
+      move; empty if no group can move.
+    sent: Tensors that the groups of these ops make or read, largest first.
   """
 
   pattern: str
@@ -139,7 +143,7 @@ class Explanation:
   sent: tuple[Sent, ...]
 
   def to_json(self) -> str:
-    """All of it as JSON."""
+    """Returns the whole explanation as JSON."""
     return json.dumps({'simulated': True, **dataclasses.asdict(self)}, indent=1)
 
   def show(self) -> None:
@@ -220,16 +224,15 @@ class Explanation:
 
 
 def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
-  """Says why ops are where they are, and prices them elsewhere.
+  """Explains the devices of ops, and prices the ops on other devices.
 
     gdp_grappler.explain(plan, 'decoder/*').show()
 
   Args:
-    plan: What `place` or `load_plan` returned.
-    pattern: An op's name, or the variable that it stands for; a pattern of
-      such names with the wildcards of `fnmatch`, where '*' is for '/' too; or a
-      layer or scope as in the maps of `cluster.layer_map`, 'decoder' or
-      'decoder/*'.
+    plan: A step from `place` or `load_plan`.
+    pattern: Name of an op or of its variable; a pattern of such names with the
+      wildcards of `fnmatch`, where '*' also matches '/'; or a layer or scope as
+      in `cluster.layer_map`, such as 'decoder' or 'decoder/*'.
 
   Raises:
     GdpError: no op has such a name.

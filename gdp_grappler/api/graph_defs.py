@@ -1,4 +1,7 @@
-"""Placed steps as GraphDefs, with what no step runs, and control edges."""
+"""Writes placed steps as GraphDefs with control edges.
+
+The GraphDef also has the ops that no step runs, such as initializers.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ _SUFFIXES = ('.json', '.pb', '.pbtxt')
 
 
 def check_suffix(path: str) -> None:
-  """Raises an error unless it is known what to write to a path.
+  """Checks that the suffix of a path selects a format.
 
   Raises:
-    GdpError: it is not.
+    GdpError: the suffix is unknown.
   """
   if pathlib.Path(path).suffix not in _SUFFIXES:
     raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
@@ -33,16 +36,16 @@ def check_suffix(path: str) -> None:
 def order(graph: op_graph.OpGraph, needed: op_graph.OpGraph,
           placement: placement_lib.Placement,
           simulator: simulator_lib.Simulator) -> control_edges.Order:
-  """The control edges, between ops of the step, that its order means.
+  """Returns the control edges that enforce the priorities of a placement.
 
-  Only ops that its fetches need are joined, so that no edge has anything run
-  that need not.
+  An edge from an op that the fetches do not need would make this op run. So
+  edges join only ops that the fetches need.
 
   Args:
-    graph: The N ops of the step.
-    needed: Those of them that the fetches need.
-    placement: Of the N ops; with priorities.
-    simulator: Of the placement's cluster.
+    graph: The step, with N ops.
+    needed: The part of the step that the fetches need.
+    placement: Placement of the N ops, with priorities.
+    simulator: Simulator of the placement's cluster.
   """
   assert placement.priorities is not None  # There is an order.
   runs = set(needed.names)
@@ -56,14 +59,14 @@ def order(graph: op_graph.OpGraph, needed: op_graph.OpGraph,
 
 def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
           placement: placement_lib.Placement, edges: np.ndarray) -> None:
-  """Writes the whole graph, of which `graph` and the rest are the step.
+  """Writes a whole graph, with the devices and the edges of its step.
 
   Args:
-    path: .pb, or .pbtxt for protobuf text.
-    whole: With TensorFlow ops.
-    graph: N ops.
-    placement: Of these.
-    edges: int [C, 2], control edges between them.
+    path: The file. A name in .pbtxt means protobuf text, else binary.
+    whole: The whole graph, which has TensorFlow ops.
+    graph: The step, with N ops.
+    placement: Placement of the N ops.
+    edges: int [C, 2], control edges between the N ops.
 
   Raises:
     GdpError: the file cannot be written, or an op of the step is not in the

@@ -1,4 +1,4 @@
-"""What a program has in memory -> SourceGraph.
+"""Makes a SourceGraph of an object in the program's memory.
 
 A compiled Keras model becomes its training step, as Grappler hands it to the
 pass; one that is not compiled its forward pass. Functions and graphs are taken
@@ -61,7 +61,7 @@ def read(
     architecture: str = '', data: Any = None,
     tables: Mapping[str, int] | None = None
 ) -> tuple[source_graph.SourceGraph, ...]:
-  """The graph of a step; and of a v1 graph also the whole of it.
+  """Returns the graph of a step and, for a `tf.Graph`, also the whole graph.
 
   Args:
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
@@ -110,13 +110,13 @@ def read(
 
 
 def makes_model(graph: Any) -> bool:
-  """Whether it is a Python function, which `read` calls for a model."""
+  """Whether an object is a Python function, which `read` calls for a model."""
   return (inspect.isroutine(graph) and
           not hasattr(graph, 'get_concrete_function'))
 
 
 def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
-  """The model that a function makes, without values of its weights."""
+  """Calls a function that makes a model, without values of its weights."""
   try:
     with without_weights.without_weights():
       model = make()
@@ -200,10 +200,10 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
 
 
 def _instantiate(step: functools.partial[Any]) -> None:
-  """Has a step's graph made, and cancels the step before its first op.
+  """Instantiates a step's graph, and cancels the step before its first op.
 
-  Without a batch it would fail as well, but counters and seeds, which wait for
-  none, might have gone on by then.
+  Without a batch the step would fail anyway. But ops that need no batch, such
+  as those of counters and seeds, might have run by then.
   """
   for function in captures.functions(step.func):
     names = tuple(inspect.signature(function.python_function).parameters)
@@ -218,7 +218,7 @@ def _instantiate(step: functools.partial[Any]) -> None:
 
 def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
             name: str, remedy: str = _SIGNATURE) -> Any:
-  """The concrete function of a signature."""
+  """Returns the concrete function of a signature."""
   try:
     if isinstance(signature, Mapping):
       return function.get_concrete_function(**signature)
@@ -249,7 +249,7 @@ def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:
 
 
 def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
-  """Makes variables again of the placeholders that stand for them."""
+  """Replaces the placeholders of captured variables by VarHandleOps."""
   variables = {id(v.handle): v for v in concrete.graph.variables}
   nodes = {node.name: node for node in graph_def.node}
   for outer, inner in concrete.graph.captures:
@@ -261,7 +261,7 @@ def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
     node.attr.clear()
     node.attr['dtype'].type = variable.dtype.as_datatype_enum
     node.attr['shape'].shape.CopyFrom(variable.shape.as_proto())
-    # Two of one name would be taken for one.
+    # Variables with the same shared name would be one resource.
     node.attr['shared_name'].s = node.name.encode()
     node.device = variable_scopes.device(variable)
     variable_names.mark(node, captures.name_of(variable))

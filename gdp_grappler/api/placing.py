@@ -1,4 +1,4 @@
-"""Places steps, and reads plans of them."""
+"""Places steps, and reads and prices plans for steps."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ Shapes = Mapping[str, Sequence[int]]
 Tables = str | Mapping[str, int]
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
-# Who gave a time budget should know of a reading that took longer.
+# A user with a time budget gets a line if reading the graph took longer than
+# this, because the budget is for the search only.
 _QUICK_S = 5.
-# Of the time left: what comes after a search prices, orders and writes.
+# Share of the remaining time for the search. The rest is for pricing, ordering
+# and writing.
 _SEARCH_SHARE = .9
 
 
@@ -64,37 +66,37 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     gdp_grappler.place(model, '2xP100').save('plan.json')
 
   Args:
-    graph: A Keras model: its training step if it is compiled, else its forward
-      pass; a Python function that makes one, without allocating weights; a
-      `tf.function`; a `tf.Graph`; or what `gdp place` takes: a file or folder,
-      module:function, keras_applications:NAME or the name of a workload.
+    graph: A Keras model (the training step if it is compiled, else the forward
+      pass), a Python function that makes a model (the weights get no memory), a
+      `tf.function`, a `tf.Graph`, or a text as for `gdp place`: a file or
+      folder, module:function, keras_applications:NAME or a workload's name.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
-    placer: One of those that `gdp place --help` lists.
+    placer: Name of a placer; see `gdp place --help`.
     policy: Folder of a trained policy, for a placer that has one.
-    plan: In place of a placer: a file, or devices by layer, {'words': 'CPU:0'}.
-    order: 'critical_path' adds one if it should pay; 'fifo' drops a plan's.
-    seed: The same gives the same plan, unless a clock ends the search.
-    time_budget_s: Of the search; None for as long as it takes by itself.
-    batch_size: Size of dimensions that the graph leaves open.
-    trip_count: Iterations of while loops whose number it does not tell.
+    plan: Replaces the placer: a file, or devices by layer, {'words': 'CPU:0'}.
+    order: 'critical_path' adds an order if that pays; 'fifo' drops the plan's.
+    seed: Seed of the placer's random numbers.
+    time_budget_s: Time limit of the search; None for the placer's own limit.
+    batch_size: Size of the dimensions that the graph leaves open.
+    trip_count: Iterations of while loops whose number the graph does not state.
     profile: File of `gdp profile`; '' for the roofline.
-    whole_graph: What no step runs restricts it, too: for a GraphDef.
-    may_round: Whether float arithmetic may go where it is rounded otherwise.
-    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
-    repeatable: No clock ends the search; the budget stands for placements.
-    shape: Of a SavedModel's inputs that leave theirs open, {'x': (32, 8)}.
-    signature: What a `tf.function` is called with; of a SavedModel its name.
-    data: One batch, as `fit` takes it, if the model does not know its inputs.
+    whole_graph: Whether ops that no step runs restrict devices (a GraphDef).
+    may_round: Whether float arithmetic may go where it rounds differently.
+    pins: 'keep' or 'ignore' the devices that the graph requests by `tf.device`.
+    repeatable: Whether the budget sets a number of placements, without a clock.
+    shape: Shapes of a SavedModel's inputs of open shape, {'x': (32, 8)}.
+    signature: Arguments of a `tf.function`, or a SavedModel's signature name.
+    data: One batch as for `fit`, if the model does not know its inputs.
     split_tables: Tables in parts, of a file or function: 'auto' for those that
       no device can hold, 'off', or layers, as {'words': 4}.
-    max_memory: At most of each memory, in bytes or such as {'GPU:0': '12GB'}.
-    verbose: Whether to show progress and assumptions; 'auto' where one looks.
+    max_memory: Limits of memories, in bytes or such as {'GPU:0': '12GB'}.
+    verbose: Whether to show progress and assumptions; see `telling.told`.
     tell: Gets each line about assumptions, in place of standard error.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
-    InfeasiblePlacementError: it does not fit, or a plan breaks its rules.
-    GdpError: an unknown name, or a file that cannot be used.
+    InfeasiblePlacementError: the graph does not fit, or a plan breaks a rule.
+    GdpError: a name is unknown, or a file cannot be used.
   """
   arguments.check_search(seed, time_budget_s)
   _check_choice(placer, policy, plan, order, profile)
@@ -112,7 +114,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
 def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
           time_budget_s: float | None,
           repeatable: bool) -> tuple[subjects.Subject, deadlines.Deadline]:
-  """The step, and when it is to be placed: reading is not in the budget."""
+  """Returns the step and the deadline. The budget does not include reading."""
   begin_s = time.monotonic()
   subject = subjects.read(graph, cluster, how)
   took_s = time.monotonic() - begin_s
@@ -126,7 +128,7 @@ def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
 def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
                policy: str | None, order: str | None, seed: int,
                deadline: deadlines.Deadline) -> placed_step.PlacedStep:
-  """What a placer finds, unless it does not fit or nothing can."""
+  """Places by a placer; raises an error if the placement does not fit."""
   _refuse(shortage.is_certain(step.graph, step.cluster))
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
   if not found.fits:
@@ -136,14 +138,14 @@ def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
 
 
 def _refuse(shortage_found: str) -> None:
-  """Raises an error for what does not fit, if there is any."""
+  """Raises an error if there is a text about a shortage of memory."""
   if shortage_found:
     raise errors.InfeasiblePlacementError(
         f'{shortage_found} Nothing was written.')
 
 
 def _with_whole(subject: subjects.Subject) -> step_lib.Step:
-  """The step under the rules of what no step runs as well."""
+  """Returns the step with the rules of ops that no step runs as well."""
   step = subject.step
   return dataclasses.replace(
       step, graph=whole_graph_lib.with_rules(step.graph,
@@ -154,9 +156,10 @@ def by_placer(
     subject: subjects.Subject, step: step_lib.Step, placer: str,
     policy: str | None = None, order: str | None = None, seed: int = 0,
     deadline: deadlines.Deadline = deadlines.NEVER) -> placed_step.PlacedStep:
-  """Places a step that has been read; arguments and errors as of `place`.
+  """Places a step that has been read.
 
-  But for `deadline`: when it is to be done, its order included.
+  Arguments and errors are those of `place`, except for `deadline`: the moment
+  until which the search and the order have to be done.
   """
   if deadline.passed:
     subject.how.tell(
@@ -182,14 +185,10 @@ def by_placer(
 
 
 def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
-  """Seconds of a search; None for as many as it takes by itself.
-
-  Of a placer that learns no clock is to count if none moves: it has a number of
-  rounds.
-  """
+  """Returns the seconds of a search; None for the placer's own limit."""
   learns = registry.get(placer).kind == placer_table.Kind.LEARNS
   if learns and deadline.clock is deadlines.still:
-    return None
+    return None  # The number of its rounds limits this placer.
   return deadline.after(_SEARCH_SHARE).left_s
 
 
@@ -202,29 +201,29 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
               data: Any = None, split_tables: Tables = choice.AUTO,
               verbose: bool | str = telling.AUTO,
               tell: telling.Tell | None = None) -> placed_step.PlacedStep:
-  """Reads what `PlacedStep.save` or an editor wrote.
+  """Reads a plan file of `PlacedStep.save` or of an editor.
 
     gdp_grappler.load_plan('plan.json', model).step_time_s
 
   Args:
     plan: A plan file.
-    graph: The graph it was made for, as of `place`.
-    cluster: Where it is to run; by default the plan's own.
-    batch_size: As of `place`.
-    trip_count: As of `place`.
-    profile: As of `place`.
-    signature: As of `place`.
-    shape: As of `place`.
-    may_round: As of `place`.
-    data: As of `place`.
-    split_tables: As of `place`.
-    verbose: As of `place`.
-    tell: As of `place`.
+    graph: The graph that the plan was made for; see `place`.
+    cluster: The cluster on which to run; by default that of the plan.
+    batch_size: See `place`.
+    trip_count: See `place`.
+    profile: See `place`.
+    signature: See `place`.
+    shape: See `place`.
+    may_round: See `place`.
+    data: See `place`.
+    split_tables: See `place`.
+    verbose: See `place`.
+    tell: See `place`.
 
   Raises:
     PlanError: the file is missing or damaged, or for another graph.
-    InfeasiblePlacementError: it breaks a rule of the graph.
-    GdpError: as of `place`.
+    InfeasiblePlacementError: the plan breaks a rule of the graph.
+    GdpError: a name is unknown, or a file cannot be used.
   """
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
@@ -238,7 +237,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
 
 
 def _cluster_of(plan: str) -> cluster_lib.Cluster:
-  """The cluster that a plan was made for."""
+  """Returns the cluster that a plan was made for."""
   if plan_lib.read_layers(plan) is not None:
     raise errors.PlanError(
         f'{plan} is a map of layers, which names no cluster. Give one, such as '
@@ -254,15 +253,15 @@ def simulate(graph: Any, plan: str | os.PathLike[str],
     gdp_grappler.simulate('graph.pb', 'plan.json').fifo_s
 
   Args:
-    graph: As of `place`.
+    graph: The graph that the plan was made for; see `place`.
     plan: A plan file.
-    cluster: Where it is to run; by default the plan's own.
-    order: 'fifo' or 'critical_path', which memory and schedule are about; by
-      default the plan's.
-    **reading: As of `load_plan`.
+    cluster: The cluster on which to run; by default that of the plan.
+    order: Order of the memory and the schedule in the result, 'fifo' or
+      'critical_path'; by default that of the plan.
+    **reading: Further arguments of `load_plan`.
 
   Raises:
-    GdpError: as of `load_plan`.
+    GdpError: the plan cannot be used; see `load_plan`.
     ValueError: there is no such order.
   """
   return load_plan(plan, graph, cluster, **reading).price(order)
@@ -270,7 +269,7 @@ def simulate(graph: Any, plan: str | os.PathLike[str],
 
 def of_plan(subject: subjects.Subject,
             plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
-  """A step as a plan file has it; errors as of `load_plan`."""
+  """Returns a step placed by a plan file; for errors see `load_plan`."""
   return _planned(subject, subject.step, plan, None,
                   remedy='Correct it, or place the graph again.')
 
@@ -280,13 +279,13 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
   """Raises an error unless the placement keeps the graph's rules.
 
   Args:
-    placement: Of the graph.
-    graph: N ops.
-    origin: What to call the placement.
-    remedy: What to do, or what was not done.
+    placement: A placement of the graph.
+    graph: The graph.
+    origin: Name of the placement in the message.
+    remedy: Last sentence of the message, such as what the user can do.
 
   Raises:
-    InfeasiblePlacementError: it breaks one.
+    InfeasiblePlacementError: the placement breaks a rule.
   """
   violations = placement.violations(graph)
   if violations:
@@ -298,7 +297,7 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
 
 def _check_choice(placer: str, policy: str | None, plan: Plan | None,
                   order: str | None, profile: str = '') -> None:
-  """Fails before the work, not after it."""
+  """Raises errors about arguments early, before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
   arguments.check_plan(plan)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
@@ -307,7 +306,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
   if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')
-  registry.factory(placer, policy)  # Some have to be before TensorFlow.
+  registry.factory(placer, policy)  # May have to precede TensorFlow.
 
 
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
@@ -340,9 +339,10 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
 
 
 def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
-  """Whether a plan is not for what the graph asks for by `tf.device`.
+  """Whether to read the graph without its requests by `tf.device`.
 
-  Where it breaks other rules as well, those are told.
+  True for a map of layers, and for a plan file that breaks a rule. If the plan
+  also breaks other rules, a later check reports them.
   """
   if not isinstance(plan, str):
     return True
@@ -353,7 +353,7 @@ def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
                layers: planned.Plan) -> planned.Planned:
-  """As a map of layers has it; what a user should know is told."""
+  """Places by a map of layers, and tells the user what the map did not do."""
   graph = step.graph
   try:
     found = planned.place(layers, step.problem())
@@ -372,7 +372,7 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
 
 def _ordered(placed: placed_step.PlacedStep, order: str | None,
              deadline: deadlines.Deadline) -> placed_step.PlacedStep:
-  """With priorities where the order means some; no new ones when it is late."""
+  """Adds or removes priorities by the order; adds none after the deadline."""
   priorities = placed.placement.priorities
   order = order_names.chosen(order, priorities is not None)
   config = _order_config(deadline)
@@ -391,7 +391,7 @@ def _ordered(placed: placed_step.PlacedStep, order: str | None,
 
 def _order_config(
     deadline: deadlines.Deadline) -> control_edges.OrderConfig | None:
-  """How to look for an order until then; None if it is too late."""
+  """Returns how to look for an order until a deadline; None if it is over."""
   left_s = deadline.left_s
   if left_s is None or deadline.clock is deadlines.still:
     return control_edges.OrderConfig()

@@ -1,4 +1,4 @@
-"""Plans of one step as a page for the browser."""
+"""Writes plans of one step as a page for the browser."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _PAGES = ('.html', '.htm')
 
 def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
            path: str | os.PathLike[str]) -> None:
-  """Writes one HTML file that shows plans of a step, and loads nothing.
+  """Writes an HTML file that shows plans of a step and loads no other file.
 
     gdp_grappler.report(gdp_grappler.place(model, '2xP100'), 'report.html')
 
   Args:
-    plans: What `place` or `load_plan` returned, of one graph on one cluster.
-      A single one is shown beside the best single device.
-    path: The file.
+    plans: Steps from `place` or `load_plan`, of one graph on one cluster. A
+      single step is compared with the best placement on one device.
+    path: The file, whose name ends in .html or .htm.
 
   Raises:
     PlanError: the plans are of different graphs or clusters, or there is none.
-    GdpError: plotly is not installed, or the file cannot be written or is no
-      page by its name.
+    GdpError: plotly is not installed, the file cannot be written, or its name
+      has another ending.
   """
   check_name(path)
   extras.require('A report', 'plotly')
@@ -55,7 +55,7 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-  """Raises GdpError unless a file is a page by its name."""
+  """Raises GdpError unless the name of a file is that of an HTML page."""
   if pathlib.Path(path).suffix.lower() not in _PAGES:
     raise errors.GdpError(
         f'Cannot write {os.fspath(path)}: a report is a page for the browser. '
@@ -63,7 +63,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
-  """Placers, and files without their folders, where these tell them apart."""
+  """Returns a distinct name for each plan: its placer or its file's name."""
   short = [pathlib.Path(plan.placed_by).name for plan in plans]
   if len(set(short)) == len(short):
     return short
@@ -94,7 +94,7 @@ def _run(step: step_lib.Step, name: str,
 
 
 def _verdict(runs: Sequence[page_data.PageRun]) -> str:
-  """One sentence on the last against the first."""
+  """Returns one sentence that compares the last run with the first."""
   before, after = runs[0], runs[-1]
   before_s = before.price.schedule.step_time_s
   after_s = after.price.schedule.step_time_s

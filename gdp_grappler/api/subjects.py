@@ -1,4 +1,4 @@
-"""From whatever a user hands us to a step on a cluster."""
+"""Reads a user's graph, whatever its form, as a step on a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gdp_grappler.problems import tables
 from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
-  # It needs TensorFlow, which a graph with costs of its own does not.
+  # The module needs TensorFlow, but a graph with its own costs does not.
   from gdp_grappler.graph import source_graph
 
 Tell = Callable[[str], None]
@@ -35,22 +35,23 @@ class Reading:
   """How a graph is read.
 
   Attributes:
-    batch_size: Size of dimensions that it leaves open.
-    trip_count: Iterations of while loops whose number it does not tell.
+    batch_size: Size of the dimensions that the graph leaves open.
+    trip_count: Iterations of while loops whose number the graph does not state.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with; of a SavedModel its
-      name; of a Keras model as `data`.
-    tell: Hears one line for everything that was assumed.
-    may_round: Whether ops may go where they compute other numbers.
-    pins: 'keep' what the graph asks for by `tf.device`, or 'ignore' it.
-    data: One batch of a Keras model, as of `batch_specs.of`.
-    split_tables: Which tables are in parts, as of `place`.
-    limits: What plans may use of the cluster's memories.
-    shape: Of inputs of a SavedModel that leave theirs open, by name.
+    signature: Arguments of a `tf.function`, the name of a SavedModel's
+      signature, or one batch of a Keras model.
+    tell: Function that gets one line for each assumption.
+    may_round: Whether float arithmetic may go where it rounds differently.
+    pins: 'keep' the devices that the graph requests by `tf.device`, or 'ignore'
+      them.
+    data: One batch of a Keras model; see `batch_specs.of`.
+    split_tables: Tables in parts; see `placing.place`.
+    limits: Limits on the memories of the cluster.
+    shape: Shapes of a SavedModel's inputs of open shape, by name.
 
   Raises:
-    GdpError: a size or a count is no whole number, or too small, or there is
-      no such way with pins.
+    GdpError: a size or a count is not a whole number or is too small, or the
+      value of `pins` or `shape` is unknown.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
@@ -78,7 +79,7 @@ class Reading:
     arguments.check_shape(self.shape)
 
   def request(self, graph: str) -> request_lib.Request:
-    """For a graph of this name."""
+    """Returns the request for a graph of a name."""
     return request_lib.Request(
         graph, self.batch_size, self.trip_count, self.profile, self.may_round,
         self.pins,
@@ -93,8 +94,8 @@ class Subject:
   """A step, and the graph that it is a part of.
 
   Attributes:
-    step: What runs.
-    how: How it was read.
+    step: The step.
+    how: How the graph was read.
   """
 
   step: step_lib.Step
@@ -102,13 +103,13 @@ class Subject:
   _whole: Callable[[], step_lib.Step]
 
   def that_may_round(self) -> Subject:
-    """The same with ops that may go where they compute other numbers."""
+    """Returns the subject read with `may_round`."""
     return dataclasses.replace(
         self, step=self.step.that_may_round(),
         how=dataclasses.replace(self.how, may_round=True))
 
   def without_asked(self) -> Subject:
-    """The same without the devices that the graph asks for."""
+    """Returns the subject without the graph's requests by `tf.device`."""
     if self.step.source is None or self.how.pins == assumptions.PINS_IGNORED:
       return self
     from gdp_grappler.graph.legality import asked
@@ -124,19 +125,19 @@ class Subject:
     return Subject(step, how, self._whole)
 
   def whole(self) -> step_lib.Step:
-    """The step with what no step runs, such as initializers.
+    """Returns the whole graph, with ops that no step runs (initializers).
 
     Raises:
-      GdpError: it has no TensorFlow ops, or cannot be used.
+      GdpError: the graph has no TensorFlow ops, or cannot be used.
     """
     self._source()
     return self._whole()
 
   def needed(self) -> step_lib.Step:
-    """The part of the step that its fetches need.
+    """Returns the part of the step that its fetches need.
 
     Raises:
-      GdpError: it has no TensorFlow ops.
+      GdpError: the step has no TensorFlow ops.
     """
     from gdp_grappler.graph.sources import pruning
     source = self._source()
@@ -163,13 +164,13 @@ def read(
   """Reads a graph.
 
   Args:
-    graph: A path or a name as every program takes it, a `Request` of one, or
-      what `models.read` takes.
-    cluster: A cluster or what `resolve.resolve` takes.
-    how: What stands for what the graph does not tell.
+    graph: A path or a name as for `gdp place`, a `Request`, or an object for
+      `models.read`.
+    cluster: A cluster, or a text for `resolve.resolve`.
+    how: How to read the graph.
 
   Raises:
-    GdpError: a file, a name or an object that cannot be used.
+    GdpError: a file, a name or an object cannot be used.
   """
   where = _where(cluster, how.limits)
   if (how.signature is not None and not isinstance(how.signature, str) and
@@ -231,7 +232,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
 
 
 def _refuse_to_split(how: Reading) -> None:
-  """Raises an error for tables of what is in memory, which are there."""
+  """Raises an error if the user wants parts in a model that is made already."""
   if not isinstance(choice.checked(how.split_tables), str):
     raise errors.GdpError(
         'split_tables names tables of a model that is made already. Make it '
@@ -240,7 +241,7 @@ def _refuse_to_split(how: Reading) -> None:
 
 
 def _silent(line: str) -> None:
-  """For what was told before."""
+  """Drops a line, because the user got it before."""
   del line
 
 

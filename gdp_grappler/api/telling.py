@@ -1,4 +1,4 @@
-"""What a call from Python says meanwhile: progress, and what was assumed."""
+"""Shows the progress and the assumptions of a call from Python."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.reports import progress_line
 
-# Progress is shown where somebody watches.
+# Progress is shown on a terminal and in a notebook.
 AUTO = 'auto'
 Tell = Callable[[str], None]
 
 
 @contextlib.contextmanager
 def told(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
-  """In the context, progress is shown on standard error.
+  """Shows progress on standard error in the context.
 
-  Not if somebody shows it already, as the command line does.
+  If a listener shows progress already, as in the program gdp, nothing more is
+  shown.
 
   Args:
-    tell: Hears what was assumed; None for standard error.
-    verbose: As Keras has it: True or 1, False or 0, or `AUTO`: progress on a
-      terminal and in a notebook, and what was assumed everywhere.
+    tell: Function that gets lines about assumptions; None for standard error.
+    verbose: True or 1 shows all, False or 0 shows nothing, as in Keras. `AUTO`
+      shows progress on a terminal and in a notebook, and always assumptions.
 
   Yields:
-    Who is to hear what was assumed.
+    The function that gets lines about assumptions.
 
   Raises:
     GdpError: `verbose` is something else.
@@ -45,7 +46,7 @@ def told(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
 
 
 def say(line: str) -> None:
-  """Prints what was assumed on standard error."""
+  """Prints a line about an assumption on standard error."""
   if sys.stderr is None or sys.stderr.closed:
     return
   progress.make_room()
@@ -53,12 +54,12 @@ def say(line: str) -> None:
 
 
 def _silent(line: str) -> None:
-  """Nobody wants to hear it."""
+  """Drops a line."""
   del line
 
 
 def _is_watched() -> bool:
-  """Whether somebody looks at standard error: on a terminal, or a notebook."""
+  """Whether standard error is a terminal or belongs to a notebook."""
   if 'ipykernel' in sys.modules:
     return True
   return sys.stderr is not None and not sys.stderr.closed and (

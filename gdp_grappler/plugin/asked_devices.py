@@ -1,4 +1,4 @@
-"""What a program asked for by `tf.device`, of graphs that the pass receives."""
+"""Finds a program's requests by `tf.device` for graphs of the pass."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _of_graphs: weakref.WeakKeyDictionary[Any, tuple[int, wishes.Wishes]] = (
 
 
 def of(graph_id: str) -> wishes.Wishes:
-  """Of the graph that the calling thread has optimized.
+  """Returns the requests for the graph that this thread is optimizing.
 
   Args:
-    graph_id: What the runtime calls it.
+    graph_id: The runtime's name of the graph.
   """
   from gdp_grappler.graph.sources import wishes
   if wishes.is_function(graph_id):
@@ -41,7 +41,7 @@ def of(graph_id: str) -> wishes.Wishes:
 
 
 def in_session(run: Callable[..., Any]) -> Callable[..., Any]:
-  """A method of sessions that runs steps, noting whose graph these are of."""
+  """Wraps a method of sessions that runs steps, to record the graph."""
 
   @functools.wraps(run)
   def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -66,10 +66,11 @@ def _of_session(graph: Any, graph_id: str) -> wishes.Wishes:
 def that_can_be_kept(
     source: source_graph.SourceGraph,
     settings: settings_lib.Settings) -> source_graph.SourceGraph:
-  """A graph with the wishes that its devices allow; says which they do not.
+  """Returns a graph with only the requests that can be kept.
 
-  Where TensorFlow put an op somewhere else although there is such a device, it
-  had to, and nothing is left of the wish.
+  If TensorFlow chose another device although the requested one exists, it had
+  to, so the request is dropped. The user gets a warning about requests for
+  devices that the cluster lacks; these are dropped, too.
   """
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.graph.legality import asked
@@ -80,7 +81,7 @@ def that_can_be_kept(
     cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
                                        settings.max_memory)
   except errors.GdpError:
-    return source  # Whoever places it says what is wrong.
+    return source  # Placing the graph reports the reason.
   here = {cluster_lib.canonical_device(name) for name in source.devices}
   here |= {name.removeprefix(cluster_lib.task(name)) for name in here}
 
@@ -101,7 +102,7 @@ def that_can_be_kept(
 
 
 def canonical(name: str) -> str:
-  """A device as clusters know it; '' if the text leaves open which it is."""
+  """Returns a device's name as in clusters; '' for an incomplete name."""
   from gdp_grappler.cluster import cluster as cluster_lib
   try:
     return cluster_lib.canonical_device(name)
@@ -120,7 +121,7 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
 
 def warn_of_missing(device: str, who: str,
                     settings: settings_lib.Settings) -> None:
-  """Says once that there is no such device."""
+  """Warns once that a requested device is missing."""
   from gdp_grappler.cluster import cluster as cluster_lib
   where = (f'cluster "{settings.cluster}"'
            if settings.cluster else 'this program')

@@ -19,12 +19,12 @@ _assumed: list[int] = []
 
 @contextlib.contextmanager
 def assumed(size: int | None) -> Iterator[None]:
-  """Graphs that arrive meanwhile are priced for batches of this size.
+  """Prices graphs that arrive in the context for a batch size.
 
-  Of the process, not of the thread: TensorFlow may make a graph on another.
+  This holds for all threads, because TensorFlow may make a graph on another.
 
   Args:
-    size: Of the first dimension; None changes nothing.
+    size: Size of the first dimension. None changes nothing.
   """
   if size is None:
     yield
@@ -39,15 +39,15 @@ def assumed(size: int | None) -> Iterator[None]:
 
 
 def current() -> int | None:
-  """What was assumed last; None if nothing is."""
+  """Returns the batch size of the latest context; None outside of contexts."""
   with _lock:
     return _assumed[-1] if _assumed else None
 
 
 def size_of(data: Any) -> int | None:
-  """Size of the batches of data; None where it does not tell.
+  """Returns the batch size of data; None if it is not known.
 
-  Nothing is taken from it.
+  The function reads no elements of the data.
 
   Args:
     data: A batch, as any structure of arrays or tensors; a `tf.data.Dataset`
@@ -74,7 +74,7 @@ def _leading(structure: Any) -> int | None:
 
 
 def _of_pipeline(dataset: Any) -> int | None:
-  """What the last `batch` of a data set was told."""
+  """Returns the constant size in the last `batch` of a data set, or None."""
   from tensorflow.python.framework import tensor_util
   for _ in range(_MOST_LAYERS):
     size = getattr(dataset, '_batch_size', None)

@@ -1,4 +1,4 @@
-"""Writes the graphs that the pass receives, ready to train on."""
+"""Writes the graphs that the pass receives as files, such as for training."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
   """Writes a graph as a MetaGraphDef, unless it is already there.
 
   Args:
-    source: With a readable name.
-    fingerprint: Hex digits.
-    directory: Made if it does not exist.
-    call: In which the graph runs, which gives steps of Keras their name.
+    source: The graph, with a readable name.
+    fingerprint: Fingerprint of the graph, in hex digits.
+    directory: Folder of the file. It is made if it does not exist.
+    call: Call in which the graph runs. Steps of Keras get its name.
 
   Returns:
     The file, for example 'fit_of_sequential_11234_0f3a9c.pb': name, number
     of ops, start of the fingerprint.
 
   Raises:
-    GdpError: it cannot be written; no partial file is left.
+    GdpError: the file cannot be written. No partial file is left.
   """
   title = current_call.title(source.name, call)
   if title != source.name:
@@ -44,17 +44,18 @@ def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
 
 
 def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
-  """The name of the function that a graph was made of.
+  """Returns the name of the function that a graph was made of.
 
   Args:
-    graph_id: What the runtime calls it.
-    graph_def: Its nodes remember the functions they were inlined from.
+    graph_id: The runtime's name of the graph.
+    graph_def: The graph. Its nodes have the names of the functions from which
+      they were inlined.
 
   Returns:
-    Without TensorFlow's decoration the function that the program has called:
-    'train' for '__inference_train_873'. The graph of a session has no such
-    function: it has the name of the function with the most ops, or its own. Of
-    a large graph some ops are asked.
+    The name of the function that the program called, without TensorFlow's
+    prefix and number: 'train' for '__inference_train_873'. For the graph of a
+    session, the name of the function with the most ops, or `graph_id`. Only a
+    sample of the ops of a large graph counts.
   """
   called = current_call.undecorated(graph_id)
   if called != graph_id:

@@ -13,10 +13,10 @@ _changes = [0]
 
 
 def note() -> None:
-  """The next call of a function needs a new configuration, on any thread."""
+  """Makes the next call on each thread get a new configuration."""
   _changes[0] = next(_numbers)
 
 
 def count() -> int:
-  """Changes so far."""
+  """Returns the number of changes so far."""
   return _changes[0]

@@ -1,7 +1,6 @@
 """The Keras function that a thread is running, for code that the pass calls.
 
-`import tensorflow` loads this module in every program, so it imports next to
-nothing.
+`import tensorflow` loads this module in every program, so it imports little.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class RunningCall(Protocol):
   """A call of a Keras function.
 
   Attributes:
-    is_placed: Functions called from here are to be instantiated once more,
-      apart from those that run as they were.
-    has_clusters: XLA compiles clusters of the ops of each device, in functions
-      that are called from here.
-    was_told: Whether the user has read a line about it.
-    waiting_since: When the pass first got a graph of a step that is still
-      waited for, by `time.perf_counter`; None if nobody waits.
+    is_placed: Whether functions of this call run by a plan. They are then
+      instantiated apart from the functions that run as they were.
+    has_clusters: Whether XLA compiles clusters of the ops of each device, in
+      functions that run by a plan.
+    was_told: Whether the user got a line about the call.
+    waiting_since: Moment at which the pass first got a graph of the step that
+      the user waits for, by `time.perf_counter`; None if nobody waits.
   """
 
   is_placed: bool
@@ -40,28 +39,28 @@ class RunningCall(Protocol):
 
   @property
   def what(self) -> str:
-    """For users: 'fit of "sequential"'."""
+    """The user's name of the call, such as 'fit of "sequential"'."""
 
   def task(self, query: library.Query) -> Optimize | None:
-    """Decides on a graph that is about to run, in this call only.
+    """Returns a function that decides on a graph, for this call only.
 
-    Runs on the placer thread. None for what is done with any graph.
+    The placer thread runs the function. None means the usual decision.
     """
 
   def decided(self) -> None:
-    """What `task` gave has decided, and within its time."""
+    """Notes that the function of `task` has decided within its time limit."""
 
 
-# What Keras 3 calls the functions that do the steps of a call.
+# Keras 3's names of the functions that do the steps of a call.
 _OWN_STEP = (r'_?(?:one_step|multi_step|step)_on_(?:data|iterator)'
              r'(?:_distributed)?')
-# And what tf_keras calls them, which may be names of a user's functions, too.
+# The same with tf_keras' names, which a user's functions may have, too.
 _STEP = rf'{_OWN_STEP}|(?:train|test|predict|step)_function|run_step'
-# What TensorFlow makes of the name of a function.
+# Names of functions in graphs: TensorFlow adds a prefix and a number.
 _DECORATED = re.compile(
     r'(?:__(?:inference|forward)_|(?=__backward_))(.+?)(?:_\d+)*')
-# What TensorFlow and Keras call functions that no user wrote, and what they are
-# to a user. `{0}` is what the name holds.
+# Names of functions that TensorFlow and Keras wrote, and descriptions of them
+# for users. `{0}` is the group of the pattern.
 _TITLES = (
     (_OWN_STEP, 'step of a Keras model'),
     ('initialize_variables', 'initial values of variables'),
@@ -70,8 +69,8 @@ _TITLES = (
     # TensorFlow's wrapper of each function of a loaded model.
     ('restored_function_body', 'call of a SavedModel'),
     ('__call__', 'call of a model'),
-    # Of a SavedModel of TensorFlow 1, and of another wrapped graph of
-    # TensorFlow 1, the part that its outputs need.
+    # The part that its outputs need of a SavedModel of TensorFlow 1, or of
+    # another wrapped graph of TensorFlow 1.
     ('pruned', 'function of a TensorFlow 1 graph'),
     ('tf_graph', 'graph of a session'),
 )
@@ -79,7 +78,7 @@ _BACKWARD = '__backward_'
 
 
 class Named:
-  """A call that only gives its name: the pass treats its graphs as any."""
+  """A call that only has a name. The pass treats its graphs as usual."""
 
   has_clusters = False
   is_placed = False
@@ -90,22 +89,22 @@ class Named:
     self.what = what
 
   def task(self, query: library.Query) -> Optimize | None:
-    """As of `RunningCall`: nothing special."""
+    """See `RunningCall`. The decision is the usual one."""
     del query
     return None
 
   def decided(self) -> None:
-    """As of `RunningCall`."""
+    """See `RunningCall`."""
 
 
 class LeftAlone(Named):
-  """A call of which the pass leaves all graphs alone, without a word."""
+  """A call whose graphs stay as they were, without a line for the user."""
 
-  # So nobody says what becomes of a function that a user has XLA compile.
+  # Suppresses the line about functions that a user compiles by XLA.
   is_compiled_by_keras = True
 
   def task(self, query: library.Query) -> Optimize | None:
-    """As of `RunningCall`."""
+    """See `RunningCall`."""
     del query
     from gdp_grappler.plugin import outcome
     return outcome.leave_alone
@@ -119,13 +118,13 @@ _local = _Local()
 
 
 def current() -> RunningCall | None:
-  """The innermost call that this thread is in."""
+  """Returns the innermost call that this thread runs; None without one."""
   return _local.call
 
 
 def run(call: RunningCall, function: Callable[..., Any], *args: Any,
         **kwargs: Any) -> Any:
-  """The result of a function, run as part of a call."""
+  """Runs a function as part of a call, and returns its result."""
   outer, _local.call = _local.call, call
   try:
     return function(*args, **kwargs)
@@ -134,13 +133,13 @@ def run(call: RunningCall, function: Callable[..., Any], *args: Any,
 
 
 def named(line: str, call: RunningCall | None, graph_id: str = '') -> str:
-  """A line about a graph, with the user's name in place of the graph's.
+  """Returns a line about a graph, with the user's name of the graph.
 
   Args:
-    line: Begins with the name that the graph had when the line was made.
-    call: In which the graph runs.
-    graph_id: What the runtime calls the graph now: another function may have
-      had the same graph; '' if this is not known.
+    line: The line. It begins with the name that the graph had when the line was
+      made. Another function with an equal graph may have had this name.
+    call: The call in which the graph runs.
+    graph_id: The runtime's present name of the graph; '' if it is not known.
   """
   name, colon, rest = line.partition(': ')
   if not colon:
@@ -151,12 +150,12 @@ def named(line: str, call: RunningCall | None, graph_id: str = '') -> str:
 
 
 def explained(text: str, graph_id: str, call: RunningCall | None) -> str:
-  """The text of an error, with the user's name in place of the graph's.
+  """Returns the text of an error, with the user's name of the graph.
 
   Args:
-    text: May name the graph, in quotation marks.
-    graph_id: What the runtime calls the graph.
-    call: In which the graph runs.
+    text: The text, which may contain the graph's name in quotation marks.
+    graph_id: The runtime's name of the graph.
+    call: The call in which the graph runs.
   """
   return _quoting(text, undecorated(graph_id), title(graph_id, call))
 
@@ -167,20 +166,21 @@ def _quoting(text: str, name: str, title_of_it: str) -> str:
 
 
 def undecorated(function: str) -> str:
-  """'step' for '__inference_step_873', '__backward_step' for its gradients.
+  """Returns the name of a function without what TensorFlow adds to names.
 
-  Other names stay as they are.
+  Examples: 'step' for '__inference_step_873', '__backward_step' for its
+  gradients. Other names stay as they are.
   """
   match = _DECORATED.fullmatch(function)
   return match[1] if match else function
 
 
 def title(name: str, call: RunningCall | None) -> str:
-  """What a user calls a graph: 'fit of "model"' for a step of Keras.
+  """Returns the user's name of a graph: 'fit of "model"' for a step of Keras.
 
   Args:
-    name: What the runtime calls it, or without what TensorFlow adds to names.
-    call: In which it runs.
+    name: The runtime's name of the graph, or the result of `undecorated`.
+    call: The call in which the graph runs.
   """
   plain = undecorated(name)
   if plain.startswith(_BACKWARD):
@@ -195,7 +195,11 @@ def title(name: str, call: RunningCall | None) -> str:
 
 
 def since(start: float) -> float:
-  """When a user began to wait for what was begun at `start`."""
+  """Returns the moment at which the user began to wait for work.
+
+  Args:
+    start: Moment at which this work began.
+  """
   call = current()
   waiting = None if call is None else call.waiting_since
   return start if waiting is None else min(waiting, start)

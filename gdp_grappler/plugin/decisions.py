@@ -45,7 +45,7 @@ _RECALLED = '; as decided in an earlier run'
 
 
 def fingerprint(query: library.Query) -> str:
-  """What the pass knows a graph by, with what is fed and fetched."""
+  """Returns the fingerprint of a graph together with its feeds and fetches."""
   return '\n'.join((query.fingerprint, *query.feeds, '', *query.fetches))
 
 
@@ -54,18 +54,18 @@ def key(
     relocatable: bool = False, fixed: Sequence[int] = (),
     waiting: Sequence[int] = ()
 ) -> str:
-  """Of what a decision depends on; '' where none is kept.
+  """Returns the key of a decision; '' if the decision is not kept.
 
   Args:
-    graph: Its `fingerprint`; '' if it is not from the pass.
+    graph: `fingerprint` of the graph; '' if the graph is not from the pass.
     devices: Full names of the devices of the program.
     settings: The user's option.
     relocatable: Whether variables may move.
-    fixed: Nodes that stay all the same.
-    waiting: Variables that wait on the host for their place.
+    fixed: Nodes that stay although variables may move.
+    waiting: Nodes of variables that are on the host until they are placed.
 
   Raises:
-    ClusterError: there is no such cluster.
+    ClusterError: the cluster of the settings is unknown.
   """
   if not graph or not settings.cache:
     return ''
@@ -84,7 +84,7 @@ def _shipped() -> str:
 
 
 def _stamps(path: str | None) -> list[str]:
-  """Of a file, or of the files in a folder: which version of them it is."""
+  """Returns path, size and time of change of a file, or of a folder's files."""
   if not path:
     return ['']
   top = pathlib.Path(path).resolve()
@@ -94,14 +94,14 @@ def _stamps(path: str | None) -> list[str]:
     try:
       status = each.stat()
     except OSError:
-      continue  # Whoever reads it will say so.
+      continue  # Reading the file will fail and report the reason.
     result.append(f'{each} {status.st_size} {status.st_mtime_ns}')
   return result
 
 
 @functools.cache
 def _software() -> str:
-  """Versions, this package's files, and which libraries placers find."""
+  """Returns versions, the files of this package, and optional libraries."""
   import tensorflow as tf
   package = pathlib.Path(gdp_grappler.__file__).parent
   code = [
@@ -113,10 +113,10 @@ def _software() -> str:
 
 
 def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
-  """What was decided under a key; None if nothing was, or it is damaged.
+  """Returns the kept decision of a key; None if it is missing or damaged.
 
   Args:
-    name: Of `key`; '' for none.
+    name: Result of `key`.
     devices: Full names of the devices of the program.
   """
   if not name:
@@ -135,12 +135,12 @@ def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
   try:
     os.utime(place)  # The least recently used ones go first.
   except OSError:
-    pass  # Somebody else removed it, or may alone write it.
+    pass  # Another process removed the file, or only another user may write it.
   return result
 
 
 def keep(name: str, outcome: outcome_lib.Outcome) -> None:
-  """Keeps a decision under a key of `key`; '' for none."""
+  """Keeps a decision under a result of `key`; does nothing for ''."""
   if not name:
     return
   place = _place(name)
@@ -166,10 +166,11 @@ def _to_json(outcome: outcome_lib.Outcome) -> dict[str, Any]:
 
 def _from_json(fields: Mapping[str, Any],
                devices: frozenset[str]) -> outcome_lib.Outcome | None:
-  """What `_to_json` made; None if an earlier version of it did.
+  """Returns the decision in a result of `_to_json`; None for an old format.
 
   Raises:
-    ValueError, KeyError, TypeError, AttributeError or zlib.error: it is not.
+    ValueError, KeyError, TypeError, AttributeError or zlib.error: the fields
+      are damaged.
   """
   if digests.FIELD not in fields or digests.differs(fields):
     raise ValueError('changed since it was written')
@@ -196,14 +197,14 @@ def optimize(
     relocatable: bool = False, fixed: Sequence[int] = (),
     waiting: Sequence[int] = ()
 ) -> outcome_lib.Outcome:
-  """`optimizer.optimize`, or what it decided in an earlier run.
+  """Returns the decision of an earlier run, or else of `optimizer.optimize`.
 
   Args:
-    source: The graph with the devices TensorFlow gave it.
+    source: The graph, with the devices that TensorFlow chose.
     settings: The user's option.
     relocatable: Whether variables that a function receives may move.
-    fixed: Nodes that are told to stay.
-    waiting: Nodes of variables that wait on the host.
+    fixed: See `key`.
+    waiting: See `key`.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -224,7 +225,7 @@ def optimize(
 
 
 def _calls_functions(source: source_graph.SourceGraph) -> bool:
-  """Whether ops do what only the library of functions tells."""
+  """Whether the effect of some op depends on the library of functions."""
   from gdp_grappler.graph.control_flow import calls
   types = {node.op for node in source.graph_def.node}
   own = {f.signature.name for f in source.graph_def.library.function}

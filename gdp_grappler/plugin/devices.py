@@ -1,4 +1,4 @@
-"""The devices that the pass may choose from, and whether there is a choice."""
+"""The devices of the program, and whether placing ops on them can pay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GPU = 'GPU:'
 
 
 def names() -> list[str]:
-  """Of the running context, as '/device:GPU:0' or with the task of another."""
+  """Returns the names of the devices of the eager context."""
   from tensorflow.python.eager import context
   return [
       device.name for kind in ('CPU', 'GPU')
@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
-  """Why there is nothing to place; '' if there may be something.
+  """Returns why there is nothing to place; '' if there may be a choice.
 
   With one GPU there is no choice: float arithmetic stays on it (`rounding`).
   Other ops could go to the CPU, but they gain less than XLA, which has to be
@@ -56,10 +56,11 @@ def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
 
 def never_pay(cluster: cluster_lib.Cluster,
               settings: settings_lib.Settings) -> bool:
-  """Whether no step on one of the devices can be faster on several.
+  """Whether spreading a step over several of the devices never pays.
 
-  They share the cores of one processor, and what is sent costs some of these.
-  So nothing is searched, unless a user has decided that it is placed.
+  That is so if all devices share the cores of one processor: transfers between
+  them take time of these cores. The result is False if the user insists on the
+  plan or the placer's choice.
 
   Args:
     cluster: The devices.
@@ -70,13 +71,13 @@ def never_pay(cluster: cluster_lib.Cluster,
 
 
 def steps_stay(settings: settings_lib.Settings) -> bool:
-  """Whether no step of this program is going to be placed."""
+  """Whether spreading a step over the program's devices never pays."""
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names(),
                                        settings.max_memory)
   except errors.GdpError:
-    return False  # Whoever places says what is wrong.
+    return False  # Placing a graph reports the reason.
   return never_pay(cluster, settings)
 
 
@@ -86,7 +87,7 @@ def has_choice(settings: settings_lib.Settings) -> bool:
 
 
 def tell_if_no_choice(settings: settings_lib.Settings) -> bool:
-  """Whether there is no choice, which the user reads once."""
+  """Returns whether there is no choice, and tells the user why, once."""
   reason = why_no_choice(names(), settings)
   if reason:
     _tell(reason)

@@ -23,8 +23,8 @@ _MARK = '_gdp_hook'
 
 
 def install() -> None:
-  """Wraps the eager context's options; once per process."""
-  # TensorFlow is half imported here; this module of it is complete.
+  """Wraps the methods of the eager context for options, once per process."""
+  # TensorFlow's import has not finished, but that of this module has.
   from tensorflow.python.eager import context
   if hasattr(context.Context, _MARK):
     return
@@ -71,7 +71,7 @@ def _wrap(cls: type[Any]) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
-      # Without a choice of devices it is as if it were off.
+      # Without a choice of devices, calls run as if the option were off.
       value = None if _has_no_choice(self) else switch.value(self)
       calls.with_pass, calls.stock = options, copy.copy(options)
       calls.placed, calls.clusters = _of_placed_steps(options, value)
@@ -128,13 +128,13 @@ def _switch(context: Any, was_on: bool) -> None:
 
 
 def _arm_split(context: Any) -> None:
-  """Before the runtime starts, as the option says."""
+  """Prepares the option's split of GPUs, before the runtime starts."""
   from gdp_grappler.plugin import splitting
   splitting.arm(_split_of(context))
 
 
 def _split_of(context: Any) -> int | str | None:
-  """What the option says; None for nothing."""
+  """Returns the option's value of 'split'; None without one."""
   from gdp_grappler.plugin import settings
   found = settings.from_option(switch.value(context))
   return None if found is None else found.split

@@ -1,4 +1,8 @@
-"""Answers the pass: cache, capture, placer, and the handling of failures."""
+"""Answers the queries of the pass.
+
+The host looks a graph up in the cache, captures the graph if the user wants
+that, and runs the placer. If anything fails, the graph stays as it was.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
 
 if TYPE_CHECKING:
-  # Imported where they are used, when the first graph arrives.
+  # Imported in functions, when the first graph arrives.
   from gdp_grappler.graph import source_graph
   from gdp_grappler.graph.sources import wishes as wishes_lib
   from gdp_grappler.plugin import outcome as outcome_lib
@@ -38,10 +42,11 @@ _thread = placer_thread.PlacerThread()
 
 
 def connect() -> None:
-  """Registers the host with the pass; once per process.
+  """Registers the host with the pass, once per process.
 
   Raises:
-    PluginError: the native library is missing or does not fit.
+    PluginError: the native library is missing or was built for another
+      TensorFlow.
   """
   _connect()
 
@@ -65,7 +70,7 @@ def _optimize(source: source_graph.SourceGraph,
 
 def _recall(query: library.Query,
             settings: settings_lib.Settings) -> outcome_lib.Outcome | None:
-  """What was decided about a graph in an earlier run."""
+  """Returns the decision of an earlier run about a graph; None without one."""
   with deadlines.LOADING.running():
     from gdp_grappler.plugin import decisions
     from gdp_grappler.plugin import server_link_timing
@@ -76,12 +81,12 @@ def _recall(query: library.Query,
 
 
 def _excused_s() -> float:
-  """What is done once does not count for the graph that happens to be first."""
+  """Returns the seconds of loading, which no graph's time budget includes."""
   return deadlines.LOADING.seconds
 
 
 class Host:
-  """Gives every query of the pass an answer; raises on Ctrl-C only."""
+  """Answers every query of the pass. Only Ctrl-C raises an exception."""
 
   def __init__(
       self,
@@ -94,10 +99,11 @@ class Host:
     """Creates a host with an empty cache.
 
     Args:
-      optimize: `decisions.optimize` or one like it.
-      thread: Where to run it.
-      recall: What was decided about a graph before this process began; None
-        if nobody knows.
+      optimize: Function that decides on a graph, such as
+        `decisions.optimize`.
+      thread: Thread that runs `optimize` and `recall`.
+      recall: Function that returns the decision of an earlier process about a
+        graph, or None. Without this function there are no such decisions.
     """
     self._optimize = optimize
     self._thread = thread
@@ -105,7 +111,10 @@ class Host:
     self._cache = _Cache(_CACHE_SIZE)
 
   def answer(self, query: library.Query) -> library.Answer:
-    """What to do with a graph, or None to leave it alone."""
+    """Returns the decision about a graph, a request for the graph, or None.
+
+    None means that the graph stays as it was.
+    """
     if eager_thread.is_current() or loading.is_current():
       return None
     start = time.perf_counter()
@@ -121,7 +130,7 @@ class Host:
       return library.NeedsGraph if task else self._known(query, key, start)
     try:
       settings = _settings(query)
-      # While the program waits.
+      # A garbage collection would lengthen the time that the program waits.
       with garbage.uncollected():
         decision, message = self._thread.run(
             functools.partial(self._serve, query, settings, wishes, key, call,
@@ -151,7 +160,10 @@ class Host:
     return decision
 
   def _recalled(self, query: library.Query) -> outcome_lib.Outcome | None:
-    """What an earlier run decided, where no graph has to be captured."""
+    """Returns the decision of an earlier run; None if the graph is needed.
+
+    A graph that has to be captured is always needed.
+    """
     if (self._recall is None or environment.capture_directory() or
         not query.may_place):
       return None
@@ -162,7 +174,7 @@ class Host:
     except KeyboardInterrupt:
       raise
     except Exception:
-      return None  # Whoever places it meets the same again, and says so.
+      return None  # Placing the graph fails in the same way, and reports it.
 
   def _serve(
       self, query: library.Query, settings: settings_lib.Settings,
@@ -170,10 +182,10 @@ class Host:
       call: current_call.RunningCall | None,
       optimize: current_call.Optimize | None
   ) -> tuple[library.Decision | None, str]:
-    """On the placer thread. The decision and the line to print.
+    """Returns the decision and the line to print. Runs on the placer thread.
 
-    The answer is kept even if it comes too late for this query, unless it is
-    for one call only, which then brings what it wants done with the graph.
+    The cache gets the answer even if the answer is too late for this query. It
+    gets no answer of `optimize`, because that is for this call only.
     """
     source = _source_graph(query, wishes)
     directory = environment.capture_directory()
@@ -202,10 +214,11 @@ def _settings(query: library.Query) -> settings_lib.Settings:
 
 def _with_wishes(
     query: library.Query) -> tuple[wishes_lib.Wishes, library.Query]:
-  """What tf.device is to keep, and the query of a graph that this is told from.
+  """Returns the program's requests by tf.device, and a query to look up.
 
-  Behind TensorFlow's placer two graphs may look alike of which only one was
-  asked to be so.
+  TensorFlow's placer may give two graphs the same devices, although the program
+  requested the devices of only one of them. So the fingerprint of the returned
+  query includes the requests.
   """
   from gdp_grappler.graph.sources import wishes as wishes_lib
   if query.settings and not settings_lib.from_json(query.settings).keeps_asked:
@@ -237,14 +250,14 @@ def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
-  """The line with the milliseconds that the user waited; '' stays ''."""
+  """Returns the line with the milliseconds that the user waited; '' for ''."""
   spent = (time.perf_counter() - current_call.since(start)) * 1e3
   digits = f'{spent:.0f}' if spent >= 10 else f'{spent:.2g}'
   return message and f'{message}; {digits} ms spent{how}'
 
 
 class _Cache:
-  """The most recently used items, for any thread."""
+  """Holds the most recently used answers. Any thread may use it."""
 
   def __init__(self, size: int) -> None:
     self._size = size
@@ -282,7 +295,7 @@ def _source_graph(query: library.Query,
   graph_def = graph_pb2.GraphDef.FromString(query.graph)
   if wishes.devices:
     asked.mark(graph_def, lambda node: wishes.of(node, query.graph_id))
-  # A function is fed through its arguments, a session as it was told.
+  # A function is fed through its arguments, a session through its feeds.
   feeds = query.feeds + tuple(
       node.name for node in graph_def.node if node.op == '_Arg')
   fetches = tuple(dict.fromkeys(map(name_parts.node_of, query.fetches)))
@@ -299,7 +312,8 @@ def _capture(source: source_graph.SourceGraph, query: library.Query,
   try:
     capture.write(source, query.fingerprint, directory, call)
   except errors.GdpError as error:
-    # The reason alone: the error names a file, and so differs every time.
+    # Only the reason: the text of the error names a file and so differs for
+    # each graph, but equal notices are printed once.
     reason = getattr(error.__cause__, 'strerror', None) or error.__cause__
     notices.warn_once(
         f'Graphs cannot be captured in {directory}: {reason}. Set '
@@ -309,15 +323,16 @@ def _capture(source: source_graph.SourceGraph, query: library.Query,
 
 def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
            query: library.Query) -> None:
-  """Refuses what would not be a placement.
+  """Raises an error if a decision is not a placement of the graph.
 
   Raises:
-    InfeasiblePlacementError: not one known device per node, or control edges
-      between nodes that do not exist.
+    InfeasiblePlacementError: the number of devices is not the number of nodes,
+      a device is unknown, or a control edge joins a node with itself or with a
+      node that does not exist.
   """
   if decision is None:
     return
-  # A graph that replaces it is looked at by the pass.
+  # The pass itself checks a graph that replaces the program's.
   nodes = (len(source.graph_def.node)
            if decision.graph is None else len(decision.devices))
   if len(decision.devices) != nodes:

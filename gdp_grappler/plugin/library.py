@@ -14,22 +14,23 @@ _UNCHANGED, _PLACED, _NEEDS_GRAPH, _INTERRUPTED = range(4)
 
 
 class NeedsGraph:
-  """Answer to a query without a graph: ask again with it."""
+  """Answer to a query without a graph: the pass has to send the graph."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-  """What the pass asks.
+  """A query of the pass about a graph.
 
   Attributes:
     graph_id: Name that the runtime gave to the graph.
     fingerprint: 16 hex digits of nodes, inputs, attributes and devices.
-    settings: As `option.add_to` wrote them; '' if the graph is only captured.
+    settings: Settings as `option.add_to` wrote them into the configuration; ''
+      if the graph is only captured.
     feeds: Nodes that the caller feeds.
     fetches: Nodes or tensors that the caller fetches.
-    devices: Full names of the devices an op may have.
-    graph: Serialized GraphDef; None if the pass only asks for what is known.
-    may_place: Whether there is anything to choose.
+    devices: Full names of the program's devices.
+    graph: Serialized GraphDef; None if a known decision is enough.
+    may_place: Whether the graph may be placed, not only captured.
   """
 
   graph_id: str
@@ -44,14 +45,14 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-  """What to do with a graph of N nodes.
+  """The decision about a graph of N nodes.
 
   Attributes:
-    devices: [N] full names.
-    control_edges: Numbers of nodes (first, then): the second one is to wait
-      for the first one.
-    graph: Serialized GraphDef that takes the place of the one that the pass
-      has, and whose nodes these are; None to leave it there.
+    devices: [N] full names of the nodes' devices.
+    control_edges: Pairs of node indices (first, then). The second node waits
+      for the first.
+    graph: Serialized GraphDef with N nodes that replaces the graph of the pass.
+      None keeps that graph.
   """
 
   devices: tuple[str, ...]
@@ -59,7 +60,7 @@ class Decision:
   graph: bytes | None = None
 
 
-# None leaves the graph alone.
+# None means that the graph stays as it was.
 Answer = Decision | type[NeedsGraph] | None
 
 
@@ -88,19 +89,20 @@ class _Buffer(ctypes.Structure):
 _PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
                                   ctypes.POINTER(_Buffer),
                                   ctypes.POINTER(_Buffer))
-# The pass may call them as long as the process lives.
+# Callbacks have to stay in memory, because the pass may call them at any time.
 _registered: list[Callable[..., int]] = []
 
 
 def register(function: Callable[[Query], Answer]) -> None:
-  """Lets the pass call `function`, from any thread.
+  """Makes the pass call a function, from any thread.
 
   Args:
-    function: Should not raise; if it does, the graph is left alone.
+    function: Function that answers queries. If it raises an exception, the
+      graph stays as it was.
 
   Raises:
-    PluginError: the native library is missing or does not fit, or another copy
-      of it came first.
+    PluginError: the native library is missing or was built for another
+      TensorFlow, or TensorFlow runs another copy of the library.
   """
   library = native.load(native.Library.GRAPPLER)
   if not library.gdp_is_registered():
@@ -118,7 +120,7 @@ def register(function: Callable[[Query], Answer]) -> None:
 
 
 def unregister() -> None:
-  """From now on the pass leaves every graph alone."""
+  """Makes the pass leave every graph as it was from now on."""
   native.load(native.Library.GRAPPLER).gdp_set_place_function(_PlaceFunction())
 
 
@@ -146,7 +148,7 @@ def _adapt(function: Callable[[Query], Answer],
 
 
 def _warn(error: BaseException) -> None:
-  """Says why a graph is left alone; nothing may be raised into C++."""
+  """Warns why a graph stays as it was. Raises nothing, as C++ is the caller."""
   try:
     notices.warn_once(
         'Graphs are left as they were: answering the pass failed '

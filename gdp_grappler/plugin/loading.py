@@ -1,7 +1,8 @@
-"""Graphs that TensorFlow runs once, while it loads a SavedModel of v1.
+"""Detects graphs that TensorFlow runs while it loads a SavedModel of v1.
 
-They restore variables and initialize tables. To place them would cost more than
-they take, and to tell of each a line that nobody understands.
+These graphs restore variables and initialize tables, and run once. Placing such
+a graph would take longer than its run, and users would not understand the line
+about it. So the pass leaves these graphs as they are.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _local = _Local()
 
 
 def is_current() -> bool:
-  """Whether this thread loads such a model."""
+  """Whether this thread is loading a SavedModel of v1."""
   return _local.is_loading
 
 
 def install() -> None:
-  """Notes when such models are loaded from now on."""
+  """Wraps the loader of such models when TensorFlow imports it."""
   import wrapt
   wrapt.register_post_import_hook(_wrap, _MODULE)
 

@@ -1,4 +1,4 @@
-"""Lines for the user. The logger 'gdp_grappler' can silence them."""
+"""Prints lines for the user, by the logger 'gdp_grappler'."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def warn_once(message: str) -> None:
 
 
 class _StderrHandler(logging.StreamHandler[Any]):
-  """Writes to what `sys.stderr` is now, not to what it was at import."""
+  """Writes to the present `sys.stderr`, which a program may have replaced."""
 
   def __init__(self) -> None:
     logging.Handler.__init__(self)
@@ -43,7 +43,8 @@ class _StderrHandler(logging.StreamHandler[Any]):
 
   def emit(self, record: logging.LogRecord) -> None:
     stream = sys.stderr
-    # pythonw and daemons have none; a closed one raises in `handleError`.
+    # pythonw and daemons have no standard error. A closed one would raise an
+    # exception in `handleError`.
     if stream is not None and not getattr(stream, 'closed', False):
       super().emit(record)
 
@@ -58,7 +59,7 @@ class _Formatter(logging.Formatter):
 
 @functools.cache
 def _logger() -> logging.Logger:
-  """The logger, made visible unless the user already set it up."""
+  """Returns the logger, with a handler and a level unless the user set them."""
   logger = logging.getLogger(_LOGGER_NAME)
   if not logger.handlers:
     logger.addHandler(_StderrHandler())

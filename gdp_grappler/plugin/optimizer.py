@@ -1,8 +1,7 @@
-"""The way of one graph through the pass, without any plugin.
+"""Decides on the devices of one graph, without the Grappler pass.
 
-read -> place -> check -> price, with an order if one is wanted -> keep the
-best. This module is pure: the same graph and settings give the same outcome,
-and nothing outside changes.
+The steps are: read the graph, place it, check the placements, price them (with
+control edges if an order is wanted), keep the best. No state outside changes.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 _PARAMETER_SERVER = '/job:ps/'
 
 _GPU = '/device:GPU:'
-# The placer that is asked to leave all on one device.
+# The placer whose purpose is to put all ops on one device.
 _ON_ONE = 'single_device'
 
 # TensorFlow's name for the graph that creates the variables of a function. The
@@ -73,17 +72,17 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """Decides on the devices of a graph that is about to run.
 
   Args:
-    source: The graph with the devices TensorFlow gave it.
+    source: The graph, with the devices that TensorFlow chose.
     settings: The user's option.
-    relocatable: Variables that a function receives as arguments may move, with
-      their readers, updates and optimizer slots; the devices of the outcome
-      say where the caller has to bring each.
+    relocatable: Whether variables that a function receives as arguments may
+      move, with their readers, updates and optimizer slots. The caller then
+      has to move each variable to its device in the outcome.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
   if devices_lib.why_no_choice(source.devices, settings):
-    return outcome_lib.Outcome(None, '')  # The program as a whole is told.
+    return outcome_lib.Outcome(None, '')  # One line per program reports this.
   reason = _why_not(source)
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
@@ -107,7 +106,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
               if order else _of_no_choice(source))
     stays = settings.keep_best and settings.plan is None
   else:
-    stays = False  # What breaks a user's pin has to change.
+    stays = False  # The graph breaks a pin of the user, so it has to change.
   proposals: tuple[placement_lib.Placement, ...] = ()
   origin = settings.placer
   try:
@@ -130,7 +129,10 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
            deadline: deadlines.Deadline) -> placer_lib.Problem:
-  """With what a search may take; by a clock only if one may count."""
+  """Returns the problem with the time budget and the clock of the search.
+
+  If the search has to be repeatable, its clock stands still.
+  """
   budget_s = _SEARCH_SHARE * settings.time_budget_s
   if settings.repeatable:
     return dataclasses.replace(problem, time_budget_s=budget_s, repeatable=True,
@@ -140,14 +142,14 @@ def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
 
 
 def _that_tells(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
-  """The same outcome, of which the user reads more; unless that is ''."""
+  """Appends `more` to the message of an outcome, unless either is ''."""
   if not more or not outcome.message:
     return outcome
   return dataclasses.replace(outcome, message=f'{outcome.message}; {more}')
 
 
 def _asked(source: source_graph.SourceGraph) -> str:
-  """What stays because of tf.device; '' for nothing."""
+  """Returns text on the ops that tf.device keeps in place; '' for none."""
   variables, ops = asked.count(source)
   if not variables and not ops:
     return ''
@@ -161,7 +163,7 @@ def _asked(source: source_graph.SourceGraph) -> str:
 
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
-  """Nothing is free; only what tf.device asked for has to be told."""
+  """Leaves a graph whose ops have no choice; reports only tf.device's part."""
   said = _asked(source)
   if not said:
     return outcome_lib.Outcome(None, '')
@@ -170,7 +172,7 @@ def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
 
 def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
                   settings: settings_lib.Settings) -> bool:
-  """Whether what may move is on one of the devices that never pay, and fits."""
+  """Whether movable ops fit on one device, and spreading them never pays."""
   free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
   return (devices_lib.never_pay(problem.cluster, settings) and
           len(np.unique(before.devices[free])) == 1 and bool(
@@ -180,11 +182,8 @@ def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
 
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
           relocatable: bool, notes: list[str]) -> step_lib.Step:
-  """The step of a graph that is about to run, as the settings have it.
-
-  Adds to `notes` what was assumed.
-  """
-  # Variables move in a `fit` alone.
+  """Returns the step of a graph; adds a line to `notes` per assumption."""
+  # Variables move only in `fit`.
   called = step_costs.of_fit if relocatable else step_costs.of_function
   step = step_lib.of_source(
       source, called(_cluster(source,
@@ -200,7 +199,7 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 
 def _why_not(source: source_graph.SourceGraph) -> str:
-  """Why a graph must not be touched; '' if nothing speaks against it."""
+  """Returns why a graph must stay as it was; '' if it may be placed."""
   kinds = set(filter(_REPLICA_OP.fullmatch, set(source.op_types)))
   for node, op_type in zip(source.graph_def.node, source.op_types):
     if op_type in kinds or ('replica_' in node.name and
@@ -216,7 +215,7 @@ def _why_not(source: source_graph.SourceGraph) -> str:
 
 
 def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
-  """Nothing is done, which is said unless nobody has to be told."""
+  """Leaves a graph as it was, and says why unless it creates variables."""
   said = f'{source.name}: left as it was: {why}'
   return outcome_lib.Outcome(None,
                              '' if source.name == _MAKES_VARIABLES else said)
@@ -242,11 +241,10 @@ def _cluster(source: source_graph.SourceGraph,
 
 def _as_it_was(problem: placer_lib.Problem,
                source: source_graph.SourceGraph) -> placement_lib.Placement:
-  """The placement TensorFlow chose.
+  """Returns the placement that TensorFlow chose.
 
-  What it would choose, where the cluster has GPUs and the program has none. Ops
-  on devices that the cluster lacks are on the host, or on the first device that
-  they may have.
+  If only the cluster has GPUs, TensorFlow would choose the first GPU. Ops on a
+  device that the cluster lacks go to the host, or to their first legal device.
   """
   graph, cluster = problem.graph, problem.cluster
   gpu = single_device.first_device(cluster, 'GPU')
@@ -260,7 +258,7 @@ def _as_it_was(problem: placer_lib.Problem,
 
 
 def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
-  """Index of a device; -1 where the cluster lacks it."""
+  """Returns the index of a device in the cluster; -1 without such a device."""
   try:
     return cluster.device_index(device)
   except errors.ClusterError:
@@ -270,10 +268,11 @@ def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
 def _proposals(
     problem: placer_lib.Problem, settings: settings_lib.Settings
 ) -> tuple[tuple[placement_lib.Placement, ...], str]:
-  """What the plan or the placer proposes, checked, and whose it is.
+  """Returns the legal placements of the plan or the placer, and its name.
 
   Raises:
-    DoesNotFitError: the plan is one for other graphs.
+    DoesNotFitError: the plan is for other graphs.
+    InfeasiblePlacementError: a placement breaks a rule.
   """
   proposals: tuple[placement_lib.Placement, ...]
   if settings.plan is not None:
@@ -297,7 +296,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
              simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings,
              origin: str = '') -> outcome_lib.Outcome:
-  """What to do, and the line that says it; `origin` is whose it is."""
+  """Returns the outcome of a choice; `origin` names its placer or plan."""
   graph, after = problem.graph, choice.placement
   prices = simulator.price(graph, np.stack([before.devices, after.devices]))
   old_s, new_s = prices.seconds.tolist()
@@ -345,8 +344,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
 
 def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
                 origin: str) -> str:
-  """Why a placer that was asked for leaves all on one device; '' if not."""
-  # What has no choice tells nothing of the placer.
+  """Returns text why the user's placer left all on one device; '' if not."""
+  # Only groups with two or more legal devices reflect the placer's choice.
   free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
   used = set(placement.devices[free].tolist())
   if len(used) != 1:
@@ -372,13 +371,13 @@ def _order_config(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
     settings: settings_lib.Settings, deadline: deadlines.Deadline,
     placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
-  """When to add control edges; None for never."""
+  """Returns how to look for control edges; None if there are to be none."""
   max_s = math.inf if settings.repeatable else deadline.remaining_s
   if not max_s:
     return None
   if placement is before and not (set(graph.devices) <= set(
       placement.cluster.device_names)):
-    return None  # Part of it is where the cluster does not reach.
+    return None  # The cluster lacks a device of some ops.
   if (settings.order == order_names.CRITICAL_PATH or
       settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig(max_s=max_s)

@@ -22,13 +22,13 @@ _DEFAULT_ITERATIONS = 2
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:
-  """The options a user sets, after a check of the keys of ours.
+  """Checks the keys 'gdp_*' of options that a user sets.
 
   Returns:
     A copy that does not change if the user's dict does.
 
   Raises:
-    ValueError: an unknown `gdp_*` key, or a bad value.
+    ValueError: a `gdp_*` key is unknown, or its value is bad.
   """
   for key, value in options.items():
     if not isinstance(key, str) or not key.startswith('gdp_'):
@@ -49,9 +49,9 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
 
   Args:
     config: ConfigProto, changed in place.
-    value: Of the option, checked.
-    is_planned: For functions that are instantiated once more, now that there
-      is a plan for them.
+    value: Checked value of the option.
+    is_planned: Whether the configuration is for functions that are instantiated
+      again, because there is now a plan for them.
   """
   settings = settings_lib.from_option(value)
   if settings is None and not environment.capture_directory():
@@ -73,7 +73,7 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
 
 
 def _keep_attributes(rewrite_options: Any) -> None:
-  """Switches off what makes new ops of old ones, unless the user set it.
+  """Switches off optimizers that replace ops, unless the user set them.
 
   Fusing, merging and rewriting drop the attributes of the ops they replace,
   and with them the user's pins.
@@ -86,7 +86,7 @@ def _keep_attributes(rewrite_options: Any) -> None:
 
 def _write_parameters(parameters: Any,
                       settings: settings_lib.Settings | None) -> None:
-  """Read by `GdpPlacement::Init`. No settings: it only captures."""
+  """Writes parameters for `GdpPlacement::Init`; None means only captures."""
   if settings is not None:
     parameters['settings'].s = settings.to_json().encode()
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
@@ -98,8 +98,8 @@ def _write_parameters(parameters: Any,
 
 @functools.cache
 def connect() -> bool:
-  """Loads the pass and connects it to Python; whether that worked."""
-  # Imported when needed: nothing of it is for programs that leave it off.
+  """Loads the pass, connects it to Python, and returns whether that worked."""
+  # Imported when needed: programs with the option off do not need the host.
   from gdp_grappler.plugin import host
   try:
     host.connect()

@@ -8,17 +8,20 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-  """What to do with a graph.
+  """The decision about a graph.
 
   Attributes:
-    devices: [N] device of each node of the GraphDef; None to leave it alone.
-    message: One line for the user; '' for nothing worth saying.
-    control_edges: Nodes (first, then) that are to keep this order.
-    before_s: Predicted step as it was; None where nothing was priced.
-    after_s: Predicted step as it will be.
-    graph: Serialized GraphDef that takes the place of the one that was asked
-      about, and whose nodes these are; None to leave it there.
-    fitted: Whether it fits the memories as it was.
+    devices: [N] device of each node of the GraphDef. None means that the graph
+      stays as it was.
+    message: One line for the user; '' for no line.
+    control_edges: Pairs of node indices (first, then). The second node waits
+      for the first.
+    before_s: Predicted step time of the graph as it was, in seconds; None if
+      nothing was priced.
+    after_s: Predicted step time after the decision, in seconds, or None.
+    graph: Serialized GraphDef with N nodes that replaces the graph. None keeps
+      the graph.
+    fitted: Whether the graph as it was fits the memories.
   """
 
   devices: tuple[str, ...] | None
@@ -31,6 +34,6 @@ class Outcome:
 
 
 def leave_alone(source: Any, settings: Any) -> Outcome:
-  """Decides that a graph stays as it was, without a word."""
+  """Decides that a graph stays as it was, without a line for the user."""
   del source, settings
   return Outcome(None, '')

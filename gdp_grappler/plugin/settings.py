@@ -14,7 +14,7 @@ from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.graph import assumptions
 
 MODES = ('apply', 'report')
-# What happens to XLA if Keras chooses it by itself.
+# Values of `Settings.xla`.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
@@ -25,68 +25,70 @@ class Settings:
   """How graphs are placed.
 
   Attributes:
-    policy: Directory of an exported policy; None for the one that ships with
-      the package.
-    placer: Name of a registered placer that can run within a program; 'gdp'
-      takes the best of cheap placers and the policy and refines it.
-    keep_best: Leave a graph as it was unless the new placement is predicted
-      to be faster.
-    mode: 'apply' places, 'report' only prints what it would have done.
-    cluster: Cluster preset or file that describes the devices; None for the
+    policy: Directory of an exported policy. None means the policy that ships
+      with the package.
+    placer: Name of a registered placer that can run within a program. 'gdp'
+      takes the best of simple placers and the policy and refines it.
+    keep_best: Whether a graph stays as it was unless the new placement has a
+      shorter predicted step.
+    mode: 'apply' places graphs. 'report' only prints what 'apply' would do.
+    cluster: Cluster preset or file that describes the devices. None means the
       devices of this machine.
-    seed: Two runs with the same seed place alike.
-    time_budget_s: A graph that takes longer is left as it was; what is done
-      once in a program, as loading the policy, does not count. A third of it
-      at most is for refinement, which takes half of that where the machine is
-      not busy, and less where there is little to gain.
-    min_ops: Graphs with fewer ops are left alone.
-    order: 'critical_path' adds control edges that keep ops from waiting, where
-      a gain is predicted; 'fifo' leaves the order of ready ops to TensorFlow.
-      None adds them on asynchronous devices, where much is predicted.
-    plan: Says where ops go, in place of the placer and whatever is predicted:
-      a file that `gdp place`, `gdp_train` or an editor wrote, or devices by
-      layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};
-      `cluster.layer_map` and `placers.planned` have the rules. Gradients are
-      in the scope of their layer; updates and optimizer slots follow the
-      variable, which goes along where variables may move. Graphs that a plan
-      is not for are left alone. A file is read when a graph arrives; one that
-      was edited since acts under another name. None for no plan.
-    batch_size: Stands for dimensions that a graph leaves open. None takes the
-      batches of the running `fit` where they are known, else 32.
-    trip_count: Iterations of while loops whose number a graph does not tell; of
-      such loops within one another, of all together. None for 32.
-    pins: 'keep': what a program asked for by `tf.device` stays there; 'ignore':
-      it may be placed elsewhere. `gdp_grappler.pin` holds in any case. A plan
-      takes the place of what was asked for.
-    guard: Of Keras' `fit`, time the first steps as they were and then placed,
-      and keep the faster way. None does where the choice is ours to make: with
-      `keep_best` and without a plan.
+    seed: Seed of the random numbers of placers.
+    time_budget_s: Time limit for placing a graph, in seconds. A graph that
+      takes longer stays as it was. Work that is done once per program, such as
+      loading the policy, does not count. At most a third of the budget is for
+      the search. The search ends after half of its time if the machine is not
+      busy, and earlier if it can gain little.
+    min_ops: Least number of ops of a graph that is placed.
+    order: 'critical_path' adds control edges if they shorten the predicted
+      step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges
+      only on asynchronous devices, and only for a large predicted gain.
+    plan: Devices that replace the placer's choice, whatever the predicted step.
+      Either a file that `gdp place`, `gdp_train` or an editor wrote, or devices
+      by layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};
+      `cluster.layer_map` and `placers.plans.planned` state the rules. Gradients
+      are in the scope of their layer. Updates and optimizer slots follow their
+      variable, which moves with its layer if variables may move. Graphs that
+      the plan is not for stay as they were. A file is read when a graph
+      arrives. If the file was edited since, messages name it differently. None
+      means no plan.
+    batch_size: Size of the dimensions that a graph leaves open. None means the
+      batch size of the running `fit` if it is known, else a default.
+    trip_count: Iterations of while loops whose number the graph does not state.
+      Nested loops of this kind have this number together. None means a default.
+    pins: 'keep': ops stay on the device that the program requested by
+      `tf.device`. 'ignore': they may go elsewhere. `gdp_grappler.pin` holds in
+      both cases. A plan overrides the requests by `tf.device`.
+    guard: Whether Keras' `fit` times its first steps as they were and then
+      placed, and keeps the faster way. None means yes with `keep_best` and
+      without a plan, and no otherwise.
     move_variables: Whether a `fit` may move its variables.
-    profile: File of `gdp profile` that prices ops by what they were measured
-      to take, on the devices that it knows; read when a graph arrives. None
-      for the roofline.
-    xla: What becomes of a model that Keras has compiled by XLA because nobody
-      said anything (`jit_compile="auto"` beside a GPU). 'auto': `fit` times it
-      so, and then placed, and keeps what is faster; 'keep': it is compiled, and
-      not placed; 'off': it is placed, and not compiled.
-    xla_compile_s: Seconds that XLA may have taken to compile the whole step if
-      XLA inside each device is to be tried.
-    may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
-      round it otherwise, so that the numbers of a program change in their last
-      digits or, where a GPU multiplies in TF32, in the third.
-    split: Into how many logical GPUs each card is cut before the runtime
-      starts, 2 to 4, or 'auto'; 1 or None for none. See `splitting`.
-    max_memory: What placements may use of memories at most, as
-      {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
-    repeatable: No clock ends a search: `time_budget_s` says how many placements
-      are priced, and the same seed gives the same plan on every run. A `fit`
-      may still drop the plan after it has timed steps (`guard`).
-    split_tables: Which tables of layers are made as several variables, so that
-      each may be elsewhere: 'auto', those that no card has room for; 'off';
-      or names of layers with numbers of parts, as {'words': 4}. Looked at when
-      a layer is built.
-    cache: Keep decisions for the next run of the program, and use those of
-      earlier ones.
+    profile: File of `gdp profile` with measured times of ops on some devices.
+      It is read when a graph arrives. None means the roofline.
+    xla: What happens to a model that Keras compiles by XLA by default
+      (`jit_compile="auto"` and a GPU). 'auto': `fit` times the compiled step
+      and the placed step, and keeps the faster one. 'keep': the model is
+      compiled and not placed. 'off': it is placed and not compiled.
+    xla_compile_s: Limit, in seconds, on the time that XLA took to compile the
+      whole step. After a longer compilation `fit` does not try XLA inside each
+      device.
+    may_round: Whether float arithmetic may go from GPUs to CPUs and back. They
+      round differently: numbers of the program change in their last digits or,
+      if a GPU multiplies in TF32, in the third digit.
+    split: Number of logical GPUs, 2 to 4, into which each card is split before
+      the runtime starts, or 'auto'. 1 and None mean no split. See `splitting`.
+    max_memory: Limits on the memory that placements use, as
+      {'GPU:0': '12GB', 'CPU': '64GB'}. None means what TensorFlow can allocate.
+    repeatable: Whether no clock ends a search. `time_budget_s` then sets the
+      number of priced placements, and the same seed gives the same plan on
+      every run. A `fit` may still drop the plan after timing steps (`guard`).
+    split_tables: Tables of layers that are made as several variables, which may
+      be on different devices. 'auto': tables that no card has room for. 'off':
+      none. Or names of layers with numbers of parts, as {'words': 4}. The value
+      counts when a layer is built.
+    cache: Whether decisions are kept for later runs of the program, and
+      decisions of earlier runs are used.
   """
 
   policy: str | None = None
@@ -116,24 +118,21 @@ class Settings:
 
   @property
   def times_steps(self) -> bool:
-    """Whether a `fit` keeps what is measured to be faster.
-
-    By default where the choice is ours to make.
-    """
+    """Whether a `fit` times steps and keeps the faster way (see `guard`)."""
     return not self.has_decided if self.guard is None else self.guard
 
   @property
   def has_decided(self) -> bool:
-    """Whether the user wants the plan or the placer's choice in any case."""
+    """Whether the plan or the placer's choice holds even if it is slower."""
     return not self.keep_best or self.plan is not None
 
   @property
   def keeps_asked(self) -> bool:
-    """Whether what was asked for by `tf.device` stays there."""
+    """Whether ops stay on the devices that `tf.device` requested."""
     return self.pins == assumptions.PINS_KEPT and self.plan is None
 
   def to_json(self) -> str:
-    """Text that `from_json` reads back; equal settings give equal text."""
+    """Returns text for `from_json`; equal settings give equal text."""
     return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
 
@@ -147,13 +146,13 @@ def from_json(text: str) -> Settings:
 
 
 def from_option(value: Any) -> Settings | None:
-  """Settings from the value of the option; None where it is off.
+  """Returns the settings of an option's value; None if the option is off.
 
   Args:
     value: True, False, None or a dict of fields of `Settings`.
 
   Raises:
-    ValueError: another type, an unknown key or a bad value.
+    ValueError: the value has another type, an unknown key or a bad item.
   """
   if value is None or value is False:
     return None
@@ -167,16 +166,16 @@ def from_option(value: Any) -> Settings | None:
 
 
 def from_text(text: str) -> Any:
-  """The option's value, checked, from an environment variable.
+  """Returns the checked value of the option from an environment variable.
 
   Args:
     text: '' or '0' for off, '1' for on, or a dict as JSON.
 
   Returns:
-    What `from_option` takes.
+    A value for `from_option`.
 
   Raises:
-    ValueError: other text, an unknown key or a bad value.
+    ValueError: the text is none of these, or has an unknown key or a bad item.
   """
   switches = {'': None, '0': False, 'false': False, '1': True, 'true': True}
   lowered = text.strip().lower()
@@ -192,7 +191,7 @@ def from_text(text: str) -> Any:
 
 
 def nearest(name: Any, valid: tuple[str, ...]) -> str:
-  """A sentence that helps with a misspelt name."""
+  """Returns sentences with the likely names and all valid ones."""
   hint = suggestions.did_you_mean(str(name), valid, similarity=.5)
   return f'{hint} Valid: {_quoted(valid)}.'.lstrip()
 
@@ -201,10 +200,10 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
 
 
 def _checked(key: str, value: Any) -> Any:
-  """The value in the field's type.
+  """Returns the value in the field's type.
 
   Raises:
-    ValueError: an unknown key or a bad value.
+    ValueError: the key is unknown or the value is bad.
   """
   if key not in _FIELDS:
     raise ValueError(
@@ -215,7 +214,7 @@ def _checked(key: str, value: Any) -> Any:
 def _text_or_none(key: str, value: Any) -> str | None:
   if value is None:
     return None
-  # A pathlib.Path is as good as text.
+  # A pathlib.Path is valid, too.
   text = value.__fspath__() if hasattr(value, '__fspath__') else value
   if not isinstance(text, str) or not text:
     raise _bad(key, value, 'a non-empty text or None')
@@ -236,7 +235,7 @@ def _plan(key: str, value: Any) -> Any:
 def _max_memory(key: str, value: Any) -> Any:
   if value is None:
     return None
-  # Imported when needed: it brings clusters along.
+  # Imported when needed: the module imports the package of clusters.
   from gdp_grappler.cluster import max_memory
   try:
     if isinstance(value, str):

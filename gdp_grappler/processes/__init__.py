@@ -1,6 +1,6 @@
-"""Child processes: how they are started, asked and ended.
+"""Starts and ends child processes, and exchanges messages with them.
 
-Belongs here: the command and the environment they get, the messages that go to
-and fro, what to do when one is lost. Does not belong here: what a child is
-asked to do. Nobody else starts an interpreter.
+Belongs here: the command and the environment of a child, the messages in both
+directions, and the handling of a lost child. Does not belong here: the work
+that a child does. No other package starts a Python interpreter.
 """

@@ -1,7 +1,7 @@
-"""One call of a function in a process of its own.
+"""Calls a function in a separate process.
 
-Libraries with global state or threads of their own, that print, that need
-another environment, or that may crash, do no harm there.
+There, libraries do no harm to the program if they have global state or threads,
+print, need another environment, or crash.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-_LONGEST = 500  # Characters of what a function raised.
+_LONGEST = 500  # Characters of the text of a function's exception.
 
 
 class CallError(Exception):
@@ -25,17 +25,19 @@ class CallError(Exception):
 def call(function: str, *arguments: Any, timeout_s: float,
          environment: Mapping[str, str] | None = None,
          keras: bool = True) -> Any:
-  """What a function returns in a process of its own.
+  """Calls a function in a separate process, and returns its result.
 
   Args:
-    function: 'package.module:function'; an ordinary function, which may print.
-    *arguments: What it is called with. They are pickled, as is the result.
-    timeout_s: How long it may take, the start of the process included.
-    environment: Variables that differ from `launching.environment`.
-    keras: Whether it may import Keras.
+    function: 'package.module:function'. The function may print.
+    *arguments: Arguments of the function. They are pickled, as is the result.
+    timeout_s: Time limit of the call and the start of the process, in seconds.
+    environment: Environment variables that differ from those of
+      `launching.environment`.
+    keras: Whether the process may import Keras.
 
   Raises:
-    CallError: it raised something, or the process died or took too long.
+    CallError: the function raised an exception, or the process died or took
+      too long.
   """
   process = worker_process.WorkerProcess(f'{__name__}:serve', [function],
                                          environment, keras)
@@ -52,14 +54,15 @@ def call(function: str, *arguments: Any, timeout_s: float,
 
 
 def serve(function: str) -> None:
-  """The child's side of `call`: answers once with (result, problem)."""
+  """Runs in the child of `call`, and sends (result, problem) once."""
   stream = messages.begin_child()
   arguments = messages.receive(sys.stdin.buffer.read)
-  os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # There is nothing more to read.
+  # The function must not read from the pipe of messages.
+  os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   try:
     answer = launching.resolve(function)(*arguments), ''
   except Exception as error:
-    # Whatever it raises is told by the caller.
+    # The caller raises an error with this text.
     text = errors.one_line(error, _LONGEST).rstrip('. ')
     answer = None, f'{type(error).__name__}: {text}'
   messages.send(stream, answer)

@@ -1,4 +1,4 @@
-"""What a child's interpreter runs: one function; see `launching.command`."""
+"""The main program of child processes; see `launching.command`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gdp_grappler import environment
 from gdp_grappler import spelling
 from gdp_grappler.processes import launching
 
-# What is imported is no garbage; to look for some after every 700 objects, as
-# Python does, takes a fifth of TensorFlow's start.
+# Imported objects are no garbage. With Python's own threshold, the garbage
+# collector takes a considerable part of TensorFlow's start.
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 

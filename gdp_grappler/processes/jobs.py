@@ -1,8 +1,8 @@
-"""Many jobs of one kind, and what becomes of them, whoever runs them.
+"""Interfaces of jobs and of the machines that run them.
 
-`Machines` run them: processes of this machine (`local_team`) or a Ray cluster
-(`ray_machines`). What a job gives depends on neither, nor on how many run side
-by side.
+`Machines` are processes of this machine (`local_team`) or a Ray cluster
+(`ray_machines`). The result of a job does not depend on the machines or on the
+number of jobs that run at the same time.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any, Generic, Iterator, Protocol, Sequence, TypeVar
 from gdp_grappler import errors
 from gdp_grappler import progress
 
-# What a job does without being asked: it is ended this much after its time.
+# Seconds after its time limit at which a job is ended.
 GRACE_S = 60.
 
 
 class JobError(errors.GdpError):
-  """A job has no result; the message names it and says why."""
+  """A job has no result. The message names the job and says why."""
 
 
 class Job(Protocol):
-  """What a worker is asked; it is pickled."""
+  """Work for a worker. A job is pickled."""
 
   @property
   def name(self) -> str:
-    """What the user calls it, in messages."""
+    """Name of the job in messages."""
 
   @property
   def timeout_s(self) -> float:
-    """How long it may take."""
+    """Time limit of the job, in seconds."""
 
 
 JobT = TypeVar('JobT', bound=Job)
@@ -39,12 +39,12 @@ JobT = TypeVar('JobT', bound=Job)
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-  """A job that is nothing but arguments.
+  """A job that consists of arguments.
 
   Attributes:
-    name: As of `Job`.
-    arguments: What is to be done.
-    timeout_s: As of `Job`.
+    name: See `Job`.
+    arguments: Arguments of the worker's function.
+    timeout_s: See `Job`.
   """
 
   name: str
@@ -54,14 +54,14 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Ended(Generic[JobT]):
-  """What became of a job.
+  """A job that has ended.
 
   Attributes:
-    index: Its place among the jobs.
-    job: Which.
-    result: What the worker gave; None if there is a problem.
-    problem: '' or why there is no result, in one line.
-    seconds: What it took where it ran, waiting not included.
+    index: Index of the job among the jobs of a run.
+    job: The job.
+    result: Result of the worker; None if there is a problem.
+    problem: Why there is no result, in one line; '' if there is one.
+    seconds: Duration of the job on its machine, without waiting.
   """
 
   index: int
@@ -72,7 +72,7 @@ class Ended(Generic[JobT]):
 
 
 class Team(abc.ABC, Generic[JobT]):
-  """Workers that have one setup in common; a context manager."""
+  """Workers with a common setup. A team is a context manager."""
 
   def __enter__(self) -> Team[JobT]:
     return self
@@ -82,11 +82,11 @@ class Team(abc.ABC, Generic[JobT]):
 
   @abc.abstractmethod
   def close(self) -> None:
-    """Ends what is still running."""
+    """Ends the jobs and workers that are still running."""
 
   @abc.abstractmethod
   def run(self, jobs: Sequence[JobT]) -> Iterator[Ended[JobT]]:
-    """Runs all jobs; those that fail do not stop the others.
+    """Runs all jobs. A job that fails does not stop the others.
 
     Args:
       jobs: In the order in which they start.
@@ -96,14 +96,14 @@ class Team(abc.ABC, Generic[JobT]):
     """
 
   def results(self, jobs: Sequence[JobT], shown: bool = True) -> list[Any]:
-    """What each job gave, in the order of the jobs.
+    """Returns the results of all jobs, in the order of the jobs.
 
     Args:
       jobs: In the order in which they start.
-      shown: Whether they are all that is being done, and their progress is its.
+      shown: Whether to report the progress of the jobs as that of the program.
 
     Raises:
-      JobError: one of them failed; the others are given up.
+      JobError: a job failed. The others are given up.
     """
     found: list[Any] = [None] * len(jobs)
     for done, ended in enumerate(self.run(jobs), 1):
@@ -117,19 +117,19 @@ class Team(abc.ABC, Generic[JobT]):
 
 
 class Machines(Protocol):
-  """Where jobs run."""
+  """Machines on which jobs run."""
 
   @property
   def width(self) -> int:
-    """How many jobs run side by side now, at least 1."""
+    """Number of jobs that can run at the same time now, at least 1."""
 
   def team(self, function: str, setup: Any,
            whole_host: bool = False) -> Team[Any]:
-    """Workers for jobs of one kind; they start when there are jobs.
+    """Returns workers for jobs of one kind. They start with the first jobs.
 
     Args:
-      function: 'package.module:function', which makes of the setup what is
-        called with each job; see `job_worker`.
-      setup: What all jobs have in common; it is pickled and handed over once.
-      whole_host: Whether a job needs all devices of a host for itself.
+      function: 'package.module:function'. This function gets the setup, and
+        returns the function that is called with each job; see `job_worker`.
+      setup: Data that all jobs need. It is pickled and sent once per worker.
+      whole_host: Whether a job needs all devices of a host.
     """

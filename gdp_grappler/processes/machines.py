@@ -1,4 +1,4 @@
-"""Where the jobs of a command run: here, or on a Ray cluster."""
+"""Chooses the machines for a command's jobs: this one or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gdp_grappler.processes import local_team
 def of(
     ray: str | None, workers: int | None
 ) -> contextlib.AbstractContextManager[jobs_lib.Machines]:
-  """What to enter for machines that run jobs.
+  """Returns a context manager for machines that run jobs.
 
   Args:
-    ray: As --ray says; None for processes of this machine.
-    workers: Jobs side by side on this machine; None for 1 without Ray and one
-      per core with it.
+    ray: Value of the flag --ray; None for processes of this machine.
+    workers: Number of jobs at the same time on this machine. None means 1
+      without Ray, and one per core with Ray.
   """
   if ray is None:
     return local_team.Here(workers or 1)

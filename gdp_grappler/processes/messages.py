@@ -1,6 +1,6 @@
-"""What parents and children share: messages, and when a child ends.
+"""Messages between parent and child processes, and the end of a child.
 
-A message is a pickled object after its length in 8 bytes.
+A message is the length of a pickled object, in 8 bytes, and then the object.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gdp_grappler import errors
 
 _LENGTH = struct.Struct('>Q')
 _WATCH_S = 1.
-_LONGEST = 300  # Characters of an error of somebody else's.
+_LONGEST = 300  # Characters of the text of TensorFlow's errors.
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-  """Why something did not run.
+  """Why a placement did not run.
 
   Attributes:
-    message: One line.
-    fatal: No placement will run.
-    lost: A process may be gone, rather than the placement be wrong.
-    hung: It took too long.
+    message: The reason, in one line.
+    fatal: Whether no other placement will run, either.
+    lost: Whether the reason may be a lost process, not the placement.
+    hung: Whether the run took too long.
   """
 
   message: str
@@ -40,10 +40,10 @@ class Failure:
 
 
 def cause(error: BaseException) -> str:
-  """What TensorFlow says, in one line that is not too long.
+  """Returns the text of an error of TensorFlow as one line.
 
-  Errors of Python functions that ops call bring where they were raised, which
-  is of no use elsewhere.
+  The result leaves out the traceback in errors of Python functions that ops
+  call.
   """
   text = str(error).split('Traceback (most recent call last)')[0]
   return errors.one_line(text, _LONGEST)
@@ -60,10 +60,10 @@ def receive(read: Callable[[int], bytes]) -> Any:
   """Reads one message.
 
   Args:
-    read: Returns as many bytes as it is asked for, fewer at the end.
+    read: Function that returns a given number of bytes, or fewer at the end.
 
   Raises:
-    EOFError: the other side is gone.
+    EOFError: the other process has ended.
   """
   header = read(_LENGTH.size)
   if len(header) < _LENGTH.size:
@@ -76,17 +76,17 @@ def receive(read: Callable[[int], bytes]) -> Any:
 
 
 def answers() -> BinaryIO:
-  """Where this process answers; what prints goes to standard error."""
+  """Returns the stream for answers; printed text goes to standard error."""
   result = os.fdopen(os.dup(1), 'wb')
-  os.dup2(2, 1)  # Whatever prints must not garble the answers.
+  os.dup2(2, 1)  # Printed text must not get between the answers.
   return result
 
 
 def begin_child() -> BinaryIO:
-  """Where this process, a child, answers (`answers`).
+  """Prepares a child process, and returns its stream for answers (`answers`).
 
-  From now on the process ends with its parent, and rather than its parent if
-  memory runs out.
+  From now on the process ends when its parent ends. If memory runs out, Linux
+  ends the child rather than the parent.
   """
   result = answers()
   end_with_parent()
@@ -95,16 +95,17 @@ def begin_child() -> BinaryIO:
 
 
 def end_with_parent(parent: int | None = None) -> None:
-  """Ends this process when its parent is gone, in whatever it is doing.
+  """Makes this process end as soon as its parent has ended.
 
-  The end of the standard input would say so, but a process that the parent
-  forked may hold it open, so the parent's number is watched as well. Linux
-  could send a signal (PR_SET_PDEATHSIG), but does when the thread that started
-  this process ends.
+  A thread watches the number of the parent process. The end of the standard
+  input is not enough, because other processes that the parent forked may hold
+  the pipe open. Linux's signal PR_SET_PDEATHSIG is not right either: it comes
+  when the thread that started this process ends.
 
   Args:
-    parent: Its number, if that is known from before this process began: it may
-      be gone already. By default whoever is the parent now.
+    parent: Process number of the parent, if it is known from before this
+      process began, because the parent may have ended already. By default that
+      of the present parent.
   """
   parent = parent or os.getppid()
 
@@ -117,7 +118,7 @@ def end_with_parent(parent: int | None = None) -> None:
 
 
 def end_with_input() -> None:
-  """`end_with_parent`, and at once when the standard input ends."""
+  """Makes this process end with its parent or with its standard input."""
   end_with_parent()
 
   def watch() -> None:
@@ -130,7 +131,7 @@ def end_with_input() -> None:
 
 
 def volunteer_for_oom() -> None:
-  """Asks Linux to end this process rather than its parent for memory."""
+  """Makes Linux end this process, not its parent, if memory runs out."""
   try:
     with open('/proc/self/oom_score_adj', 'w', encoding='ascii') as file:
       file.write('1000')

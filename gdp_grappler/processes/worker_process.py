@@ -1,4 +1,4 @@
-"""The parent's side of a process that answers messages."""
+"""Starts and ends a child process that answers messages, for the parent."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Iterable, Mapping
 from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 
-# Signals that nothing but another process sends.
+# Signals that come from another process or the kernel, not from a crash.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Died(Exception):
-  """A process crashed or hung; the message says how.
+  """A process crashed or hung. The message says how.
 
   Attributes:
-    killed: Whether a signal from outside ended it: somebody's kill, or the
-      kernel's for want of memory.
+    killed: Whether a signal from outside ended the process, such as a user's
+      or the kernel's if memory runs out.
   """
 
   def __init__(self, message: str, killed: bool = False) -> None:
@@ -31,10 +31,10 @@ class Died(Exception):
 
 
 class WorkerProcess:
-  """A Python function that runs in a process of its own.
+  """A Python function that runs in a separate process.
 
-  It is in a session of its own: Ctrl-C is for the parent, which then ends it.
-  Nothing that it prints reaches the terminal.
+  The process has its own session, so only the parent gets Ctrl-C. The parent
+  then ends the process. Text that the process prints is not shown.
   """
 
   def __init__(self, function: str, arguments: Iterable[Any] = (),
@@ -44,9 +44,10 @@ class WorkerProcess:
 
     Args:
       function: 'package.module:function'.
-      arguments: What it is called with; JSON.
-      environment: Variables that differ from `launching.environment`.
-      keras: Whether it may import Keras.
+      arguments: Arguments of the function, as values for JSON.
+      environment: Environment variables that differ from those of
+        `launching.environment`.
+      keras: Whether the process may import Keras.
     """
     self._stderr = tempfile.TemporaryFile()
     self._process = subprocess.Popen(
@@ -65,18 +66,18 @@ class WorkerProcess:
 
   @property
   def pid(self) -> int:
-    """Of the process; None before it starts."""
+    """Number of the process."""
     return self._process.pid
 
   def fileno(self) -> int:
-    """Becomes readable when it answers or ends; for selectors."""
+    """A file for selectors; readable when the process answers or ends."""
     return self._stdout.fileno()
 
   def send(self, message: Any) -> None:
-    """Hands over a message.
+    """Sends a message to the process.
 
     Raises:
-      Died: nobody takes it.
+      Died: the process has ended.
     """
     try:
       messages.send(self._stdin, message)
@@ -88,11 +89,11 @@ class WorkerProcess:
     """Waits for a message.
 
     Args:
-      timeout_s: For the whole of it.
-      others: Processes that say nothing, but without which none will come.
+      timeout_s: Time limit for the whole message, in seconds.
+      others: Processes that this process needs in order to answer.
 
     Raises:
-      Died: none came in time, or one of the processes ended.
+      Died: no message came in time, or one of the processes ended.
     """
     end = time.monotonic() + timeout_s
     try:
@@ -118,7 +119,7 @@ class WorkerProcess:
         continue
 
   def death(self) -> Died:
-    """Waits for a process that is ending; how it did, what it said last."""
+    """Waits until the process has ended, and returns how it ended."""
     code = self._process.wait()
     killed = -code in _FROM_OUTSIDE
     if code == -signal.SIGKILL:
@@ -132,12 +133,12 @@ class WorkerProcess:
                 killed)
 
   def last_words(self) -> str:
-    """The last line it wrote to its standard error; '' if there is none."""
+    """Returns the last line of the process's standard error; '' for none."""
     lines = self.said()
     return lines[-1][:200] if lines else ''
 
   def said(self) -> list[str]:
-    """The lines that it has written to its standard error."""
+    """Returns the lines of the process's standard error."""
     self._stderr.seek(0)
     return self._stderr.read().decode(errors='replace').strip().splitlines()
 

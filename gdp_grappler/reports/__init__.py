@@ -1,5 +1,5 @@
-"""Results made readable.
+"""Shows results in a readable form.
 
 Belongs here: tables, timelines and pages made from evaluations and
-placements. Does not belong here: prices (`evaluation`), deciding anything.
+placements. Does not belong here: prices (`evaluation`), and any decisions.
 """

@@ -1,4 +1,4 @@
-"""Which tables a user wants in parts, and what parts they are in."""
+"""The user's choice of tables in parts, and the sizes of the parts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 
 AUTO, OFF = 'auto', 'off'
-# Names of layers, or patterns of them, and how many parts each table gets.
+# Names of layers, or patterns of names, with the number of parts of each table.
 Named = tuple[tuple[str, int], ...]
 Choice = str | Named
 
 _MOST_PARTS = 1024
 _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
           'words=2')
-# Of the room of a device: what a part and all that is kept for it may take, so
-# that there is a choice of devices and room for the rest of the model.
+# Share of a device's memory for a part, its gradient and its slots. The rest
+# leaves a choice of devices, and room for the rest of the model.
 _PART_OF_ROOM = .5
-# Rows of large parts are a multiple of this, so that most kernels divide the
-# product with a part as they do that with the whole.
+# Large parts have a multiple of this number of rows. Most kernels then split
+# the product with a part into the same blocks as that with the whole table.
 _ALIGNMENT = 64
 _ALIGNED_FROM = 16 * _ALIGNMENT
 
 
 def checked(value: Any) -> Choice:
-  """What the option and the Python API take.
+  """Returns the choice in a value of the option or of the Python API.
 
   Args:
     value: 'auto', 'off', or a mapping such as {'words': 2, 'head_*': 4}.
 
   Raises:
-    GdpError: it is something else.
+    GdpError: the value is something else.
   """
   if value in (AUTO, OFF):
     return str(value)
@@ -47,10 +47,10 @@ def checked(value: Any) -> Choice:
 
 
 def parse(text: str) -> Choice:
-  """What the command line takes: 'auto', 'off' or 'words=2,head_*=4'.
+  """Returns the choice in a flag: 'auto', 'off' or 'words=2,head_*=4'.
 
   Raises:
-    GdpError: it is something else.
+    GdpError: the text is something else.
   """
   if text in (AUTO, OFF):
     return text
@@ -65,14 +65,14 @@ def parse(text: str) -> Choice:
 
 
 def text(chosen: Choice) -> str:
-  """What `parse` reads back."""
+  """Returns a choice as text for `parse`."""
   if isinstance(chosen, str):
     return chosen
   return ','.join(f'{name}={count}' for name, count in chosen)
 
 
 def of_layer(chosen: Choice, layer: str) -> int:
-  """In how many parts a layer of this name was asked for; 0 if it was not."""
+  """Returns the number of parts that the user chose for a layer; 0 for none."""
   if isinstance(chosen, str):
     return 0
   for pattern, count in chosen:
@@ -82,15 +82,16 @@ def of_layer(chosen: Choice, layer: str) -> int:
 
 
 def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
-  """In how many parts a table is split for devices of which none can hold it.
+  """Returns the number of parts for a table that no device can hold.
 
   Args:
-    needs_bytes: Of the table and all that is kept for it.
-    rooms_bytes: [D], what may be used of each device.
+    needs_bytes: Bytes of the table, its gradient and its slots.
+    rooms_bytes: [D], usable bytes of each device.
 
   Returns:
-    A multiple of the number of devices, so that all can have as much; 1 if
-    the table has room on the largest, or parts would not help.
+    A multiple of the number of devices, so that all devices can hold the same
+    number of parts. 1 if the table fits on the largest device, or if there is
+    no second device.
   """
   largest = max(rooms_bytes, default=0)
   if needs_bytes <= largest or largest <= 0 or len(rooms_bytes) < 2:
@@ -100,11 +101,11 @@ def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
 
 
 def sizes(length: int, count: int) -> tuple[int, ...]:
-  """How many rows each part has: all as many, but for the last.
+  """Returns the number of rows of each part, equal except for the last part.
 
   Args:
-    length: Rows of the table.
-    count: Parts that were asked for; fewer come about where rows are few.
+    length: Number of rows of the table.
+    count: Wanted number of parts. The result may have fewer.
   """
   each = math.ceil(length / count)
   if each >= _ALIGNED_FROM:

@@ -1,7 +1,7 @@
-"""Who says in how many parts a table is made.
+"""Chooses the function that decides in how many parts a table is made.
 
-A scope of the user comes first, the innermost before the others; then what the
-program was switched to as a whole.
+The user's scopes come first, from the innermost to the outermost. The function
+of the whole program comes last.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from typing import Callable
 
-# Name of a layer, shape of the table, bytes of an element, why it has to be
-# whole or '' -> number of parts; 0 for no opinion, 1 for the whole.
+# Name of a layer, shape of its table, bytes of an element, why the table has to
+# be whole or '' -> number of parts. 1 means whole, 0 means no decision.
 Decider = Callable[[str, tuple[int, ...], int, str], int]
 
 
@@ -26,20 +26,20 @@ _of_program: list[Decider] = []
 
 
 def decide_by(decider: Decider) -> None:
-  """Lets somebody decide for the whole program, where no scope does."""
+  """Sets the function that decides for the whole program after all scopes."""
   _of_program[:] = [decider]
 
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int,
           whole_because: str) -> int:
-  """In how many parts a table is wanted; 1 for the whole.
+  """Returns the number of parts of a table; 1 for a whole table.
 
   Args:
-    layer: Its layer's name.
-    shape: Of the table.
+    layer: Name of the table's layer.
+    shape: Shape of the table.
     itemsize: Bytes of an element.
-    whole_because: Why it cannot be in parts; '' if it can. Who wants parts all
-      the same raises an error, or says why there are none.
+    whole_because: Why the table has to be whole; '' if it may be in parts. A
+      function that wants parts nevertheless raises an error or tells the user.
   """
   for decider in [*reversed(_scopes.stack), *_of_program]:
     count = decider(layer, shape, itemsize, whole_because)
@@ -49,10 +49,10 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
 
 
 def enter(decider: Decider) -> None:
-  """Lets somebody decide for this thread, before all others."""
+  """Adds a function that decides for this thread, before all others."""
   _scopes.stack.append(decider)
 
 
 def leave(decider: Decider) -> None:
-  """Ends what `enter` began."""
+  """Removes a function that `enter` added."""
   _scopes.stack.remove(decider)

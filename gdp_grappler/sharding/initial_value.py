@@ -16,13 +16,13 @@ class InitialValue:
 
   def __init__(self, initializer: Callable[..., Any], shape: Sequence[int],
                axis: int, sizes: Sequence[int]) -> None:
-    """Draws nothing yet.
+    """Stores the arguments. The value is drawn for the first part.
 
     Args:
-      initializer: Of the whole weight.
-      shape: Likewise.
-      axis: Along which the weight is split.
-      sizes: [K], of the parts along the axis.
+      initializer: Initializer of the whole weight.
+      shape: Shape of the whole weight.
+      axis: Axis along which the weight is split.
+      sizes: [K], sizes of the parts along the axis.
     """
     self._initializer = initializer
     self._shape, self._axis = tuple(shape), axis
@@ -31,7 +31,7 @@ class InitialValue:
     self._waiting: set[int] = set()
 
   def part(self, index: int, shape: Sequence[int], dtype: Any = None) -> Any:
-    """The initial value of a part."""
+    """Returns the initial value of a part."""
     import tensorflow as tf
     with tf.device('CPU:0'):
       if self._drawn is None:

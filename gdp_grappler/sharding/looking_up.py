@@ -8,10 +8,11 @@ import tensorflow as tf
 
 
 def rows(parts: Sequence[Any], each: int, ids: Any) -> Any:
-  """Rows of a table by their numbers, each read from its part.
+  """Looks up rows of a table, each in its part.
 
-  A part only sees the numbers of its own rows, so that its gradient has these
-  rows alone (IndexedSlices), in the order in which the whole table's has them.
+  Each part gets only the numbers of its own rows. So the gradient of a part
+  (IndexedSlices) has only these rows, in the order of the whole table's
+  gradient.
 
   Args:
     parts: K variables or tensors [R_k, ...], the parts of the table.
@@ -22,7 +23,7 @@ def rows(parts: Sequence[Any], each: int, ids: Any) -> Any:
     [..., ...], the rows.
   """
   flat = tf.reshape(ids, [-1])
-  # What is out of range is so in the last part, too.
+  # A number that is out of range is out of range in the first or last part.
   owners = tf.clip_by_value(flat // each, 0, len(parts) - 1)
   owner_ids = tf.cast(owners, tf.int32)
   places = tf.dynamic_partition(tf.range(tf.size(flat)), owner_ids, len(parts))

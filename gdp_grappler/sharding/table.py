@@ -1,7 +1,7 @@
 """A weight that is several variables, each a part of its rows or columns.
 
-To code that knows nothing of parts it looks like one variable of Keras: it has
-a shape and a value, converts to a tensor, and can be assigned to.
+To other code the weight looks like one variable of Keras: it has a shape and a
+value, converts to a tensor, and can be assigned to.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _MARK = '_gdp_part'
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part:
-  """What a variable is a part of.
+  """Describes a variable that is a part of a table or of one of its slots.
 
   Attributes:
-    table: The weight.
-    index: Which part of it.
-    slot: Of a variable of an optimizer, what it keeps, such as 'momentum'; ''
-      for the weight itself.
+    table: The table.
+    index: Index of the part.
+    slot: Name of the slot, such as 'momentum', if the variable is an
+      optimizer's; '' if it is a part of the table itself.
   """
 
   table: Table
@@ -37,12 +37,13 @@ class Table:
   """One weight in parts."""
 
   def __init__(self, name: str, axis: int, parts: Sequence[Any]) -> None:
-    """Makes one weight of variables.
+    """Makes one weight of several variables.
 
     Args:
-      name: Of the weight, as if it were one variable.
-      axis: Along which the parts are joined.
-      parts: K variables of Keras, alike but for their size along `axis`.
+      name: Name of the weight, as if it were one variable.
+      axis: Axis along which the parts are joined.
+      parts: K variables of Keras, equal in type and in all sizes except that
+        along `axis`.
     """
     self.name = name
     self.axis = axis
@@ -50,17 +51,17 @@ class Table:
 
   @property
   def path(self) -> str:
-    """Of the layer and the weight, as if it were one variable."""
+    """Path of the layer and the weight, as if it were one variable."""
     return '/'.join([*self.parts[0].path.split('/')[:-1], self.name])
 
   @property
   def sizes(self) -> tuple[int, ...]:
-    """[K], of the parts along the axis."""
+    """[K], sizes of the parts along the axis."""
     return tuple(int(part.shape[self.axis]) for part in self.parts)
 
   @property
   def shape(self) -> tuple[int, ...]:
-    """Of the whole."""
+    """Shape of the whole weight."""
     result = [int(size) for size in self.parts[0].shape]
     result[self.axis] = sum(self.sizes)
     return tuple(result)
@@ -72,37 +73,37 @@ class Table:
 
   @property
   def dtype(self) -> str:
-    """Of all parts."""
+    """Type of the elements of all parts."""
     return str(self.parts[0].dtype)
 
   @property
   def trainable(self) -> bool:
-    """Whether training changes it."""
+    """Whether training changes the weight."""
     return bool(self.parts[0].trainable)
 
   @trainable.setter
   def trainable(self, value: bool) -> None:
-    """Sets it for all parts."""
+    """Sets the property of all parts."""
     for part in self.parts:
       part.trainable = value
 
   @property
   def value(self) -> Any:
-    """The whole as a tensor, which is made anew for each use."""
+    """The whole weight as a tensor, which each use makes anew."""
     import tensorflow as tf
     return tf.concat([tf.convert_to_tensor(part) for part in self.parts],
                      self.axis)
 
   def numpy(self) -> np.ndarray:
-    """The whole, in the host's memory."""
+    """Returns the whole weight as an array in the host's memory."""
     return np.concatenate([np.asarray(part.numpy()) for part in self.parts],
                           self.axis)
 
   def assign(self, value: Any) -> Table:
-    """Takes a value of the whole's shape.
+    """Sets all parts to a value of the whole weight's shape.
 
     Raises:
-      ValueError: it has another shape.
+      ValueError: the value has another shape.
     """
     value = np.asarray(value) if isinstance(value, (list, tuple)) else value
     shape = tuple(np.shape(value))
@@ -117,11 +118,11 @@ class Table:
     return self
 
   def assign_add(self, value: Any) -> Table:
-    """Adds a value of the whole's shape."""
+    """Adds a value of the whole weight's shape."""
     return self.assign(self.value + value)
 
   def assign_sub(self, value: Any) -> Table:
-    """Subtracts a value of the whole's shape."""
+    """Subtracts a value of the whole weight's shape."""
     return self.assign(self.value - value)
 
   def __getitem__(self, index: Any) -> Any:
@@ -149,7 +150,7 @@ def _by_value_reflected(name: str) -> Callable[..., Any]:
   return lambda self, other: compute(other, self.value)
 
 
-# Tables are compared by identity, which is how they are found.
+# `==` compares tables by identity, because code looks them up in this way.
 for _name in ('__neg__', '__abs__', '__lt__', '__le__', '__gt__', '__ge__'):
   setattr(Table, _name, _by_value(_name))
 for _name in ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow',
@@ -159,23 +160,23 @@ for _name in ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow',
 
 
 def mark(variable: Any, part: Part) -> None:
-  """Remembers what a variable is a part of."""
+  """Records on a variable that it is a part."""
   setattr(variable, _MARK, part)
 
 
 def part_of(variable: Any) -> Part | None:
-  """What a variable is a part of; None if it is whole."""
+  """Returns the part that a variable is; None for a whole variable."""
   return getattr(variable, _MARK, None)
 
 
 def joined(variables: Iterable[Any]) -> list[Any]:
-  """Variables, and tables where several of them are one's parts.
+  """Returns variables with one table in place of all parts of a weight or slot.
 
-  A table stands where its first part did, which is where the whole weight, or
-  what an optimizer keeps for it, would have been.
+  A table has the position of its first part, which is the position that the
+  whole weight or slot would have.
   """
   parts: dict[tuple[int, str], dict[int, Any]] = {}
-  # By id, or by what the parts are of.
+  # The key is the id of a whole variable, or the table and slot of a part.
   places: dict[Any, Any] = {}
   for variable in variables:
     part = part_of(variable)

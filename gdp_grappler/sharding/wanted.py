@@ -1,4 +1,4 @@
-"""In how many parts a layer's weight is made, or why it stays whole."""
+"""Decides in how many parts a layer's weight is made."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _BY_ELEMENT = ('NonNeg',)
 
 
 def parts(layer: Any, how: dict[str, Any], knows_parts: bool) -> int:
-  """In how many parts the weight of a layer is made; 1 for the whole.
+  """Returns the number of parts of a layer's weight; 1 for a whole weight.
 
   Args:
-    layer: Of Keras 3 or tf_keras.
-    how: What the layer gave to `add_weight`.
-    knows_parts: Whether the layer's `call` is one that computes with parts.
+    layer: A layer of Keras 3 or tf_keras.
+    how: Arguments of the layer's `add_weight`, by name.
+    knows_parts: Whether the layer's `call` can compute with parts.
 
   Raises:
-    GdpError: a scope of the user wants parts, and the weight has to be whole.
+    GdpError: a scope of the user wants parts, but the weight has to be whole.
   """
   import tensorflow as tf
   dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype)
@@ -31,7 +31,7 @@ def parts(layer: Any, how: dict[str, Any], knows_parts: bool) -> int:
 
 
 def _whole_because(layer: Any, how: dict[str, Any], knows_parts: bool) -> str:
-  """Why a weight cannot be in parts; '' if it can."""
+  """Returns why a weight has to be whole; '' if it may be in parts."""
   import tensorflow as tf
   if not knows_parts:
     return (f'{type(layer).__name__} has a `call` of its own, which reads the '

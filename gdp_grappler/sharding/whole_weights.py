@@ -1,4 +1,4 @@
-"""What Keras 3 and tf_keras share where a table in parts is one weight."""
+"""Functions for both Keras 3 and tf_keras that treat a table as one weight."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import warnings
 
 _MARK = '_gdp_joins'
 
-# Variables -> weights, with one weight for all parts of a table.
+# Function from variables to weights, with one weight for the parts of a table.
 Joined = Callable[[Iterable[Any]], list[Any]]
 
 
 def assign(layer: str, weights: Sequence[Any], values: Sequence[Any]) -> None:
-  """Gives values to weights, as `set_weights` does.
+  """Assigns values to weights, as `set_weights` does.
 
   Args:
-    layer: Name of the layer, for errors.
-    weights: [W], each whole.
+    layer: Name of the layer, for messages.
+    weights: [W], whole variables or tables.
     values: [W], arrays of the shapes of the weights.
 
   Raises:
@@ -35,11 +35,11 @@ def assign(layer: str, weights: Sequence[Any], values: Sequence[Any]) -> None:
 
 
 def wrap_h5(joined: Joined, module: Any) -> None:
-  """Has files in the old HDF5 format hold each table as a whole.
+  """Makes Keras write each table as a whole into files of the HDF5 format.
 
   Args:
-    joined: Joins the parts of tables.
-    module: Keras' module of that format.
+    joined: Function that joins the parts of tables.
+    module: Keras' module of the old HDF5 format.
   """
   if hasattr(module, _MARK):
     return
@@ -54,11 +54,12 @@ def wrap_h5(joined: Joined, module: Any) -> None:
 
 
 def warn_of(optimizer: Any, whole: Iterable[str]) -> None:
-  """Warns if an optimizer updates a part otherwise than the whole table.
+  """Warns if an optimizer updates parts differently from a whole table.
 
   Args:
-    optimizer: Of either Keras.
-    whole: Classes of optimizers whose updates look at a whole variable.
+    optimizer: An optimizer of Keras 3 or tf_keras.
+    whole: Names of optimizers whose update of an element depends on the whole
+      variable.
   """
   if optimizer.clipnorm:
     what = 'clipnorm, which looks at the norm of a whole gradient'
