@@ -88,7 +88,7 @@ def main():
   with gdp_grappler.pin('CPU:1'):
     tf.function(lambda x: sum(tf.sin(x + i) for i in range(9)))(X)
   common.finish(
-      eager=eager, pinned_layer=attributes('one_step_on_data', ('Elu',)),
+      eager=eager, pinned_layer=attributes('multi_step_on_iterator', ('Elu',)),
       function=attributes(
           'function',
           ('Cos', 'Tanh', 'Sinh', 'Atan', 'Erf', 'Asin', 'Softplus', 'Exp')),
