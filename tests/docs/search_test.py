@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from gdp_grappler.cluster import device_figures
 from helpers import pages
 
 _SHIM = pages.TOP / 'docs/assets/iframe-worker.js'
@@ -72,3 +73,13 @@ def test_an_iframe_answers_in_place_of_a_worker():
   done = subprocess.run(['node', '-e', text], capture_output=True, text=True,
                         timeout=60, check=True)
   assert done.stdout.split() == ['2', '3']
+
+
+def test_the_docs_list_all_cards():
+  """A search of the docs for H200 or RTX5090 found the changelog alone."""
+  page = (pages.TOP / 'docs/clusters.md').read_text(encoding='utf-8')
+  listed = page.split('The cards are', 1)[1].split('`gdp cluster --help`', 1)[0]
+  words = set(re.findall(r'\w+', listed))
+  assert set(device_figures.CARDS) <= words
+  assert all(
+      word in device_figures.CARDS for word in words if re.search(r'\d', word))
