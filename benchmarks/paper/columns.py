@@ -119,7 +119,13 @@ class Part:
     return tuple(c.placer for c in self.columns if c.batch is None)
 
   def of(self, tasks: Sequence[str]) -> Part:
-    """The part with some of its tasks, in batches as well."""
+    """The part with some of its tasks, in batches as well.
+
+    Of columns that are equal then, only the first is left.
+
+    Args:
+      tasks: Some of the part's tasks.
+    """
     return self._mapped({task: task for task in tasks})
 
   def tiny(self) -> Part:
@@ -138,8 +144,15 @@ class Part:
     columns = (c if c.batch is None else dataclasses.replace(
         c, batch=dataclasses.replace(c.batch, tasks=renamed(c.batch.tasks)))
                for c in self.columns)
-    return dataclasses.replace(self, tasks=renamed(self.tasks),
-                               columns=tuple(columns))
+    # Fewer tasks may make two batches equal; the first of them stays.
+    first: dict[tuple[str, Batch | None], Column] = {}
+    for column in columns:
+      first.setdefault((column.placer, column.batch), column)
+    names = {column.name for column in first.values()}
+    return dataclasses.replace(
+        self, tasks=renamed(self.tasks), columns=tuple(first.values()),
+        ratios=tuple(r for r in self.ratios if {r.ours, r.other} <= names),
+        searches=tuple(name for name in self.searches if name in names))
 
 
 def placers(*names: str) -> tuple[Column, ...]:

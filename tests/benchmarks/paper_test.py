@@ -198,6 +198,18 @@ def _of_tasks(**evaluations):
   }
 
 
+def test_batches_that_fewer_tasks_make_equal_are_one_column(paper):
+  """Batches of six and of fourteen were two columns with the same figures."""
+  whole = paper.parts.PARTS['table2']
+  six = whole.of(whole.columns[1].batch.tasks)
+  assert 'batch of fourteen' in {column.name for column in whole.columns}
+  names = [column.name for column in six.columns]
+  assert names[:3] == ['gdp_paper', 'batch of six', 'six, no superposition']
+  assert not any('fourteen' in name for name in names)
+  assert not any('fourteen' in ratio.title for ratio in six.ratios)
+  assert whole.of(whole.tasks) == whole
+
+
 def test_a_batch_has_as_many_iterations_as_gdp_one_and_is_learned_once(
     paper, monkeypatch, tmp_path):
   of_tasks = _of_tasks(rnnlm=2 * 48 + 3, gnmt=7 * 48, wavenet=None)
