@@ -1,4 +1,4 @@
-"""Which variables of a step stay, because they were made under `tf.device`."""
+"""Finds the variables of a step that stay where `tf.device` put them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether steps really are faster when they are placed."""
+"""Times steps, to decide whether placed steps are faster."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import statistics
 import time
 from typing import Any, Callable
 
-# Steps that are not counted, because the first ones build kernels.
+# Number of first steps that are not timed, because they build kernels.
 _WARM_UP = 2
-# The same with XLA, which compiles a cluster when it runs for the second time.
+# The same number with XLA, which compiles a cluster in its second run.
 WARM_UP_OF_CLUSTERS = 3
 _STEPS = 6
 # The fewest steps that are counted. Slow steps differ less from each other and

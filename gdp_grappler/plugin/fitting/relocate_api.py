@@ -36,33 +36,33 @@ Plan = Mapping[str, str] | str | os.PathLike[str] | Placed
 
 
 def relocate(variables: Any, plan: Plan) -> int:
-  """Brings variables to where a plan wants them, before or between steps.
+  """Moves variables to the devices of a plan, before or between steps.
 
-  For training loops of one's own; Keras' `fit` does it by itself. Variables
-  keep their identity, and functions that were traced before go on working: the
-  next call of each is placed around the new devices. Variables stay there when
-  the option is switched off. Stateful random ops begin
-  their stream anew with it, so the time to move is before the first step.
+  Custom training loops need this function. Keras' `fit` moves variables by
+  itself. A moved variable keeps its identity. A function that was traced before
+  still works, and its next call is placed for the new devices. Variables stay
+  moved when the option is switched off. A stateful random op restarts its
+  stream when it moves, so move variables before the first step.
 
     gdp_grappler.relocate(encoder.variables, 'GPU:0')
     gdp_grappler.relocate([model, optimizer], {'decoder/*': 'GPU:1'})
 
   Args:
-    variables: `tf.Variable`s, variables of Keras, or what has some: models,
-      layers, optimizers that are built; one or several. Of an optimizer the
-      scalars stay, such as its learning rate.
-    plan: A device for all; a map of layers, as of the option, or of names of
-      variables; what `place` returned; or a file with a map or a plan. Slots
-      go where their variable goes. Other variables stay.
+    variables: One or several `tf.Variable`s, variables of Keras, or objects
+      that have variables: models, layers and built optimizers. Scalars of an
+      optimizer stay, such as the learning rate.
+    plan: A device for all variables; a map from layers or names of variables to
+      devices; a result of `place`; or a file with a map or a plan. Slots follow
+      their variable. Variables that the plan does not name stay.
 
   Returns:
-    How many were moved.
+    The number of moved variables.
 
   Raises:
-    InfeasiblePlacementError: a variable cannot be moved, something has no
-      variables, or the plan knows none of them.
-    ClusterError: a device has no name, or is not here.
-    PlanError: it is no plan, or the file cannot be read.
+    InfeasiblePlacementError: a variable cannot be moved, an object has no
+      variables, or the plan names none of the variables.
+    ClusterError: a device has no name, or does not exist in this program.
+    PlanError: the value is no plan, or the file cannot be read.
   """
   known = _Known(variables)
   named = [(variable, device)

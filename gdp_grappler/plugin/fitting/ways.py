@@ -31,13 +31,13 @@ class FitWay(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-  """What was measured of a way.
+  """Measurements of one way to run a step.
 
   Attributes:
-    step_s: Median of a step.
-    calls: How many were timed.
-    compile_s: What the calls before them took longer than as many of them;
-      with XLA that is above all the compiler.
+    step_s: Median time of a step, in seconds.
+    calls: Number of timed calls.
+    compile_s: Extra time of the calls before the timed ones, in seconds. With
+      XLA, compilation takes most of it.
   """
 
   step_s: float
