@@ -20,6 +20,7 @@ from tensorflow.python.eager import cancellation
 from tensorflow.python.eager import context
 
 from gdp_grappler import errors
+from gdp_grappler import stack_room
 from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
@@ -168,8 +169,9 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
       graph_def = gpu_tracing.for_architecture(
           architecture, name,
           functools.partial(
-              tracing_worker.collect, lambda: current_call.run(
-                  current_call.LeftAlone(name), _instantiate, step), name,
+              tracing_worker.collect,
+              lambda: current_call.run(current_call.LeftAlone(name), stack_room.
+                                       call, _instantiate, step), name,
               'IteratorGetNext'))
       captures.annotate(graph_def, captures.concrete_functions(step.func))
   except errors.InvalidGraphError as error:
@@ -221,8 +223,8 @@ def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
   """Returns the concrete function of a signature."""
   try:
     if isinstance(signature, Mapping):
-      return function.get_concrete_function(**signature)
-    return function.get_concrete_function(*signature)
+      return stack_room.call(function.get_concrete_function, **signature)
+    return stack_room.call(function.get_concrete_function, *signature)
   except Exception as error:
     # Whatever the user's code raises.
     raise errors.InvalidGraphError(

@@ -11,6 +11,8 @@ import functools
 import inspect
 from typing import Any, Callable, TYPE_CHECKING
 
+from gdp_grappler import stack_room
+
 # Imported where it is used: every program loads this module.
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
@@ -104,7 +106,8 @@ def watch_functions(tell: Callable[[str], None]) -> None:
   def initialize(self: Any, *args: Any, **kwargs: Any) -> Any:
     if self._jit_compile:
       tell(self._name)
-    return stock(self, *args, **kwargs)
+    # A trace with the option on has a deeper stack of Python functions.
+    return stack_room.call(stock, self, *args, **kwargs)
 
   cls._initialize = initialize
   setattr(cls, _MARK, True)

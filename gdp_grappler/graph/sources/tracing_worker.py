@@ -24,6 +24,7 @@ from tensorflow.python.eager import context
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import stack_room
 from gdp_grappler import suggestions
 from gdp_grappler import variable_scopes
 from gdp_grappler.graph import source_graph
@@ -71,7 +72,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     with contextlib.ExitStack() as stack:
       if tables:
         stack.enter_context(scope.split_tables(tables))
-      graph = _trace(kind, path, name, batch_size, architecture, notes.append)
+      graph = stack_room.call(_trace, kind, path, name, batch_size,
+                              architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None, files=watch.stamps(),
                 seconds=time.process_time() - begin_s)
