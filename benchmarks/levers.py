@@ -17,7 +17,6 @@ with all levers ('all'), then without one of them:
   multilevel: a large graph is not searched as a smaller one first.
   parts: in the smaller graph layers move, their parts do not.
   priorities: it searches first in, first out; edges are looked for afterwards.
-  orders: priorities are those of the critical path alone.
   compound: every move is of one set.
   anchors: it begins with single devices and stretches of the topological order.
   policy: the policy of moves proposes nothing.
@@ -26,7 +25,7 @@ with all levers ('all'), then without one of them:
   search: the best of the anchors; the policy proposes nothing either.
 
 Mending and packing are memory's: they are also off while anchors propose.
---levers=orders,compound tries these alone.
+--levers=parts,compound tries these alone.
 
 Prints a list of {"task", "seed", "all_s", "network_s", ...}: simulated steps
 without the lever that is named. Without --json, a table of the step with all of
@@ -125,8 +124,6 @@ _WAYS = {
         _without('coarse', parts_least=1.),
     'priorities':
         _Levers(priorities=False),
-    'orders':
-        _without('priorities', several_orders=0),
     'compound':
         _without('annealing', compound=0.),
     'anchors':

@@ -57,12 +57,12 @@ def test_each_lever_is_switched_off(program, run):
 
 def test_levers_may_be_chosen(program, capsys):
   few = ['--seconds=.05', '--seeds=1', '--quiet', 'wavenet-2x18@tiny@2xP100']
-  assert program.main(['--json', '--levers=compound,orders', *few]) == 0
+  assert program.main(['--json', '--levers=parts,repair', *few]) == 0
   row, = json.loads(capsys.readouterr().out)
-  assert set(row) == {'task', 'seed', 'all_s', 'compound_s', 'orders_s'}
-  assert program.main(['--levers=compound', *few]) == 0
+  assert set(row) == {'task', 'seed', 'all_s', 'parts_s', 'repair_s'}
+  assert program.main(['--levers=repair', *few]) == 0
   out = capsys.readouterr().out
-  assert 'no compound' in out and 'no orders' not in out
+  assert 'no repair' in out and 'no parts' not in out
 
 
 def test_a_lever_that_does_not_exist(program, capsys):

@@ -13,6 +13,7 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.partitioning import metis
+from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.simple import random_placer
 from helpers import clusters
 from helpers import graphs
@@ -64,6 +65,19 @@ def test_small_graphs_are_placed_as_well_as_can_be():
   ratios = sorted(map(_over_the_best, range(6)))
   assert ratios[:5] == pytest.approx([1.] * 5)
   assert ratios[5] < 1.06
+
+
+def test_compound_moves_find_more_of_the_best_placements(monkeypatch):
+
+  def misses():
+    return sum(ratio > 1.0001 for ratio in map(_over_the_best, range(80)))
+
+  compound, stock = misses(), moves.Moves.draw_each
+  monkeypatch.setattr(
+      moves.Moves, 'draw_each',
+      lambda self, kinds, devices, rng, share, usual: stock(
+          self, kinds, devices, rng, 0., usual))
+  assert 1.5 * compound < misses()
 
 
 def test_a_chain_that_is_long_to_send_stays_together():

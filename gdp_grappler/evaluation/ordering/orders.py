@@ -10,13 +10,14 @@ from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.graph import op_graph
 
-# Largest number of orders that `of` returns.
-COUNT = 3
-
 
 def of(graph: op_graph.OpGraph, devices: np.ndarray,
        cluster: cluster_lib.Cluster, op_seconds: np.ndarray) -> np.ndarray:
-  """float64 [K, N], priorities by the critical path, then those of `others`.
+  """float64 [K, N], priorities of the orders that may pay for a placement.
+
+  The first order is by the critical path. The second is depth first: one result
+  after the other. If the graph has time steps, the third order keeps the time
+  steps of layers together.
 
   Args:
     graph: N ops.
@@ -29,20 +30,8 @@ def of(graph: op_graph.OpGraph, devices: np.ndarray,
     InvalidGraphError: the edges of the graph form a cycle.
   """
   ranks = critical_path_order.upward_ranks(graph, devices, cluster, op_seconds)
-  return np.concatenate([ranks[None], others(graph, ranks)])
-
-
-def others(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray:
-  """float64 [K, N], priorities that are not by the critical path alone.
-
-  The first order is depth first: one result after the other. If the graph has
-  time steps, the second order keeps the time steps of layers together.
-
-  Args:
-    graph: N ops.
-    ranks: float64 [N], result of `critical_path_order.upward_ranks`.
-  """
   by_steps = layer_step_order.priorities(graph, ranks)
   return np.stack([
+      ranks,
       depth_first.priorities(graph), *([] if by_steps is None else [by_steps])
   ])

@@ -7,9 +7,9 @@ prices placements in the order of priorities
 (`evaluator.Evaluator.price_in_order`).
 
 To compute priorities takes longer than to price a placement. So the search
-computes the priorities of its best placement, in the best of several `orders`,
-and prices all further placements with these priorities. From time to time the
-search computes the priorities anew. A placement is kept together with the
+computes the priorities of its best placement, by the critical path, and prices
+all further placements with these priorities. From time to time the search
+computes the priorities anew. A placement is kept together with the
 priorities with which it was priced.
 """
 
@@ -18,14 +18,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import critical_path_order
-from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
@@ -36,7 +34,7 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _InOrder:
-  """A placement, its best priorities of those that were tried, and its key.
+  """A placement, its priorities by the critical path, and its key.
 
   Attributes:
     key: Key of the placement in this order.
@@ -50,6 +48,8 @@ class _InOrder:
 
 
 _key = operator.attrgetter('key')
+# Prices of new priorities: of the best placement, and of the search's start.
+_REFRESH_PRICES = 2
 
 
 class PriorityAnnealing:
@@ -79,7 +79,7 @@ class PriorityAnnealing:
     self._config = config.priorities
     self._problem, self._model = problem, model
     self._priced = 0
-    self._started = self._best_orders(starts)
+    self._started = self._in_order(starts)
     best = self._started[0]
     self._order = _Order(problem.evaluator, best.priorities)
     self.best: placement_lib.Placement
@@ -112,7 +112,7 @@ class PriorityAnnealing:
     config = self._config
     due = progress - self._refreshed >= 1 / config.refreshes
     if (due and self._steps >= config.fewest_batches and
-        count > orders.COUNT + 1):
+        count > _REFRESH_PRICES):
       before = self.evaluations
       self._refresh(progress)
       count -= self.evaluations - before
@@ -130,7 +130,7 @@ class PriorityAnnealing:
     """Computes priorities of the best placement; keeps the old if better."""
     self._refreshed, self._steps = progress, 0
     row = self._search.best
-    ordered = self._best_orders(row[None])[0]
+    ordered = self._in_order(row[None])[0]
     key = ordered.key
     if self._search.looks_closely:
       key = self._close_key(row[self._problem.graph.groups], ordered.priorities)
@@ -150,38 +150,15 @@ class PriorityAnnealing:
                                             row[problem.graph.groups],
                                             problem.cluster, problem.op_seconds)
 
-  def _best_orders(self, rows: np.ndarray) -> list[_InOrder]:
-    """Placements int [S, G], each in its best order; the fastest first.
-
-    Each is priced with the critical path first. The fastest of them are priced
-    in the other orders as well.
-    """
+  def _in_order(self, rows: np.ndarray) -> list[_InOrder]:
+    """Placements int [S, G] with the critical path first; the fastest first."""
     graph = self._problem.graph
-    ordered = self._price_in([*rows], [self._ranks(row) for row in rows])
-    ordered.sort(key=_key)
-    fastest = ordered[:self._config.several_orders]
-    more = [(index, order) for index, ranked in enumerate(fastest)
-            for order in orders.others(graph, ranked.priorities)]
-    others = self._price_in([ordered[index].row for index, _ in more],
-                            [order for _, order in more])
-    for (index, _), other in zip(more, others):
-      ordered[index] = min(ordered[index], other, key=_key)
-    return sorted(ordered, key=_key)
-
-  def _price_in(self, rows: Sequence[np.ndarray],
-                wanted: Sequence[np.ndarray]) -> list[_InOrder]:
-    """Prices K placements int [G], each with priorities float64 [N]."""
-    if not rows:
-      return []
-    graph = self._problem.graph
-    prices = self._problem.evaluator.price_in_order(
-        graph,
-        np.stack(rows)[:, graph.groups], np.stack(wanted))
-    self._priced += len(wanted)
-    return [
-        _InOrder(key, row, order)
-        for key, row, order in zip(prices.keys(), rows, wanted)
-    ]
+    wanted = [self._ranks(row) for row in rows]
+    prices = self._problem.evaluator.price_in_order(graph, rows[:,
+                                                                graph.groups],
+                                                    np.stack(wanted))
+    self._priced += len(rows)
+    return sorted(map(_InOrder, prices.keys(), rows, wanted), key=_key)
 
   def _close_key(self, devices: np.ndarray,
                  priorities: np.ndarray) -> evaluator_lib.Key:

@@ -87,15 +87,12 @@ class PriorityConfig:
     loss: Loss of step time that new priorities may bring, as a share of the
       step time.
     starts: Placements that get priorities of their own at the start.
-    several_orders: Number of these, the fastest, that are priced in all known
-      orders.
   """
 
   refreshes: int = 12
   fewest_batches: int = 4
   loss: float = 1e-2
   starts: int = 8
-  several_orders: int = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,7 +251,7 @@ class SearchConfig:
     coarse: The search of a smaller problem before the large one.
     edges: The choice among placements by their control edges.
     time: How the default placer divides its time.
-    start_prices: Cost of a start that is priced in all orders, in prices of one
+    start_prices: Cost of a start that gets priorities, in prices of one
       placement.
     starting_share: Share of the time that is left which these starts may take.
     edge_ops: Ops that the computation of control edges may simulate.

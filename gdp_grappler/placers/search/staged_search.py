@@ -12,7 +12,6 @@ from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import orders as orders_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priority_annealing
@@ -187,9 +186,8 @@ class _StagedSearch:
     return starts[:next(fitting, 0)]
 
   def _starting_s(self, count: int) -> float:
-    """Seconds, about, until so many starts are priced in their orders."""
-    several = min(count, self._config.priorities.several_orders)
-    return self._each_s * (count + several * (orders_lib.COUNT - 1) + 1)
+    """Seconds, about, until this number of starts is priced in order."""
+    return self._each_s * (count + 1)
 
   def _faster_first(self) -> list[_AnyAnnealing]:
     """Both annealings; first the one whose best placement is faster.

@@ -7,7 +7,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import robust_evaluator
-from gdp_grappler.evaluation.ordering import orders
+from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_config
@@ -193,34 +193,34 @@ def test_a_model_hears_every_order_before_it_is_asked():
   assert plain.best_key == search.best_key
 
 
-def test_a_start_gets_the_best_of_all_orders():
-  winners = set()
-  for seed in range(6):
-    graph = unrolled.make(4, 6).graph
-    problem = _problem(graph)
-    row = np.random.default_rng(seed).integers(1, 3, graph.num_groups).astype(
-        np.int32)
-    wanted = orders.of(graph, row[graph.groups], problem.cluster,
-                       problem.op_seconds)
-    keys = problem.evaluator.price_in_order(
-        graph, np.broadcast_to(row[graph.groups], wanted.shape), wanted).keys()
-    search = _search(problem, row[None])
-    assert search.best_key == min(keys)
-    assert _price(problem, search.best).keys() == [search.best_key]
-    winners.add(keys.index(min(keys)))
-  assert winners - {0}
+def test_a_start_gets_the_order_of_its_critical_path():
+  graph = unrolled.make(4, 6).graph
+  problem = _problem(graph)
+  rows = np.random.default_rng(0).integers(1, 3, (6, graph.num_groups)).astype(
+      np.int32)
+  wanted = np.stack([
+      critical_path_order.upward_ranks(graph, row[graph.groups],
+                                       problem.cluster, problem.op_seconds)
+      for row in rows
+  ])
+  keys = problem.evaluator.price_in_order(graph, rows[:, graph.groups],
+                                          wanted).keys()
+  search = _search(problem, rows)
+  assert [key for key, _ in search.starts] == sorted(keys)
+  assert search.best_key == min(keys)
+  assert _price(problem, search.best).keys() == [search.best_key]
 
 
-def test_priorities_made_anew_are_the_best_of_all_orders(monkeypatch):
+def test_priorities_made_anew_count_as_prices(monkeypatch):
   problem = _problem(unrolled.make(4, 6).graph)
   search = _search(problem)
-  stock, asked = search._best_orders, []
+  stock, asked = search._in_order, []
 
   def watched(rows):
     asked.append(stock(rows))
     return asked[-1]
 
-  monkeypatch.setattr(search, '_best_orders', watched)
+  monkeypatch.setattr(search, '_in_order', watched)
   before = search.evaluations
   _run(search, 40)
   assert asked and search.evaluations == before + 40 * 16
@@ -254,6 +254,6 @@ def test_priorities_that_overflow_a_memory_are_not_taken(
   before = search._order.priorities
   key = (overflow_bytes > 0, False, overflow_bytes, 0.)
   ordered = priority_annealing._InOrder(key, search._search.best, before + 1)
-  monkeypatch.setattr(search, '_best_orders', lambda rows: [ordered])
+  monkeypatch.setattr(search, '_in_order', lambda rows: [ordered])
   search._refresh(.5)
   assert (search._order.priorities is not before) == taken
