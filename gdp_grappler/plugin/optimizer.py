@@ -86,6 +86,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   reason = _why_not(source)
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
+  if source.name == _MAKES_VARIABLES and settings.plan is not None:
+    return outcome_lib.Outcome(None, '')
   deadline = deadlines.without_loading(
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []

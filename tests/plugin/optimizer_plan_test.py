@@ -57,10 +57,12 @@ def test_a_plan_for_other_graphs_leaves_this_one():
   assert 'left as it was: no op is in "encoder"' in outcome.message
 
 
-def test_of_the_graph_that_makes_variables_nothing_is_said():
+@pytest.mark.parametrize('layer', ['encoder', '*'])
+def test_no_plan_is_for_the_graph_that_makes_variables(layer):
   """Once the first line of a fit was that no op is in "encoder"."""
   source = dataclasses.replace(_captured('dense'), name='initialize_variables')
-  settings = settings_lib.Settings(plan=(('encoder', 'CPU:2'),))
+  settings = settings_lib.Settings(plan=((layer, 'CPU:2'), ('decoder',
+                                                            'CPU:1')))
   outcome = optimizer.optimize(source, settings)
   assert outcome.devices is None and not outcome.message
 
