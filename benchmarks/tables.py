@@ -1,4 +1,4 @@
-"""What programs have in common that print a table, or its rows as JSON."""
+"""Common parts of the programs that print a table, or its rows as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gdp_grappler.reports import tables
 Row = TypeVar('Row')
 # Adds an argument to a parser.
 Option = Callable[[argparse.ArgumentParser], object]
-# The title of a table in a page; may depend on the program's arguments.
+# The title of a table in a page, which may depend on the program's arguments.
 Title = str | Callable[[argparse.Namespace], str]
 # Runs a program with its arguments, and returns its exit code.
 Main = Callable[..., int]
@@ -28,14 +28,14 @@ Main = Callable[..., int]
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-  """What a program found.
+  """The result of a program.
 
   Attributes:
-    caption: What its numbers are of.
-    head: Titles of the columns; the first is of names.
-    cells: As many of each row.
-    rows: The same as JSON.
-    fails: Whether the program ends with 1.
+    caption: The quantity and the unit of the numbers.
+    head: [C], titles of the columns. The first column has the names of rows.
+    cells: [R][C], texts of the cells, row by row.
+    rows: [R], the same rows for JSON.
+    fails: Whether the exit code of the program is 1.
   """
 
   caption: str
@@ -46,11 +46,11 @@ class Table:
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-  """With the options --json, --page and --quiet.
+  """Returns a parser with the options --json, --page and --quiet.
 
   Args:
-    name: Of the program, below `benchmarks`.
-    description: As it is to be shown.
+    name: Name of the program's module in `benchmarks`.
+    description: Text of --help.
   """
   result = argparse.ArgumentParser(
       prog=name, description=description,
@@ -63,12 +63,13 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
 
 def parser_of_tasks(name: str, description: str | None,
                     seconds: float | None = None) -> argparse.ArgumentParser:
-  """With tasks and --seeds, too, and --seconds of each search if it has some.
+  """Returns a `parser` that also takes tasks, --seeds and maybe --seconds.
 
   Args:
-    name: As of `parser`.
-    description: As of `parser`.
-    seconds: By default; None for no such option.
+    name: Name of the program's module in `benchmarks`.
+    description: Text of --help.
+    seconds: Default of --seconds, the time of each search. None means that the
+      program has no such option.
   """
   result = parser(name, description)
   result.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
@@ -80,11 +81,13 @@ def parser_of_tasks(name: str, description: str | None,
 
 def parse(options: argparse.ArgumentParser,
           argv: Sequence[str] | None) -> argparse.Namespace:
-  """The arguments, and as `name` and `command` what they were given to.
+  """Returns the arguments, with the program's name and the whole command.
+
+  The fields `name` and `command` have these two.
 
   Args:
-    options: From `parser`.
-    argv: Arguments after the program's name; `sys.argv` if None.
+    options: Parser that `parser` made.
+    argv: Arguments after the program's name. None means those of `sys.argv`.
   """
   given = sys.argv[1:] if argv is None else argv
   result = options.parse_args(given)
@@ -96,15 +99,15 @@ def parse(options: argparse.ArgumentParser,
 
 def show(arguments: argparse.Namespace, title: str,
          find: Callable[[], Table | None]) -> int:
-  """Prints a table, and replaces the one in the page.
+  """Prints a table, and replaces the table of that title in the page.
 
   Args:
-    arguments: From `parse`.
-    title: Of the table in the page.
-    find: Makes the table; None if there is nothing to show.
+    arguments: Result of `parse`.
+    title: Title of the table in the page.
+    find: Makes the table. It returns None if there is nothing to show.
 
   Returns:
-    0, 1 if the table says so, or 2 after a line about an error of ours.
+    The exit code: 0, 1 if `Table.fails`, or 2 after a line about a GdpError.
   """
   try:
     page = pages.Page(arguments.page, title) if arguments.page else None
@@ -117,7 +120,7 @@ def show(arguments: argparse.Namespace, title: str,
       print(json.dumps(found.rows, indent=2))
     else:
       print(tables.titled(found.caption, [found.head, *found.cells]))
-    # Last, so that what was found is seen even if it cannot be written.
+    # Last, so that the user sees the table even if the page cannot be written.
     if page:
       page.replace(arguments.command, found.head, found.cells)
     return int(found.fails)
@@ -127,26 +130,26 @@ def show(arguments: argparse.Namespace, title: str,
 
 
 def option(*names: str, **how: Any) -> Option:
-  """An option of `program`: the arguments of `add_argument`."""
+  """Returns an option of `program`; arguments are those of `add_argument`."""
   return lambda options: options.add_argument(*names, **how)
 
 
 def program(name: str, description: str | None, title: Title,
             find: Callable[[argparse.Namespace],
                            Table | None], *options: Option) -> Main:
-  """The function `main` of a program.
+  """Returns the function `main` of a program.
 
   Args:
-    name: As of `parser`.
-    description: As of `parser`.
-    title: Of the table in the page.
+    name: Name of the program's module in `benchmarks`.
+    description: Text of --help.
+    title: Title of the table in the page.
     find: Makes the table from the program's arguments.
-    *options: From `option`.
+    *options: Further options, made by `option`.
 
   Returns:
-    A function that prints the table or the list and returns the exit code
-    (`show`). It takes the arguments after the program's name, by default
-    `sys.argv`.
+    A function that takes the arguments after the program's name, by default
+    those of `sys.argv`. The function prints the table or the list, and returns
+    the exit code (`show`).
   """
   return _main(lambda: parser(name, description), title, find, options)
 
@@ -155,21 +158,21 @@ def program_of_tasks(name: str, description: str | None, title: Title,
                      doing: str, rows: Callable[[str, argparse.Namespace], Row],
                      table: Callable[[list[Row], argparse.Namespace], Table],
                      *options: Option, seconds: float | None = None) -> Main:
-  """The function `main` of a program that prints a table of tasks.
+  """Returns the function `main` of a program that prints a table of tasks.
 
   Args:
-    name: As of `parser_of_tasks`.
-    description: As of `parser_of_tasks`.
-    title: Of the table in the page.
-    doing: What is done to each task, as '...ing'.
-    rows: What is found of a task.
-    table: Of what was found of all.
-    *options: From `option`.
-    seconds: As of `parser_of_tasks`.
+    name: Name of the program's module in `benchmarks`.
+    description: Text of --help.
+    title: Title of the table in the page.
+    doing: The verb for the progress line, such as 'placing'.
+    rows: Returns the result of a task, from its name and the arguments.
+    table: Makes the table from the results of all tasks.
+    *options: Further options, made by `option`.
+    seconds: Default of --seconds; see `parser_of_tasks`.
   """
 
   def find(arguments: argparse.Namespace) -> Table:
-    # A wrong name at the end would lose what was found before.
+    # A wrong last name would otherwise lose the results of all others.
     for task in arguments.tasks:
       reading.check_task(task)
     return table(
@@ -197,5 +200,5 @@ def _main(make: Callable[[], argparse.ArgumentParser], title: Title,
 
 
 def milliseconds(seconds: float | None) -> str:
-  """As a cell of a table; '-' for None."""
+  """The text of a cell, such as '1.2 ms'; '-' for None."""
   return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'

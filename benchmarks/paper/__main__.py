@@ -1,15 +1,15 @@
-"""Makes the papers' tables and figures anew, simulated, beside what was said.
+"""Makes the papers' tables and figures anew, beside the published figures.
 
   make paper                                         # all of them
   python -m benchmarks.paper table2 --seconds=60 --seeds=3
   python -m benchmarks.paper hdp --tiny --seconds=2  # a first look, minutes
 
-What there is: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's
-table), eight (SGDP's comparison) and seconds (every rival with the same
-seconds, from 1 to 300). Each search has --seconds, of the processor unless
---clock=wall; what begins with nothing may take one step more. A part is written
-when it is finished; run again, all goes on where it stopped. All of it takes a
-day.
+Parts: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's table),
+eight (SGDP's comparison) and seconds (every rival with the same seconds, from 1
+to 300). All step times are simulated. Each search has --seconds of the
+processor, or of the clock with --clock=wall. A search that has found nothing by
+then may take one more step. Each part is written when it is finished. The same
+command, run again, goes on where it stopped. All parts together take a day.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-  """Raises an error for what can be told from the arguments alone."""
+  """Raises a GdpError if the arguments are wrong."""
   for name in arguments.parts:
     if name not in parts_lib.PARTS:
       raise errors.GdpError(f'There is no part "{name}". Parts: '
@@ -151,7 +151,7 @@ def _curve_s(arguments: argparse.Namespace) -> list[float]:
 
 
 def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
-  """A part with the tasks that are wanted."""
+  """The part with the tasks of --tasks."""
   part = parts_lib.PARTS[name]
   wanted = [word for word in arguments.tasks.split(',') if word]
   chosen = [
@@ -173,7 +173,7 @@ def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
 
 def _made(name: str, arguments: argparse.Namespace,
           console: rich.console.Console) -> tuple[str, int]:
-  """A part's section, and how many of its cells failed."""
+  """The section of a part, and the number of its cells that failed."""
   part = _part(name, arguments)
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
   if not part.curve:
@@ -194,7 +194,7 @@ def _made(name: str, arguments: argparse.Namespace,
 def _found(part: columns_lib.Part, budget_s: float,
            arguments: argparse.Namespace,
            console: rich.console.Console) -> page.Found:
-  """Tasks with all cells of a part, by seed; those that are kept included."""
+  """Tasks with all cells of a part, by seed. Finished cells do not run again."""
   return [
       cells.of(
           part,

@@ -21,7 +21,10 @@ from placer_model.training import trainer as trainer_lib
 
 
 def learn(lesson: batches.Lesson) -> list[dict[str, Any]]:
-  """A record per task, as of a cell of gdp_bench, and the policy if wanted.
+  """Learns a batch, and writes the policy if `lesson` names a folder for it.
+
+  Returns:
+    A record for each task, like the record of a cell of gdp_bench.
 
   Raises:
     GdpError: a graph cannot be read, or the policy cannot be written.
@@ -42,11 +45,11 @@ def learn(lesson: batches.Lesson) -> list[dict[str, Any]]:
 
 
 class _Pupils(placers_lib.GdpPlacer):
-  """GDP-one, of several graphs at once."""
+  """GDP-one that learns several graphs with one network."""
 
   def learned(self, problems: Sequence[placer_lib.Problem],
               iterations: Sequence[int]) -> batch_lib.Batch:
-    """The graphs' trainers, when each has had its iterations."""
+    """Trains on the graphs in turn, for a number of iterations each."""
     network = self._network(problems[0])
     optimizers = optimizers_lib.Optimizers.make(self.config)
     batch = batch_lib.Batch(
@@ -75,7 +78,7 @@ def _read(task: str, lesson: batches.Lesson) -> _Read:
 def _record(trainer: trainer_lib.Trainer, problem: placer_lib.Problem,
             watched: counting_evaluator.Recorder,
             simulator: simulator_lib.Simulator) -> dict[str, Any]:
-  """What was found for a graph; its step as of a cell, first in, first out."""
+  """The record of a graph; its step is first in, first out, as in a cell."""
   fields = {
       'evaluations': watched.evaluations, 'seconds': round(watched.seconds, 4),
       'curve': [[count, round(at_s, 4), step_s]

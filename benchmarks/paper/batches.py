@@ -1,4 +1,4 @@
-"""Batches that a policy learned, kept in a folder: a file per batch."""
+"""Results of batches that a policy learned: a folder with a file per batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from placer_model.training import json_files
 from placer_model.training import train_config
 
 GDP_ONE = 'gdp_paper'
-# Whose code and versions a batch depends on, as of `settings.cell_key`.
+# The placer in the key of a batch. See `settings.cell_key`.
 _PLACER = 'gdp_batch'
 _LEARN = f'{__package__}.batch_worker:learn'
 _TIMEOUT_S = 24 * 3600.
@@ -26,15 +26,16 @@ Record = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Lesson:
-  """What a process learns.
+  """The batch that a process learns.
 
   Attributes:
-    tasks: 'GRAPH@CLUSTER' each.
-    iterations: Of each of them.
+    tasks: [B], names 'GRAPH@CLUSTER'.
+    iterations: [B], iterations of training on each task.
     network: Preset of `placer_model.config`.
-    seed: Of the weights and the samples.
-    may_round: As of `request.Request`.
-    policy: Folder where the policy goes; None for nowhere.
+    seed: Seed of the weights and the samples.
+    may_round: See `request.Request`.
+    policy: Folder to which the policy is written. None means that the policy
+      is not written.
   """
 
   tasks: tuple[str, ...]
@@ -50,15 +51,15 @@ class BatchError(errors.GdpError):
 
 
 class Batches:
-  """What policies learned, in a folder."""
+  """Results and policies of batches, kept in a folder."""
 
   def __init__(self, folder: pathlib.Path,
                settings: settings_lib.Settings) -> None:
     """Learns nothing yet.
 
     Args:
-      folder: Keeps what is finished.
-      settings: Of the cells that the batches stand beside.
+      folder: Folder for the results and policies of finished batches.
+      settings: Settings of the cells of gdp_bench in the same table.
     """
     self._folder, self._settings = folder, settings
 
@@ -68,10 +69,11 @@ class Batches:
     """Records of a batch by task, and the folder of its policy.
 
     Args:
-      batch: Which.
-      task: That its policy is to be asked about.
+      batch: The batch.
+      task: The task that the policy will place. It decides which graphs the
+        policy learns (`columns.Scope`).
       of_tasks: Results of gdp_bench by task, with cells of `GDP_ONE`.
-      exported: Whether the policy is wanted.
+      exported: Whether the folder has to contain the policy.
 
     Raises:
       BatchError: a graph cannot be learned.
@@ -111,9 +113,10 @@ class Batches:
 
 def _iterations(members: Sequence[str],
                 of_tasks: Mapping[str, Mapping[str, Any]]) -> list[int]:
-  """Those that GDP-one had of each graph.
+  """[B], the iterations that GDP-one made on each graph.
 
-  Where GDP-one found no fit, as many as of the graph with the fewest.
+  If GDP-one found no placement that fits, a graph gets as many iterations as
+  the graph with the fewest.
   """
   rollouts = train_config.preset('paper').rollouts
   known = {

@@ -1,4 +1,4 @@
-"""All cells of a part of the papers: of gdp_bench, and of batches."""
+"""Computes all cells of a table of the papers, by gdp_bench or from batches."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
 
-# Of gdp_bench's results; its cells are by name of a column.
+# A task in the results of gdp_bench. The keys of its cells are column names.
 Task = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """How cells are computed.
+  """Options for the computation of cells.
 
   Attributes:
-    settings: Of all of them.
-    work_dir: Keeps what is finished.
-    command: What was typed.
-    console: Where progress goes.
+    settings: Settings of all cells.
+    work_dir: Folder for the results of finished cells.
+    command: The command that the user typed.
+    console: The console for progress.
   """
 
   settings: settings_lib.Settings
@@ -39,7 +39,7 @@ class Options:
 
 
 def of(part: columns_lib.Part, options: Options) -> list[Task]:
-  """The tasks of a part with the cells of all its columns.
+  """Returns the tasks of a part, with the cells of all its columns.
 
   Raises:
     GdpError: bad input, or a full disk.
@@ -78,7 +78,7 @@ def _cell(column: columns_lib.Column, task: str, tasks: Mapping[str, Task],
 
 def _run(tasks: tuple[str, ...], placers: tuple[str, ...],
          options: Options) -> list[Task]:
-  """Cells of gdp_bench, those that are kept included."""
+  """Runs gdp_bench. Cells that are finished are not run again."""
   results = runner.run(
       runner.BenchOptions(tasks=','.join(tasks), placers=','.join(placers),
                           out_dir=options.work_dir, settings=options.settings,
@@ -88,7 +88,7 @@ def _run(tasks: tuple[str, ...], placers: tuple[str, ...],
 
 @contextlib.contextmanager
 def _policy(folder: pathlib.Path) -> Iterator[None]:
-  """In the context, this is the policy that placers load."""
+  """In the context, placers load the policy of this folder."""
   before = os.environ.get(environment.POLICY)
   os.environ[environment.POLICY] = str(folder.absolute())
   try:

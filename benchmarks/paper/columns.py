@@ -1,4 +1,4 @@
-"""Columns of the papers' tables: the placer, and what is compared."""
+"""Columns of the papers' tables: placers, and ratios of their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Published = tuple[tuple[str, float], ...]
 
 
 class Scope(enum.Enum):
-  """Which graphs a policy learns before it places one graph of the batch."""
+  """The graphs that a policy learns before it places one graph of the batch."""
 
   ALL = 'all of them'
   OTHERS = 'graphs of other families'
@@ -26,11 +26,11 @@ class Scope(enum.Enum):
 class Batch:
   """GDP-batch: one policy learns several graphs, which take turns.
 
-  Each graph has as many iterations as GDP-one had of it (`cells`).
+  The policy trains on each graph for as many iterations as GDP-one made.
 
   Attributes:
-    tasks: 'GRAPH@CLUSTER' each.
-    scope: Which of the tasks a policy learns before it places one of them.
+    tasks: Names 'GRAPH@CLUSTER'.
+    scope: The tasks that a policy learns before it places one of them.
     network: Preset of `placer_model.config`.
   """
 
@@ -50,13 +50,14 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-  """A column: what places the tasks.
+  """A column of a table: a placer, and the policy that the placer loads.
 
   Attributes:
-    name: Its head.
-    placer: Of gdp_bench; '' for what was found for a task while the policy
-      learned the batch.
-    batch: Where the placer's policy learned; None for the one that ships.
+    name: Head of the column.
+    placer: Name of a placer of gdp_bench. '' means that the cell is the best
+      placement that was found while the policy learned the batch.
+    batch: The batch that the placer's policy learned. None means the policy
+      that ships.
   """
 
   name: str
@@ -64,7 +65,7 @@ class Column:
   batch: Batch | None = None
 
   def has(self, task: str) -> bool:
-    """Whether it has a cell of a task."""
+    """Whether the column has a cell for a task."""
     return self.batch is None or task in self.batch.tasks
 
 
@@ -73,14 +74,15 @@ class Ratio:
   """A column of ratios: a figure of one column over the figure of another.
 
   Attributes:
-    title: Of the column.
-    other: Name of the column whose figure is above.
-    ours: Name of the one whose figure is below.
-    figure: `STEP`: seconds of a step. `SEARCH`: seconds of a search until it
-      was within 1 % of its own best. `REACHED`: those of the other one, over
-      ours until we were within 1 % of the other's best.
-    published: The same in a paper, by task.
-    published_mean: The same in a paper's text, over all of its tasks.
+    title: Head of the column of ratios.
+    other: Name of the column in the numerator.
+    ours: Name of the column in the denominator.
+    figure: `STEP`: seconds of a step. `SEARCH`: seconds until a search was
+      within 1 % of its own best. `REACHED`: in the numerator, the seconds until
+      the search of `other` was within 1 % of its own best; in the denominator,
+      the seconds until the search of `ours` was within 1 % of that same step.
+    published: The ratio in a paper, by task.
+    published_mean: The ratio over all tasks in the text of a paper.
   """
 
   title: str
@@ -93,16 +95,16 @@ class Ratio:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-  """A table or figure.
+  """A table or figure of a paper.
 
   Attributes:
-    title: What it is.
-    tasks: 'GRAPH@CLUSTER' each, a row per task.
-    columns: In their order.
-    ratios: Further columns.
+    title: Title of the section.
+    tasks: Names 'GRAPH@CLUSTER'; each is a row.
+    columns: Columns of steps, from left to right.
+    ratios: Columns of ratios.
     searches: Names of the columns whose seconds of search are shown.
-    said: What the paper says of it, in our words, and what differs here.
-    curve: Whether all is run again for every number of seconds.
+    said: The claims of the paper in our words, and the differences here.
+    curve: Whether all cells are run again for several time limits.
   """
 
   title: str
@@ -119,9 +121,9 @@ class Part:
     return tuple(c.placer for c in self.columns if c.batch is None)
 
   def of(self, tasks: Sequence[str]) -> Part:
-    """The part with some of its tasks, in batches as well.
+    """Returns the part, and its batches, with some of the tasks alone.
 
-    Of columns that are equal then, only the first is left.
+    If that makes columns equal, the first of them stays.
 
     Args:
       tasks: Some of the part's tasks.
@@ -129,14 +131,14 @@ class Part:
     return self._mapped({task: task for task in tasks})
 
   def tiny(self) -> Part:
-    """The part with small variants of its workloads."""
+    """Returns the part with small variants of its workloads."""
     return self._mapped({
         task: f'{_CLUSTER}{_TINY}{_CLUSTER}'.join(task.split(_CLUSTER))
         for task in self.tasks
     })
 
   def _mapped(self, new: dict[str, str]) -> Part:
-    """With other names of tasks, without those that have none."""
+    """Renames tasks, and drops those without a new name."""
 
     def renamed(tasks: Sequence[str]) -> tuple[str, ...]:
       return tuple(new[task] for task in tasks if task in new)
@@ -161,5 +163,5 @@ def placers(*names: str) -> tuple[Column, ...]:
 
 
 def family(task: str) -> str:
-  """Of `FAMILIES`."""
+  """Returns the family of a task, one of `FAMILIES`."""
   return next(name for name in FAMILIES if task.startswith(name))

@@ -1,4 +1,4 @@
-"""Numbers of cells, over seeds, and their texts."""
+"""Figures of cells over seeds, and the texts that show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from benchmarks.paper import columns as columns_lib
 from placer_model.benchmark import figures
 
-# A task of each seed.
+# The same task with each seed.
 Seeds = Sequence[Mapping[str, Any]]
 _Record = Mapping[str, Any]
 # A search counts as finished once its step is at most this many times the
@@ -20,8 +20,8 @@ def seconds_to(record: _Record | None, step_s: float) -> float | None:
   """Seconds until a search was within 1 % of a step; None if it never was.
 
   Args:
-    record: Of the search.
-    step_s: Price of the step, as searches see it.
+    record: Record of the search.
+    step_s: Seconds of the step, by the price that searches see.
   """
   if not figures.valid(record):
     return None
@@ -46,7 +46,7 @@ def ratios(ratio: columns_lib.Ratio, seeds: Seeds) -> list[float | None]:
 
 
 def step(seeds: Seeds, column: str) -> str:
-  """The step of a column: '0.2768 s', with the least and the most of seeds."""
+  """The step of a column as '0.2768 s', with least and most over seeds."""
   records = [task['cells'].get(column) for task in seeds]
   known = [record for record in records if figures.valid(record)]
   if len(known) < len(records):
@@ -62,7 +62,7 @@ def search(seeds: Seeds, column: str) -> str:
 
 
 def times(values: Sequence[float | None]) -> str:
-  """'1.234x', with the least and the most of seeds."""
+  """The mean as '1.234x', with the least and the most over seeds."""
   known = [value for value in values if value is not None]
   if len(known) < 2:
     return figures.times(known[0] if known else None)
@@ -72,10 +72,10 @@ def times(values: Sequence[float | None]) -> str:
 
 
 def mean(rows: Sequence[Sequence[float | None]]) -> str:
-  """The geometric mean over tasks, and of how many.
+  """The geometric mean over tasks, and the number of tasks.
 
   Args:
-    rows: By task, then by seed; [R][S].
+    rows: [R][S], values by task and seed.
   """
   of_seeds = [figures.geomean(values) for values in zip(*rows)]
   count = max((count for _, count in of_seeds), default=0)

@@ -12,9 +12,9 @@ from gdp_grappler.placers import registry
 from gdp_grappler.reports import tables
 from placer_model.benchmark import figures
 
-# Of a task of gdp_bench's results.
+# A task in the results of gdp_bench.
 Task = Mapping[str, Any]
-# Tasks of each seed; [S][R].
+# [S][R], the tasks of each seed.
 Found = Sequence[Sequence[Task]]
 Table = list[tuple[str, ...]]
 _PUBLISHED = 'published'
@@ -23,13 +23,13 @@ _MEAN = 'geometric mean'
 
 def section(part: columns_lib.Part, found: Found, command: str,
             seconds: float) -> str:
-  """A part as a section: its steps, the seconds of searches, its ratios.
+  """Returns a part as a section: steps, seconds of searches, ratios.
 
   Args:
-    part: Which.
-    found: Tasks with cells of all its columns that apply.
-    command: That makes it anew.
-    seconds: That each search had.
+    part: The part.
+    found: Tasks with the cells of all columns that have a cell for the task.
+    command: The command that makes the section.
+    seconds: Time limit of each search, in seconds.
   """
   failed = [
       line for tasks in found for task in tasks
@@ -48,7 +48,7 @@ def section(part: columns_lib.Part, found: Found, command: str,
 
 
 def steps(part: columns_lib.Part, found: Found) -> Table:
-  """A row per task, a column per placer."""
+  """Returns a table with a row per task and a column per placer."""
   rows = [('task', *(column.name for column in part.columns))]
   for seeds in zip(*found):
     rows.append(
@@ -58,7 +58,7 @@ def steps(part: columns_lib.Part, found: Found) -> Table:
 
 
 def searches(part: columns_lib.Part, found: Found) -> Table:
-  """A row per task, a column per search."""
+  """Returns a table with a row per task and a column per search."""
   rows = [('task', *part.searches)]
   for seeds in zip(*found):
     rows.append((seeds[0]['name'],
@@ -67,10 +67,11 @@ def searches(part: columns_lib.Part, found: Found) -> Table:
 
 
 def ratios(part: columns_lib.Part, found: Found) -> Table:
-  """A row per task, a column per ratio, and the geometric means.
+  """Returns a table with a row per task, a column per ratio, and means.
 
-  Where a paper has the same ratio for a task, it stands in a column of its own;
-  its mean is over the tasks that have both, or what the paper's text says.
+  If a paper gives the ratio of a task, the published ratio has a column of its
+  own. The mean of that column is over the tasks that have both ratios, or the
+  mean that the paper's text gives.
   """
   names = [task['name'] for task in found[0]]
   heads, columns = ['task'], [[*names, _MEAN]]
@@ -85,14 +86,14 @@ def ratios(part: columns_lib.Part, found: Found) -> Table:
 
 
 def curve_table(part: columns_lib.Part, found: Mapping[float, Found]) -> Table:
-  """Geometric means over tasks, a row per placer, a column per seconds.
+  """Returns geometric means over tasks of ratios to the last placer's steps.
 
   Args:
-    part: Which; the last of its placers is the one in question.
-    found: Results by the seconds that each search had.
+    part: The part. The last of its placers is compared with all others.
+    found: Results by the time limit of searches, in seconds.
 
   Returns:
-    Steps of each placer over those of the last.
+    A table with a row per placer and a column per time limit.
   """
   *others, ours = part.placers
   rows = [('placer / ' + ours, *(f'{seconds:g} s' for seconds in found))]
@@ -106,13 +107,13 @@ def curve_table(part: columns_lib.Part, found: Mapping[float, Found]) -> Table:
 
 def curve_section(part: columns_lib.Part, found: Mapping[float, Found],
                   command: str, picture: str) -> str:
-  """A part of several numbers of seconds; arguments as above.
+  """Returns a part with several time limits as a section.
 
   Args:
-    part: Which.
-    found: Results by seconds.
-    command: That makes it anew.
-    picture: File of `drawn`, beside the page.
+    part: The part.
+    found: Results by the time limit of searches, in seconds.
+    command: The command that makes the section.
+    picture: Name of the file with the picture `drawn`, beside the page.
   """
   return '\n\n'.join([
       f'## {part.title}', f'Made by `{command}`. Steps over those of '
@@ -125,7 +126,10 @@ def curve_section(part: columns_lib.Part, found: Mapping[float, Found],
 
 def drawn(part: columns_lib.Part, found: Mapping[float,
                                                  Found]) -> figure_lib.Figure:
-  """A panel per task, a curve per placer, steps over seconds; first seed."""
+  """Draws steps over seconds: a panel per task, a curve per placer.
+
+  The curves are of the first seed.
+  """
   first = {seconds: tasks[0] for seconds, tasks in found.items()}
   names = [task['name'] for task in next(iter(first.values()))]
   columns = min(4, len(names))
@@ -152,7 +156,7 @@ def drawn(part: columns_lib.Part, found: Mapping[float,
 
 def _published(ratio: columns_lib.Ratio, names: Sequence[str],
                ours: Sequence[Sequence[float | None]]) -> list[str]:
-  """A paper's column, by task, and its mean."""
+  """The column of published ratios by task, and the mean."""
   known = dict(ratio.published)
   theirs = [known.get(name) for name in names]
   both = [[value] for value, own in zip(theirs, ours) if any(own)]
