@@ -52,7 +52,7 @@ _Row = dict[str, Any]
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table | None:
-  """What is measured; the child prints it for its parent."""
+  """Measures in a child process, and makes the table from its output."""
   if arguments.child:
     print(json.dumps(_both_ways(arguments.models[0])))
     return None
@@ -90,7 +90,7 @@ def _difference(first: list[float], second: list[float]) -> float:
 
 
 def _both_ways(path: str) -> list[_Row]:
-  """In the child: the model as it is, then placed."""
+  """Measures the model as it is, then placed. Runs in the child process."""
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * _DEVICES)

@@ -1,4 +1,4 @@
-"""What placers find in little time and in much, by the same clock.
+"""Steps that placers find within short and long time limits.
 
 Run it from the repository:
 
@@ -43,7 +43,7 @@ _Row = dict[str, Any]
 
 def _rows(task: str, placers: Sequence[str], budgets: Sequence[float],
           seeds: int) -> list[_Row]:
-  """One of each seed, placer and budget."""
+  """Returns a row for each seed, placer and budget."""
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   read = step.problem(robust_evaluator.objective(simulator))

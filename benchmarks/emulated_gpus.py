@@ -173,7 +173,10 @@ def _print(rows: list[_Row]) -> None:
 
 
 def _over_expert(rows: list[_Row]) -> list[float]:
-  """By task, what the plan is faster that is priced lowest with its edges."""
+  """Expert step over the step of the plan with the lowest price, by task.
+
+  Prices are with control edges.
+  """
   result = []
   for task in dict.fromkeys(row['task'] for row in rows):
     plans = [

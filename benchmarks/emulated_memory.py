@@ -47,8 +47,8 @@ class _Row:
 
   Attributes:
     task: Graph and cluster.
-    placer: Whose plan it is.
-    peak_bytes: Simulated, of the fullest GPU.
+    placer: Name of the placer that made the plan.
+    peak_bytes: Simulated peak of the GPU with the largest one, in bytes.
     in_use: The largest use of a GPU's memory in the run with `enough`, as a
       multiple of the simulated peak, like the two below.
     too_little: A memory with which the plan does not run.

@@ -76,7 +76,7 @@ _PARTS: dict[str, Sequence[part_times.Function]] = {
 
 
 def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
-  """One of each seed."""
+  """Returns a row for each seed."""
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   problem = step.problem(simulator)
@@ -110,7 +110,7 @@ def _model(network: move_network.MoveNetwork | None,
 
 
 def _cost(task: str, seeds: int) -> list[_Row]:
-  """One of the best seed: seconds of the processor."""
+  """Returns a row with the processor seconds of the quickest seed."""
   step = reading.read_task(task, progress.doing)
   shipped_moves.network()
   rows = []

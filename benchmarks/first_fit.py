@@ -1,4 +1,4 @@
-"""What a user waits for the first `fit` of a program, measured.
+"""Seconds of the first `fit` of a program with and without the option.
 
 Run it from the repository, in an environment where the package is installed:
 
@@ -63,9 +63,9 @@ def measure(devices: str, steps: int, num_layers: int,
 
   Args:
     devices: One of `_DEVICES`.
-    steps: In a call.
-    num_layers: Of the model.
-    on: Whether the option is.
+    steps: Number of steps in a call.
+    num_layers: Number of layers of the model.
+    on: Whether the option is on.
   """
   if devices == 'two CPUs':
     tf.config.set_logical_device_configuration(
@@ -119,7 +119,7 @@ class _OurSeconds:
     setattr(cls, name, clocked)
 
   def _enter(self, is_ours: bool) -> bool:
-    """Whose seconds these were so far."""
+    """Counts the seconds so far, and returns to whom they were counted."""
     now = time.process_time()
     if self._is_ours:
       self.seconds += now - self._since
@@ -176,7 +176,7 @@ def _medians(off: Sequence[dict[str, float]],
 
 
 def _figures(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
-  """Of two runs that followed one another."""
+  """Figures of two runs, one after the other."""
   values = (off['cpu_s'], on['cpu_s'], on['cpu_s'] / off['cpu_s'], on['ours_s'],
             on['ours_s'] / (on['cpu_s'] - on['ours_s']), on['said_s'],
             off['traces'], on['traces'])

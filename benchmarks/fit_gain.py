@@ -77,12 +77,12 @@ def _positive(kind: type[float]) -> Callable[[str], float]:
 
 def gain(path: str, settings: settings_lib.Settings, search_s: float = 0.,
          emulated: bool = False) -> _Row:
-  """The row of one graph.
+  """Returns the row of a graph.
 
   Args:
-    path: Of the graph.
-    settings: With a cluster and a batch size.
-    search_s: How long other placers may search; 0 to leave them out.
+    path: File of the graph.
+    settings: The option, with a cluster and a batch size.
+    search_s: Time limit of other placers, in seconds; 0 leaves them out.
     emulated: Whether to run both steps on emulated GPUs, too.
 
   Raises:

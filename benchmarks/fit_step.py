@@ -1,4 +1,4 @@
-"""What a step of Keras' `fit` takes beside its graph.
+"""Seconds of a step of Keras' `fit` outside of its graph.
 
   python -m benchmarks.fit_step [--json]
 
@@ -28,7 +28,7 @@ _STEPS = flags.DEFINE_integer('steps', 300, 'Steps of a round.', lower_bound=1)
 
 
 def thread_seconds(run: Callable[[int], Any]) -> float:
-  """Of the calling thread in one step; `run` does as many as it is told."""
+  """Seconds of the calling thread per step; `run` runs a number of steps."""
   run(5)
   found = []
   for _ in range(_ROUNDS.value):

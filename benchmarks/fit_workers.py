@@ -1,4 +1,4 @@
-r"""What `gdp_placement` does for `fit` over two servers, measured.
+r"""Measures `fit` over two servers with and without `gdp_placement`.
 
 Run it from the repository, on a machine with nothing else to do:
 
@@ -123,7 +123,7 @@ def _compile(inputs: keras.KerasTensor,
 
 
 def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
-  """What is measured, by model.
+  """Measures each model.
 
   Raises:
     GdpError: a name is that of no compiled Keras model, or the servers do not
@@ -171,7 +171,7 @@ def _cluster() -> cluster_lib.Cluster:
 
 
 def _profile(model: str, path: pathlib.Path) -> pathlib.Path:
-  """Where the profile of a step of the model has been written."""
+  """Writes the profile of a step of the model, and returns its path."""
   step = sources.read(origin.Origin(model), batch_size=timed_fits.BATCH)
   profile = profiler.profile_local_workers(step, _SERVERS,
                                            batch_size=timed_fits.BATCH,

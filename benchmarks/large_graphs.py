@@ -24,12 +24,12 @@ _v1 = tf.compat.v1
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-  """Something that repeats.
+  """A part of a model that repeats.
 
   Attributes:
-    graph_def: Its nodes.
-    given: Nodes that stand for what it is given.
-    made: What it hands on, names of tensors.
+    graph_def: Nodes of the part.
+    given: Nodes that stand for the inputs of the part.
+    made: Names of the tensors that the part hands on.
     shared: Nodes that all copies of a layer have in common.
   """
 

@@ -1,4 +1,4 @@
-"""What the papers' learned planners find, at equal seconds of the processor.
+"""Steps that the papers' learned planners find in equal processor seconds.
 
 Run it from the repository, on one core (`taskset -c 0`):
 
@@ -35,7 +35,7 @@ _Row = dict[str, Any]
 
 
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
-  """One of each seed."""
+  """Returns a row for each seed."""
   step = reading.read_task(task, progress.doing)
   simulator, rows = step.simulator(), []
   for seed in range(seeds):

@@ -1,4 +1,4 @@
-"""What each lever of the default placer's search brings, by switching it off.
+"""Steps of the default placer's search without one of its parts (levers).
 
 Run it from the repository:
 
@@ -78,16 +78,16 @@ _Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class _Levers:
-  """What a search may use.
+  """Parts of the search that are on.
 
   Attributes:
-    config: Its numbers.
-    filter: How it chooses moves; None prices all that are drawn.
+    config: The numbers of the search.
+    filter: How moves are chosen; None prices all moves that are drawn.
     coordinates: Whether coordinates make anchors, moves and a smaller graph.
-    priorities: Whether it searches under priorities.
-    anchors: Whether it begins with anchors.
-    policy: Whether the policy of moves proposes.
-    search: Whether it searches.
+    priorities: Whether the search prices placements by priorities.
+    anchors: Whether the search begins with anchors.
+    policy: Whether the policy of moves proposes starts.
+    search: Whether there is a search at all.
   """
 
   config: search_config.SearchConfig = search_config.DEFAULT
@@ -100,7 +100,7 @@ class _Levers:
 
 
 def _without(part: str, **fields: Any) -> _Levers:
-  """With other fields of a part of the config."""
+  """Returns all levers, with other fields in a part of the config."""
   config = search_config.DEFAULT
   own = dataclasses.replace(getattr(config, part), **fields)
   return _Levers(dataclasses.replace(config, **{part: own}))
@@ -142,7 +142,7 @@ _NAMES = tuple(name for name in _WAYS if name != 'all')
 
 def _rows(task: str, names: Sequence[str], seconds: float,
           seeds: int) -> list[_Row]:
-  """One of each seed, with all levers and without each that is named."""
+  """Returns a row per seed: with all levers, and without each named one."""
   ways = {name: _WAYS[name] for name in ('all', *names)}
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
@@ -177,7 +177,7 @@ def _by_default(fit: search_config.FitConfig) -> Iterator[None]:
 
 def _proposed(problem: placer_lib.Problem,
               fit: search_config.FitConfig) -> dict[str, np.ndarray]:
-  """int [S, G] by the name of their source, which fits memories as told."""
+  """Proposals int [S, G] by source, which fit memories by a config."""
   with _by_default(fit):
     return annealing_placer.starting_points(problem, default_placer.ANCHORS,
                                             np.random.default_rng(0))
@@ -186,7 +186,7 @@ def _proposed(problem: placer_lib.Problem,
 def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
            levers: _Levers, seconds: float,
            rng: np.random.Generator) -> tuple[placement_lib.Placement, ...]:
-  """What a search finds by its levers."""
+  """Returns the placements that a search finds with the levers that are on."""
   begin_s = time.process_time()
   starts = _starts(problem, proposed, levers)
   if not levers.search:
@@ -256,7 +256,7 @@ def _model(levers: _Levers,
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
             placements: Sequence[placement_lib.Placement]) -> float:
-  """Of the best of them, with the edges that pay."""
+  """Seconds of the best placement, with the control edges that pay."""
   choice = edge_selection.best(problem, placements, simulator,
                                lambda _: control_edges.OrderConfig())
   if choice.order is not None:

@@ -42,13 +42,14 @@ class _Row:
   """A placement of a workload.
 
   Attributes:
-    workload: Its name.
+    workload: Name of the workload.
     ops: N.
-    placer: Whose it is.
-    step_s: Simulated, first in, first out; infinite if it does not fit.
-    expert_s: Of the expert.
-    devices: In use.
-    seconds: That it took to find.
+    placer: Name of the placer.
+    step_s: Seconds of the simulated step, first in, first out. Infinite if the
+      placement does not fit.
+    expert_s: Seconds of the simulated step of the expert's placement.
+    devices: Number of devices in use.
+    seconds: Seconds that the placer took.
   """
 
   workload: str
@@ -83,10 +84,10 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
 
 def _rows(task: str, cluster: cluster_lib.Cluster,
           budget_s: float) -> Iterator[_Row]:
-  """Of one workload.
+  """Returns the rows of a workload.
 
   Raises:
-    GdpError: it is none, or no expert has placed it.
+    GdpError: there is no such workload, or no expert has placed it.
   """
   step = reading.read(request.Request(task), lambda _: cluster, lambda _: None)
   problem = dataclasses.replace(step.problem(), time_budget_s=budget_s)

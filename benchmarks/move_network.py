@@ -1,4 +1,4 @@
-"""What moves of coordinate sets and the network bring, at equal seconds.
+"""Steps with and without coordinate sets and the network, in equal seconds.
 
 Run it from the repository:
 
@@ -48,7 +48,7 @@ _Row = dict[str, Any]
 
 
 def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
-  """One of each seed."""
+  """Returns a row for each seed."""
   problem = reading.read_task(task, progress.doing).problem()
   starts = np.concatenate(
       list(

@@ -1,4 +1,4 @@
-r"""What ten models gain on one card, over what Keras does with it by itself.
+r"""Gains of ten models on one card, over steps as Keras runs them.
 
 Run it from the repository, on a machine with nothing else to do:
 
@@ -56,7 +56,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table:
-  """What is measured.
+  """Measures the models, and returns the table.
 
   Raises:
     GdpError: a way has an unknown name.
@@ -107,25 +107,25 @@ def _key(model: str, way: str) -> str:
 
 
 def models(has_card: bool) -> tuple[str, ...]:
-  """Those that are run if nobody says otherwise."""
+  """Returns the models that run by default."""
   return MODELS if has_card else _ON_CPU
 
 
 def keys(names: Sequence[str], ways: Sequence[str]) -> tuple[str, ...]:
-  """Of what the file of results has once all is measured.
+  """Returns the keys of the file of results when all is measured.
 
   Args:
-    names: Of models.
-    ways: In which they are run.
+    names: Names of models.
+    ways: Ways in which the models run.
   """
   return tuple(_key(m, way) for m in names for way in ways)
 
 
 def read(path: pathlib.Path) -> dict[str, _Row]:
-  """What was measured before; {} if nothing was.
+  """Returns the results of former runs; {} if there are none.
 
   Args:
-    path: Of the file that a run leaves.
+    path: File of results.
   """
   try:
     return dict(json.loads(path.read_text()))
@@ -134,7 +134,7 @@ def read(path: pathlib.Path) -> dict[str, _Row]:
 
 
 def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
-  """What a process measures, or in one line why it did not."""
+  """Returns the result of a process, or a line that says why it failed."""
   steps = _STEPS if has_card else _STEPS_ON_CPU
   variables = {**os.environ, **one_card_ways.WAYS[way].variables}
   variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
@@ -156,10 +156,10 @@ def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
 
 
 def cells(rows: Sequence[_Row]) -> list[list[str]]:
-  """Of a table.
+  """Returns the cells of the table.
 
   Args:
-    rows: As of the file.
+    rows: Rows of the file of results.
   """
   stock_s = {
       row['model']: row['step_s'] for row in rows

@@ -10,14 +10,15 @@ _CLUSTERED: Mapping[str, str] = {'TF_XLA_FLAGS': '--tf_xla_auto_jit=2'}
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-  """How a model is run.
+  """A way in which a model runs.
 
   Attributes:
-    what: For the table.
-    option: Of the program; False for off.
-    variables: Of the environment.
+    what: Text for the table.
+    option: Value of the option; False for off.
+    variables: Variables of the environment.
     lets_keras_choose: Whether Keras may choose XLA.
-    warm: Steps before those that are timed: until the guard has chosen.
+    warm: Steps before the steps that are timed. They last until the guard has
+      chosen.
   """
 
   what: str
@@ -28,7 +29,7 @@ class Way:
 
   @property
   def needs_card(self) -> bool:
-    """Whether it cuts a card into several."""
+    """Whether the way cuts a card into several logical GPUs."""
     return isinstance(self.option, dict) and 'split' in self.option
 
 

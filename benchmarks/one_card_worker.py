@@ -74,7 +74,7 @@ def _chosen(model: Any) -> str:
 
 
 def _peak_bytes(tf: Any) -> int | None:
-  """Of all logical GPUs; None without one."""
+  """Sum of the peaks of all logical GPUs, in bytes; None without a GPU."""
   gpus = tf.config.list_logical_devices('GPU')
   return sum(
       tf.config.experimental.get_memory_info(f'GPU:{i}')['peak']

@@ -17,14 +17,14 @@ class Page:
   """
 
   def __init__(self, path: pathlib.Path, title: str) -> None:
-    """Reads it.
+    """Reads the page.
 
     Args:
       path: The page.
-      title: Of a table.
+      title: Title of a table in the page.
 
     Raises:
-      GdpError: it cannot be read, or has no place for the table.
+      GdpError: the page cannot be read, or has no place for the table.
     """
     self._path = path
     self._begin = f'<!-- {title}; made by'
@@ -45,26 +45,26 @@ class Page:
     """Writes the page with another table.
 
     Args:
-      command: That made the table.
+      command: The command that made the table.
       head: Titles of the columns.
-      rows: As many cells each.
+      rows: Cells, row by row; as many in each row as in `head`.
 
     Raises:
-      GdpError: it cannot be written; it is as it was.
+      GdpError: the page cannot be written. The file is as it was before.
     """
     escaped = [[cell.replace('|', '\\|') for cell in row] for row in rows]
     lines = [head, ['---'] * len(head), *escaped]
     self.put(command, '\n'.join(f'| {" | ".join(line)} |' for line in lines))
 
   def put(self, command: str, text: str) -> None:
-    """Writes the page with another text in that place.
+    """Writes the page with another text in place of the table.
 
     Args:
-      command: That made it.
+      command: The command that made the text.
       text: Markdown.
 
     Raises:
-      GdpError: it cannot be written; it is as it was.
+      GdpError: the page cannot be written. The file is as it was before.
     """
     files.write_atomically(
         self._path,

@@ -46,12 +46,12 @@ _TENSOR_BYTES = 4e6
 
 def layered_graph(num_ops: int, width: int,
                   seed: int = 0) -> tuple[op_graph.OpGraph, np.ndarray]:
-  """A graph of layers, and the seconds of its ops [N].
+  """Returns a graph of layers, and the seconds of its ops, float64 [N].
 
   Args:
     num_ops: N.
     width: Ops of a layer.
-    seed: Of everything random.
+    seed: Seed of all random numbers.
   """
   rng = np.random.default_rng(seed)
   consumers = np.repeat(np.arange(num_ops), 1 + rng.poisson(1., num_ops))
@@ -74,13 +74,13 @@ def layered_graph(num_ops: int, width: int,
 
 def communicating(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                   op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
-  """With tensors of another size, the mean of which takes so long to send.
+  """Returns the graph with tensors scaled to a ratio of sending and computing.
 
   Args:
     graph: N ops.
-    cluster: Has the links.
+    cluster: Cluster whose links send the tensors.
     op_s: Seconds of the ops [N].
-    ratio: Seconds of sending the mean tensor over those of the mean op.
+    ratio: Seconds to send the mean tensor over seconds of the mean op.
   """
   latency_s, s_per_byte = bundling.mean_link(cluster,
                                              np.array(cluster.accelerators))

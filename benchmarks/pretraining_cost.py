@@ -40,13 +40,13 @@ _ECHO = f'{ray_jobs.__name__}:echoing'
 
 @dataclasses.dataclass(frozen=True)
 class _Measured:
-  """Of one problem, in seconds of processor time but for `job_s`.
+  """Costs of problems. All seconds are of the processor, except `job_s`.
 
   Attributes:
-    searches_s: [P] of drawing each problem and searching on it.
-    learn_s: Of learning from its moves, in one pass.
-    job_s: What the driver is busy with a job whose log comes back.
-    log_bytes: Of a log, mean.
+    searches_s: [P], seconds to draw each problem and to search on it.
+    learn_s: Seconds to learn from the moves of a problem, in one pass.
+    job_s: Seconds that the driver is busy with a job and its log.
+    log_bytes: Mean size of a log, in bytes.
   """
 
   searches_s: tuple[float, ...]

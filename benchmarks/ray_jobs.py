@@ -25,7 +25,7 @@ Setup = tuple[op_graph.OpGraph, str]
 
 
 def make(setup: Setup) -> Callable[[Any], np.ndarray]:
-  """What prices as many random placements as a job says, by its seed."""
+  """Returns a function that prices random placements by a job's seed."""
   job_worker.alone()
   graph, preset = setup
   simulator = simulator_lib.Simulator(presets.preset(preset), threads=1)
@@ -44,7 +44,7 @@ def _price(graph: op_graph.OpGraph, evaluator: Any,
 
 
 def echoing(setup: Any) -> Callable[[Any], Any]:
-  """What gives back the setup, whatever it is asked."""
+  """Returns a function that returns the setup for each job."""
   job_worker.alone()
   return lambda job: setup
 
@@ -56,7 +56,7 @@ def loaded(graph: str, cluster: str) -> loading.Loaded:
 
 
 def pricing(count: int, placements: int) -> list[jobs_lib.Call]:
-  """So many jobs of so many placements."""
+  """Returns a number of jobs, each with a number of placements."""
   return [
       jobs_lib.Call(f'pricing {seed}', (seed, placements))
       for seed in range(count)

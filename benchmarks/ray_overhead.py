@@ -47,11 +47,11 @@ class _Kind:
   """Jobs that are compared.
 
   Attributes:
-    name: Of them.
-    function: As of `jobs.Machines.team`.
-    setup: Likewise.
-    jobs: All of them.
-    same: Whether two results of a job are the same.
+    name: Name of the jobs.
+    function: The function of a job; see `jobs.Machines.team`.
+    setup: The setup of the function; see `jobs.Machines.team`.
+    jobs: All jobs.
+    same: Returns whether two results of a job are equal.
   """
 
   name: str
@@ -63,7 +63,7 @@ class _Kind:
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-  """What was measured of one kind with so many workers."""
+  """The measurement of a kind of jobs with a number of workers."""
 
   jobs: str
   workers: int

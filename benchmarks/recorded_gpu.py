@@ -62,10 +62,10 @@ class Run:
 
   Attributes:
     task: 'transformer-xl-2@2xP100'.
-    name: Of the placement, 'm_etf+edges'.
-    path: Of the file that has both.
-    duration_scale: How many times as long as in the file all ops took.
-    steps_s: Measured.
+    name: Name of the placement, such as 'm_etf+edges'.
+    path: File with the graph and the placement.
+    duration_scale: Seconds of ops in the run over those in the file.
+    steps_s: Measured steps, in seconds.
   """
 
   task: str
@@ -105,7 +105,7 @@ def card(num_gpus: int) -> cluster_lib.Cluster:
   """Logical GPUs of one card whose kernels do not disturb each other.
 
   Args:
-    num_gpus: How many.
+    num_gpus: Number of logical GPUs.
   """
   cluster = presets.preset(f'{num_gpus}xH100')
   devices = tuple(
@@ -125,7 +125,7 @@ class RecordedGraph:
   """The graph of a file, and prices of its placements.
 
   Attributes:
-    cluster: Of as many logical GPUs as its placements name.
+    cluster: Cluster with the logical GPUs that the placements name.
   """
 
   def __init__(self, path: pathlib.Path, duration_scale: float,
@@ -133,9 +133,9 @@ class RecordedGraph:
     """Reads the file.
 
     Args:
-      path: Of an .npz file.
-      duration_scale: How many times as long as there all ops take.
-      num_gpus: That there were.
+      path: An .npz file.
+      duration_scale: Factor for the seconds of ops in the file.
+      num_gpus: Number of logical GPUs of the recorded run.
     """
     self._arrays = np.load(path)
     self.cluster = card(num_gpus)
@@ -159,10 +159,10 @@ class RecordedGraph:
 
 
 def price(runs: Sequence[Run]) -> list[dict[str, Any]]:
-  """Rows of runs: task, run, simulated_s and measured_s.
+  """Prices runs; each row has task, run, simulated_s and measured_s.
 
   Args:
-    runs: In any order.
+    runs: Runs, in any order.
   """
   graphs: dict[tuple[pathlib.Path, float], RecordedGraph] = {}
   rows = []
@@ -185,7 +185,7 @@ def _num_gpus(task: str) -> int:
 
 
 def _spins_s(seconds: np.ndarray) -> np.ndarray:
-  """What kernels span, of seconds that count the gap behind each; else 0."""
+  """Seconds of kernels without the gap behind each; 0 for other ops."""
   gap_s = device_figures.CARD_LAUNCH['gap_s']
   return np.where(seconds < _LEAST_KERNEL_S, 0,
                   np.maximum(seconds - gap_s, _LEAST_SPIN_S))
@@ -206,7 +206,7 @@ def _graph(name: str, arrays: Any) -> op_graph.OpGraph:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> tables.Table:
-  """Of runs: how far off each task is, and what searches have improved."""
+  """Returns the table of errors: by task, and for searched placements."""
   cells = []
   for task in dict.fromkeys(row['task'] for row in rows):
     own = [row for row in rows if row['task'] == task]

@@ -39,13 +39,14 @@ CARD = 'H100'
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-  """A graph and what its step takes.
+  """A recorded graph, and predicted and measured seconds of its step.
 
   Attributes:
     graph: Name of the model.
-    predicted_s: By the simulator, with what a call takes.
-    measured_s: Mean of steps in a row; None if nobody measured it.
-    alone_s: Of a step whose loss is read before the next one begins, likewise.
+    predicted_s: Simulated seconds, with those that a call takes.
+    measured_s: Mean seconds of steps in a row; None if not measured.
+    alone_s: Mean seconds of a step if its loss is read before the next step
+      begins; None if not measured.
   """
 
   graph: str
@@ -56,12 +57,12 @@ class Step:
 
 def steps(cluster: cluster_lib.Cluster | None = None,
           folder: pathlib.Path = FOLDER) -> Iterator[Step]:
-  """All graphs of a folder, by name.
+  """Returns the steps of all graphs of a folder, by name.
 
   Args:
-    cluster: One CPU and one such card; by default the preset.
-    folder: With NAME.pb.gz or NAME.pb, and `keras_steps.json` of what was
-      measured.
+    cluster: One CPU and one card. None means the preset of the card.
+    folder: Folder with NAME.pb.gz or NAME.pb, and with the measured steps in
+      `keras_steps.json`.
   """
   cluster = cluster or presets.preset(f'1x{CARD}')
   told = folder / _STEPS
@@ -74,19 +75,19 @@ def steps(cluster: cluster_lib.Cluster | None = None,
 
 
 def rows(folder: pathlib.Path = FOLDER) -> list[dict[str, Any]]:
-  """`steps` as JSON has them.
+  """Returns `steps` as rows for JSON.
 
   Args:
-    folder: As of `steps`.
+    folder: See `steps`.
   """
   return [dataclasses.asdict(step) for step in steps(folder=folder)]
 
 
 def read(path: pathlib.Path) -> op_graph.OpGraph:
-  """A recorded graph.
+  """Reads a recorded graph.
 
   Args:
-    path: Of a GraphDef, zipped where its name ends so.
+    path: File of a GraphDef. A name that ends in '.gz' means a zipped file.
   """
   if path.suffix != '.gz':
     return graph_def_io.read(sources.read(origin.Origin(str(path))))
@@ -97,7 +98,7 @@ def read(path: pathlib.Path) -> op_graph.OpGraph:
 
 
 def predicted_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
-  """Of a step on the first GPU, called as a function."""
+  """Simulated seconds of a step on the first GPU, called as a function."""
   called = step_costs.of_function(cluster)
   allowed = constraints.allowed_devices(graph, called)
   places = one_device.on_each(called, allowed)[called.accelerators[0]]

@@ -38,16 +38,16 @@ _RECORDED = ('cnn', 'mlp')
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-  """One model on one card.
+  """Predictions for a model on one card.
 
   Attributes:
-    model: Its name.
+    model: Name of the model.
     whole_s: Simulated step on the card as one GPU.
-    cut_s: On the card cut in two, as it was placed.
+    cut_s: Simulated step of the placement on the card cut in two.
     on_second: Share of the kernels' seconds that is on the second GPU.
     card_share: What share of the card kernels can use, on average over their
       seconds.
-    measured_gain: Of a real `fit`.
+    measured_gain: Measured gain of a real `fit`.
   """
 
   model: str
@@ -59,17 +59,17 @@ class Row:
 
   @property
   def gain(self) -> float:
-    """Of cutting, predicted."""
+    """Predicted gain of the cut."""
     return self.whole_s / self.cut_s
 
 
 def predict(model: str, placer: str, seconds: float) -> Row:
-  """Places the training step of a model over the card in two.
+  """Places the training step of a model over a card that is cut in two.
 
   Args:
-    model: Of `MEASURED_GAINS`, or another of `keras_models`.
-    placer: Name of a registered one.
-    seconds: That it may take.
+    model: A model of `MEASURED_GAINS`, or another model of `keras_models`.
+    placer: Name of a registered placer.
+    seconds: Time limit of the placer, in seconds.
   """
   cluster = step_costs.of_fit(presets.preset(CUT))
   step = step_lib.Step(_graph(model), cluster)

@@ -1,4 +1,4 @@
-r"""What the option costs a program whose graphs are left alone, measured.
+r"""Measures the cost of the option for programs whose graphs stay the same.
 
 Run it from the repository, in an environment where the package is installed:
 
@@ -49,7 +49,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
   Args:
     program: One of `_PROGRAMS`.
     option: 'on' or 'off'.
-    retraces: How many.
+    retraces: Number of retraces.
   """
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
@@ -117,7 +117,7 @@ _PROGRAMS: dict[str, Callable[[],
 
 
 def _seconds(job: Callable[[], object]) -> float:
-  """Of processor, of all threads."""
+  """Processor seconds of a job, over all threads."""
   start = time.process_time()
   job()
   return time.process_time() - start

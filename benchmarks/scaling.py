@@ -135,7 +135,7 @@ class _Journal:
                             ' Delete it, or name another one.') from error
 
   def rows(self, graph: str, ops: int) -> list[_Row]:
-    """Of one size; measured if they are not there."""
+    """Returns the rows of one size, and measures them if they are missing."""
     key = graph, ops
     if key not in self._known:
       self._known[key] = _rows(graph, ops)
@@ -149,7 +149,7 @@ class _Journal:
 
 
 def _rows(graph: str, ops: int) -> list[_Row]:
-  """Of one size; in processes of their own."""
+  """Measures one size, each placer in a process of its own."""
   with tempfile.TemporaryDirectory() as folder:
     path = str(pathlib.Path(folder, 'graph.pb'))
     calls.call(f'{__package__}.scaling:make', graph, ops, path,

@@ -1,4 +1,4 @@
-"""What gdp_bench found with several seeds, in one table, with the spread.
+"""Shows results of gdp_bench with several seeds in one table, with spread.
 
 Run it from the repository, on folders of gdp_bench that differ in --seed:
 
@@ -87,7 +87,7 @@ def _run(folder: pathlib.Path) -> list[Any]:
 
 
 def _kind(task: Any) -> tuple[Any, ...]:
-  """What runs with several seeds have in common."""
+  """Returns the fields in which runs with several seeds are equal."""
   return task['name'], task['num_ops'], list(task['cells']), [
       {**cell['settings'], 'seed': None} for cell in task['cells'].values()
   ]
@@ -103,7 +103,7 @@ def _is_large(task: Any) -> bool:
 
 
 def _steps(tasks: Sequence[Any], placer: str) -> str:
-  """Of one task, by all seeds."""
+  """Returns the steps of a task, by seed."""
   return ' | '.join(
       tables.milliseconds(
           statistics.geometric_mean(t['cells'][placer][order] for t in tasks))

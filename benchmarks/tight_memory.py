@@ -108,7 +108,7 @@ def _seconds(rows: list[dict[str, Any]], name: str) -> np.ndarray:
 
 
 def _summary(ratios: np.ndarray) -> str:
-  """Of the cases [n] in which both fit."""
+  """Summary of ratios, float64 [n], of the cases in which both fit."""
   if not ratios.size:
     return 'never both in memory'
   return (f'{ratios.max():.2f}x, '
@@ -120,7 +120,7 @@ def _cell(step_s: float | None) -> str:
 
 
 def _without_infinities(value: Any) -> Any:
-  """With None for what JSON has no number for."""
+  """Replaces infinities and NaN by None, because JSON has no such numbers."""
   if isinstance(value, dict):
     return {key: _without_infinities(item) for key, item in value.items()}
   if isinstance(value, float) and not math.isfinite(value):

@@ -53,7 +53,7 @@ def batch(model: keras.Model) -> Data:
 
 
 def _losses(model: keras.Model) -> Sequence[Any]:
-  """By output."""
+  """Returns the losses by output."""
   if isinstance(model.loss, dict):
     return [model.loss.get(name) for name in model.output_names]
   if isinstance(model.loss, (list, tuple)):
@@ -97,12 +97,12 @@ def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
 
 
 def in_a_row_s(model: keras.Model, iterator: Any, steps: int) -> float:
-  """Seconds of a step, over several steps of which only the last loss is read.
+  """Mean seconds of steps in a row. Only the last loss is read.
 
   Args:
-    model: Whose train function is called.
-    iterator: Of batches.
-    steps: How many.
+    model: The model whose train function is called.
+    iterator: Iterator over batches.
+    steps: Number of steps.
   """
   begin = time.perf_counter()
   for _ in range(steps):

@@ -40,7 +40,7 @@ _Row = dict[str, Any]
 
 
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
-  """One of each seed."""
+  """Returns a row for each seed."""
   step = reading.read_task(task, progress.doing)
   rows = []
   for seed in range(seeds):
@@ -62,7 +62,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
 
 
 class _Reached(Exception):
-  """What was looked for is found."""
+  """Ends a search, because it has found a step as short as HDP's."""
 
 
 class _Watch(counting_evaluator.Recorder):

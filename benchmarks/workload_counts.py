@@ -35,7 +35,7 @@ _HEAD = ('workload', 'setting', 'ops', "paper's", 'ratio', 'groups',
 
 
 def row(name: str) -> dict[str, Any]:
-  """What there is to say of a workload, in a process of its own."""
+  """Returns the row of a workload, counted in a process of its own."""
   workload = registry.get(name)
   start = time.monotonic()
   source = registry.source(name, tell=lambda line: None)

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _names() -> list[str]:
-  """Of all programs."""
+  """Names of all programs."""
   return [
       name + suffix for name, program in base.PROGRAMS.items()
       for suffix, runs in (('', program.modern), (_LEGACY, program.legacy))

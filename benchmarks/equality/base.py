@@ -27,13 +27,13 @@ Numbers = tuple[Any, Sequence[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-  """A program.
+  """A training program, and where it may run.
 
   Attributes:
-    run: Trains from the beginning; the same numbers each time.
-    legacy: It may run under tf_keras.
-    modern: It may run under Keras 3.
-    stays: Nothing of it can be placed, as its user wanted.
+    run: Trains from the beginning. Each call computes the same numbers.
+    legacy: Whether the program may run under tf_keras.
+    modern: Whether the program may run under Keras 3.
+    stays: Whether the program pins all ops, so that none can be placed.
   """
 
   run: Callable[[], Numbers]
@@ -95,7 +95,7 @@ def fit(model: Any, x: Any, y: Any = None, **kwargs: Any) -> Numbers:
 
 
 def variables(*models: Any) -> list[Any]:
-  """Of models and their optimizers."""
+  """Returns the variables of models and of their optimizers."""
   result = []
   for model in models:
     optimizer = getattr(model, 'optimizer', None)

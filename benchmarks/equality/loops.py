@@ -27,7 +27,7 @@ def _loss(y: Any, logits: Any) -> Any:
 
 
 def _repeated(step: Callable[..., Any], *arguments: Any) -> list[Any]:
-  """What the first steps return."""
+  """Returns the results of the first steps."""
   return [
       tf.nest.map_structure(np.array, step(*arguments)) for _ in range(_STEPS)
   ]
@@ -108,7 +108,7 @@ def steps_in_a_loop() -> base.Numbers:
 
 @base.program(legacy=True)
 def branches() -> base.Numbers:
-  """What a step does hangs on its loss and on a counter."""
+  """A step with branches that depend on its loss and on a counter."""
   model, optimizer = _dense(12, 3), keras.optimizers.SGD(.1, momentum=.9)
   count = tf.Variable(0)
   x, y = map(tf.constant, base.data(24, 8))

@@ -34,16 +34,16 @@ _MAKER = 'initialize_variables'
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-  """What became of a program's numbers.
+  """Numbers of a program with the option, compared with those without it.
 
-  Differences are of the largest relative to the largest number of the tensor
-  that it is in; NaN equals NaN, and is infinitely far from all else.
+  The difference of two tensors is the largest difference of two elements over
+  the largest element. NaN equals NaN, and differs infinitely from any number.
 
   Attributes:
-    placed_ops: Ops of its largest graph that went to another device.
-    devices: How many that graph had.
-    moved_variables: That were elsewhere in the end.
-    losses: Largest difference of what users see.
+    placed_ops: Ops of the largest graph that the pass moved to another device.
+    devices: Number of devices of that graph.
+    moved_variables: Number of variables on another device in the end.
+    losses: Largest difference of the losses and metrics that users see.
     weights: Largest difference of a variable.
     noise: Largest difference of two runs without placement.
   """
@@ -69,7 +69,7 @@ def compare(name: str, option: Any) -> Comparison:
   """Runs a program three times.
 
   Args:
-    name: Of the program.
+    name: Name of the program.
     option: Value of `gdp_placement`.
   """
   run = base.PROGRAMS[name].run
@@ -100,7 +100,7 @@ def _listen() -> list[library.Decision]:
 
 
 def _numbers(run: Any, option: Any) -> tuple[list[Any], list[Any], int]:
-  """What users see, the variables, and how many of them are elsewhere."""
+  """Losses, variables, and the number of variables on another device."""
   tf.config.optimizer.set_experimental_options({'gdp_placement': option})
   base.keras.backend.clear_session()
   base.keras.utils.set_random_seed(1)

@@ -101,7 +101,7 @@ def _run_emulated(arguments: argparse.Namespace) -> str:
 
 
 def _tell(text: str) -> None:
-  """Of what takes hours each line is kept, whatever shows progress."""
+  """Prints a line that stays on the screen, because the study takes hours."""
   progress.make_room()
   print(text, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""The same placements priced and run on emulated GPUs, task by task."""
+"""Prices placements, and runs them on emulated GPUs, task by task."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Result:
 
   Attributes:
     fifo: Simulated and emulated steps in TensorFlow's own order.
-    ordered: The same of placements with control edges; `simulated_s` has them.
+    ordered: Steps of placements with control edges. `simulated_s` is with the
+      edges, too.
   """
 
   fifo: list[study.Row]
@@ -70,13 +71,13 @@ class Result:
 
 def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
         seed: int = 0) -> Result:
-  """Studies one task; what was run before is read from the folder.
+  """Studies one task. Results of former runs are read from the folder.
 
   Args:
     task: 'WORKLOAD@CLUSTER'.
-    folder: Keeps what was run.
-    tell: Hears of each placement.
-    seed: Of everything random.
+    folder: Folder for the results.
+    tell: Called with a line about each placement.
+    seed: Seed of all random numbers.
   """
   workload, cluster_name = task.rsplit('@', 1)
   simulator = simulator_lib.Simulator(resolve.resolve(cluster_name))
@@ -185,7 +186,7 @@ def write(folder: pathlib.Path, result: Result) -> None:
 
 
 def _rounded(row: study.Row) -> dict[str, Any]:
-  """Of numbers the digits that mean anything."""
+  """Rounds the numbers of a row to their significant digits."""
   return {
       name: float(f'{value:.6g}') if isinstance(value, float) else value
       for name, value in dataclasses.asdict(row).items()
@@ -194,10 +195,10 @@ def _rounded(row: study.Row) -> dict[str, Any]:
 
 def agreement(result: Result, table: Callable[[list[tuple[str, ...]]],
                                               str]) -> str:
-  """TensorFlow's own order, then control edges.
+  """Two tables of agreement: for FIFO steps, and for steps with edges.
 
   Args:
-    result: Of all tasks.
+    result: Rows of all tasks.
     table: Makes a table of cells.
   """
   return '\n'.join([

@@ -24,7 +24,7 @@ MODULE = re.compile(r'layer\d+/\w+')  # A part of a layer.
 
 
 def build(name: str) -> source_graph.SourceGraph:
-  """One of `BUILDERS`, as a graph whose only fetch is the training op."""
+  """Builds one of `BUILDERS`; the only fetch is the training op."""
   graph = tf.Graph()
   with graph.as_default():
     loss = BUILDERS[name]()

@@ -33,15 +33,17 @@ _DRAWS, _DISTURBED = 100, .05
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
           layers: np.ndarray, modules: np.ndarray, seed: int = 0,
           max_splits: int = 100) -> dict[str, placement_lib.Placement]:
-  """Label -> placement, at least 40 of a model of several layers, all distinct.
+  """Returns distinct placements by label, 40 or more for several layers.
 
   Args:
     graph: N ops.
-    simulator: On two or more accelerators; prices the searches.
+    simulator: Simulator of a cluster with two or more accelerators. It prices
+      placements in the searches.
     layers: int [N], number of the layer of each op.
     modules: int [N], number of the part of a layer.
-    seed: Of everything random.
-    max_splits: Of the model between two of its layers.
+    seed: Seed of all random numbers.
+    max_splits: Largest number of placements that cut the model between two
+      layers.
   """
   rng = np.random.default_rng(seed)
   num_places = len(simulator.cluster.accelerators)
@@ -88,14 +90,14 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 def further(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
             modules: np.ndarray, known: Mapping[str, placement_lib.Placement],
             seed: int = 0) -> Iterator[tuple[str, placement_lib.Placement]]:
-  """Labels and placements beyond those of a suite, modules at random.
+  """Returns placements that the suite lacks, with modules at random.
 
   Args:
     graph: N ops.
-    cluster: Of the suite.
+    cluster: Cluster of the suite.
     modules: int [N], number of the part of a layer.
-    known: The suite; none of it comes again.
-    seed: Of everything random.
+    known: The suite. The result has none of its placements.
+    seed: Seed of all random numbers.
   """
   return _drawn(graph, cluster, _of_groups(graph, modules), known,
                 np.random.default_rng([seed, 1]))
@@ -128,14 +130,15 @@ def by_placers(
     names: Sequence[str], seed: int = 0,
     expert_devices: np.ndarray | None = None
 ) -> dict[str, placement_lib.Placement]:
-  """Label -> what a placer finds, which minimises the robust price.
+  """Returns the placements of placers by label. They minimize robust prices.
 
   Args:
     graph: N ops.
     simulator: Prices steps.
-    names: Of the registry.
-    seed: Of the placers.
-    expert_devices: int [N], where an expert puts the ops; None if nobody does.
+    names: Names of placers in the registry.
+    seed: Seed of the placers.
+    expert_devices: int [N], devices by the human expert. None if no expert has
+      placed the graph.
   """
   problem = placer_lib.Problem(graph, simulator.cluster,
                                robust_evaluator.objective(simulator), seed,
@@ -269,7 +272,7 @@ def _by_group(graph: op_graph.OpGraph, devices: np.ndarray) -> np.ndarray:
 
 def _placement(graph: op_graph.OpGraph, by_group: np.ndarray,
                cluster: cluster_lib.Cluster) -> placement_lib.Placement:
-  """Of places int [G]."""
+  """Returns the placement of groups at indices of devices, int [G]."""
   return placement_lib.from_groups(graph, _allowed(graph, cluster, by_group),
                                    cluster)
 

@@ -43,11 +43,11 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
 
 def agreement(rows: Sequence[study.Row],
               real: str = 'measured') -> list[tuple[str, ...]]:
-  """[1 + graphs] of cells, the head first.
+  """Returns a table with a head and a row per graph.
 
   Args:
-    rows: Of all graphs.
-    real: How the real steps were come by.
+    rows: Rows of all graphs.
+    real: Origin of the real steps: 'measured' or 'emulated'.
   """
   lines: list[tuple[str, ...]] = [
       ('graph', 'placements', f'fastest to slowest ({real})', 'MAPE',
@@ -126,9 +126,9 @@ def draw(path: pathlib.Path, rows: Sequence[study.Row],
   """Draws simulated over real steps, a panel per graph.
 
   Args:
-    path: Of the picture.
-    rows: Of all graphs.
-    real: How the real steps were come by.
+    path: File of the picture.
+    rows: Rows of all graphs.
+    real: Origin of the real steps: 'measured' or 'emulated'.
   """
   import matplotlib
   matplotlib.use('Agg')

@@ -10,7 +10,7 @@ from scipy import stats
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """Of K placements of one graph.
+  """Agreement of simulated and measured steps of K placements of a graph.
 
   Attributes:
     count: K.

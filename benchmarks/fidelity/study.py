@@ -36,16 +36,16 @@ _PLACERS = ('m_etf', 'local_search')
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-  """One placement of one graph.
+  """Simulated and measured steps of a placement.
 
   Attributes:
-    graph: Its name.
+    graph: Name of the graph.
     label: How the placement was made.
-    simulated_s: First in, first out.
-    ordered_s: With the critical path first.
-    measured_s: Median of real steps, in TensorFlow's own order.
-    spread_s: Interquartile range of these.
-    problem: Why it could not be measured; '' if it was.
+    simulated_s: Seconds of the simulated step, first in, first out.
+    ordered_s: Seconds of the simulated step with the critical path first.
+    measured_s: Median seconds of real steps, in TensorFlow's own order.
+    spread_s: Interquartile range of the real steps, in seconds.
+    problem: Why the placement could not be measured; '' if it was measured.
   """
 
   graph: str
@@ -59,15 +59,15 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Ordered:
-  """One placement, run as TensorFlow likes and in a given order.
+  """Steps of a placement in TensorFlow's own order and in a given order.
 
   Attributes:
-    graph: Its name.
+    graph: Name of the graph.
     label: How the placement was made.
     edges: Control edges that force the order.
     simulated: Step with these edges over the step without.
-    measured: The same of the medians of real steps.
-    spread: Interquartile range of the one plus that of the other, relative.
+    measured: The same ratio for the medians of real steps.
+    spread: Sum of the relative interquartile ranges of both.
   """
 
   graph: str
@@ -119,7 +119,7 @@ def _measure(name: str, graph: op_graph.OpGraph,
              simulator: simulator_lib.Simulator,
              measurer: measurer_lib.Measurer, tell: Callable[[str], None],
              seed: int) -> list[Row]:
-  """In random order, so that a drift of the machine hits all alike."""
+  """Measures placements in random order, so that drift affects all alike."""
   rows = {}
   labels = list(suite)
   progress.doing(f'measuring placements of {name}')
@@ -143,7 +143,7 @@ def _orders(name: str, graph: op_graph.OpGraph,
             suite: Mapping[str, placement_lib.Placement],
             simulator: simulator_lib.Simulator, measurer: measurer_lib.Measurer,
             tell: Callable[[str], None]) -> list[Ordered]:
-  """Those where an order is predicted to pay most."""
+  """Measures the placements for which an order is predicted to pay most."""
   found = []
   for label, placement in suite.items():
     order = control_edges.control_edges(graph, placement, simulator)
@@ -179,10 +179,10 @@ def save(path: pathlib.Path, rows: list[Row], orders: list[Ordered],
 
 def load(
     path: pathlib.Path) -> tuple[list[Row], list[Ordered], cluster_lib.Cluster]:
-  """What `save` wrote.
+  """Reads a file that `save` wrote.
 
   Raises:
-    GdpError: it cannot be read.
+    GdpError: the file cannot be read.
   """
   found = files.read_compressed_json(path)
   return ([Row(**row) for row in found['rows']],

@@ -1,4 +1,4 @@
-"""What the processes of `benchmarks.gpu` do alike: devices, models, lines."""
+"""Common parts of the processes of `benchmarks.gpu`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def has_card() -> bool:
 
 
 def make_devices(tf: Any, device: str, count: int) -> None:
-  """Cuts the first card into parts, or the CPU where it stands for a card.
+  """Cuts the first card, or in a dry run the CPU, into logical devices.
 
   Args:
     tf: TensorFlow, which has made no devices yet.
     device: 'GPU' or 'CPU'.
-    count: Of the parts; of a CPU one more, which stands for the host.
+    count: Number of logical devices. The CPU gets one more, which stands for
+      the host.
   """
   cards = tf.config.list_physical_devices(device)
   if device == CPU:
@@ -52,7 +53,7 @@ def make_devices(tf: Any, device: str, count: int) -> None:
 
 
 def _part_megabytes(count: int) -> int:
-  """Of each part of a card: others may have some of its memory."""
+  """Megabytes of each logical GPU; other processes may use the card, too."""
   from gdp_grappler.cluster import nvml
   cards = nvml.installed().cards()
   known = cards[0].memory_bytes if cards else None
@@ -73,7 +74,7 @@ def short(name: str) -> str:
 
 
 class Lines(logging.Handler):
-  """What the package says, from the moment at which this is made."""
+  """Collects the lines that the package prints from now on."""
 
   def __init__(self) -> None:
     super().__init__()
@@ -90,13 +91,13 @@ class Lines(logging.Handler):
 
 def go_through(names: Sequence[str], path: pathlib.Path, until: float,
                measure: Callable[[str], dict[str, Any]]) -> None:
-  """Measures the models that a file does not have yet, and writes each there.
+  """Measures the models that a file lacks, and adds each result to the file.
 
   Args:
-    names: Of models.
-    path: JSON of what was found, by the short name of the model.
-    until: Of `time.monotonic`, after which no model is begun.
-    measure: Finds out about one model.
+    names: Names of models.
+    path: JSON file with results by the short name of the model.
+    until: Time by `time.monotonic`. No model is begun after it.
+    measure: Measures one model.
   """
   import keras
   known = json.loads(path.read_text()) if path.exists() else {}

@@ -48,7 +48,7 @@ def _compared(tf: Any, name: str, steps: int, notices: Any) -> dict[str, Any]:
 
 
 def _losses(tf: Any, name: str, steps: int, option: Any) -> list[str]:
-  """Of some steps, to the last bit."""
+  """Returns the losses of some steps, exact to the last bit."""
   import keras
 
   from benchmarks import timed_fits

@@ -1,4 +1,4 @@
-"""What `benchmarks.gpu` found, as tables in Markdown."""
+"""Shows the results of `benchmarks.gpu` as tables in Markdown."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LAST_LINES = 2
 
 
 def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
-  """All of it.
+  """Returns the whole page.
 
   Args:
-    setting: Whose files are read.
+    setting: The setting. The files are in its folder.
     left_out: Names of parts for which there was no time.
   """
   found = _calibration(setting.out_dir)

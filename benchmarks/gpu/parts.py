@@ -38,17 +38,18 @@ class Setting:
 
   Attributes:
     device: 'GPU', or 'CPU' for a dry run.
-    out_dir: Where their files are.
-    models: Whose steps are measured.
-    placed: Whose losses are compared.
-    profiled: Of the models, whose graphs are profiled.
-    compared: Models that are run in several ways; () for those of `one_card`.
-    ways: In which.
-    steps: In a row, of those that are measured.
-    calibrate_s: For the calibration.
-    profile_s: For each graph.
-    models_s: For all steps, and for all losses.
-    split: Whose steps are measured on a card that is cut.
+    out_dir: Folder of the results.
+    models: Models whose steps are measured.
+    placed: Models whose losses are compared.
+    profiled: Those of `models` whose graphs are profiled.
+    compared: Models that run in several ways. () means the models of
+      `one_card`.
+    ways: The ways of these models; see `one_card_ways`.
+    steps: Number of steps that are measured in a row.
+    calibrate_s: Time limit of the calibration, in seconds.
+    profile_s: Time limit of the profile of a graph, in seconds.
+    models_s: Time limit of all steps, and again of all losses, in seconds.
+    split: Models whose steps are measured on a card that is cut.
   """
 
   device: str
@@ -67,14 +68,14 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-  """One program, and how to tell that it has run.
+  """A program, and the file that shows that the program has run.
 
   Attributes:
-    name: Of its log.
-    command: After the interpreter.
-    makes: The file that it leaves; '' for what it prints.
-    wants: In the file, names of which all must be there; () for any file.
-    always: Whether it runs again though it has run.
+    name: Name of the log.
+    command: Arguments of the Python interpreter.
+    makes: Name of the file that the program writes; '' for its output.
+    wants: Keys that the file must have; () for any file.
+    always: Whether the program runs even if it has run before.
   """
 
   name: str
@@ -84,11 +85,11 @@ class Part:
   always: bool = False
 
   def log(self, out_dir: pathlib.Path) -> pathlib.Path:
-    """What it printed."""
+    """Returns the path of the log."""
     return out_dir / f'{self.name}.log'
 
   def is_done(self, out_dir: pathlib.Path) -> bool:
-    """Whether it need not run again."""
+    """Whether the program has run and need not run again."""
     path = out_dir / (self.makes or f'{self.name}.rc')
     if self.always or not path.exists():
       return False
@@ -137,7 +138,7 @@ def streams(setting: Setting) -> Part:
 
 
 def predictions(setting: Setting) -> Part:
-  """Of the graphs of steps; always anew."""
+  """The part that predicts the recorded steps. It always runs."""
   return Part('predictions',
               ('-m', 'benchmarks.gpu.predictions', setting.device,
                str(setting.out_dir)), 'predictions.json', always=True)
@@ -192,7 +193,7 @@ def program(name: str) -> Part:
 
 
 def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
-  """Its process, which writes its log."""
+  """Starts the program. Its output goes to the log."""
   log = part.log(setting.out_dir).open('w')
   variables = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
   variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)

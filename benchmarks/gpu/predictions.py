@@ -60,7 +60,7 @@ def _measured_names(cluster: Any, device: str) -> list[str]:
 
 
 def _predicted_s(graph: str, cluster: Any) -> float:
-  """Of a step whose ops are where TensorFlow put them."""
+  """Simulated seconds of a step with the devices that TensorFlow chose."""
   from gdp_grappler.problems import reading
   from gdp_grappler.problems import request
   step = reading.read(request.Request(graph), lambda unused: cluster,

@@ -194,7 +194,7 @@ def _made(name: str, arguments: argparse.Namespace,
 def _found(part: columns_lib.Part, budget_s: float,
            arguments: argparse.Namespace,
            console: rich.console.Console) -> page.Found:
-  """Tasks with all cells of a part, by seed. Finished cells do not run again."""
+  """Tasks with all cells of a part, by seed. Finished cells run once only."""
   return [
       cells.of(
           part,

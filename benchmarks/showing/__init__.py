@@ -1,1 +1,1 @@
-"""What the pages show: notebooks, terminal sessions and pictures, made anew."""
+"""Makes the notebooks, terminal sessions and pictures of the pages anew."""

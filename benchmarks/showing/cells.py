@@ -21,10 +21,10 @@ from typing import Any
 
 
 def run(sources: list[str]) -> list[list[dict[str, Any]]]:
-  """The outputs of code cells that share their names.
+  """Runs code cells that share their names, and returns their outputs.
 
   Args:
-    sources: Of the cells, in order.
+    sources: Sources of the cells, in order.
 
   Raises:
     Exception: whatever a cell raises.
@@ -55,7 +55,7 @@ def _outputs(source: str, title: str, names: dict[str,
 
 
 def _value(source: str, title: str, names: dict[str, Any]) -> Any:
-  """Of the last expression, or None."""
+  """Runs a cell, and returns the value of its last expression, or None."""
   # AutoGraph reads sources there, as it does under IPython.
   linecache.cache[title] = (len(source), None, source.splitlines(True), title)
   body = ast.parse(source, title).body

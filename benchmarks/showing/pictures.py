@@ -42,11 +42,11 @@ _WIDE = 1600, 900
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:
-  """Of the page: its top, the layers, the memory, and an op with its reason.
+  """Draws the report: its top, the layers, the memory, an op with its reason.
 
   Args:
-    folder: Where the sessions were.
-    target: Where pictures go.
+    folder: Folder in which the sessions ran.
+    target: Folder of the pictures.
 
   Raises:
     GdpError: there is no browser, or no page.
@@ -67,11 +67,11 @@ def report(folder: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
-  """Two: the timeline, and TensorBoard's graph in the colours of devices.
+  """Draws the timeline, and TensorBoard's graph in the colours of devices.
 
   Args:
-    folder: Where the sessions were.
-    target: Where pictures go.
+    folder: Folder in which the sessions ran.
+    target: Folder of the pictures.
 
   Raises:
     GdpError: there is no browser, no TensorBoard, or no events.

@@ -97,9 +97,9 @@ def record(folder: pathlib.Path, page: pathlib.Path, command: str) -> None:
   """Runs all sessions and puts them into a page.
 
   Args:
-    folder: Where they run; what they write stays there.
-    page: With a place for each session.
-    command: That does this.
+    folder: Folder in which the sessions run. Their files stay there.
+    page: Page with a place for each session.
+    command: The command that records the sessions.
 
   Raises:
     GdpError: a command failed, or the page has no place.
@@ -118,14 +118,14 @@ def prepare(folder: pathlib.Path) -> None:
 
 
 def said_of(typed: str, folder: pathlib.Path) -> str:
-  """A command with its output, as wide as a terminal.
+  """Runs a command, and returns it with its output, as wide as a terminal.
 
   Args:
-    typed: Begins with 'gdp'; may end with `_SHOWS_CODE`.
-    folder: Where it runs.
+    typed: The command. It begins with 'gdp', and may end with `_SHOWS_CODE`.
+    folder: Folder in which the command runs.
 
   Raises:
-    GdpError: it failed, and its exit code is not to be shown.
+    GdpError: the command failed, and its exit code is not to be shown.
   """
   shows_code = typed.endswith(_SHOWS_CODE)
   arguments = shlex.split(typed.removesuffix(_SHOWS_CODE))[1:]

@@ -42,8 +42,8 @@ def draw(page: pathlib.Path, target: pathlib.Path) -> None:
   """Writes an SVG for each session of `PICTURES`.
 
   Args:
-    page: With the recorded sessions.
-    target: Where pictures go.
+    page: Page with the recorded sessions.
+    target: Folder of the pictures.
 
   Raises:
     GdpError: the page lacks a session, or a picture cannot be written.
@@ -69,11 +69,11 @@ def shown(page: str) -> dict[str, str]:
 
 
 def as_svg(text: str, name: str) -> str:
-  """A picture of a terminal, with its text as text.
+  """Returns a picture of a terminal as SVG, with selectable text.
 
   Args:
     text: Lines no wider than `sessions.WIDTH`.
-    name: Of the picture; differs between pictures in one page.
+    name: Name of the picture, unique in a page.
   """
   console = rich.console.Console(record=True, width=sessions.WIDTH,
                                  file=io.StringIO(), force_terminal=True,
