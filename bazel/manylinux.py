@@ -24,11 +24,13 @@ Version = tuple[int, ...]
 
 
 def platform(libraries: Iterable[pathlib.Path], machine: str) -> str | None:
-  """'manylinux_2_35_x86_64'; None if the libraries are too new for any.
+  """Returns a tag such as 'manylinux_2_35_x86_64' for libraries.
+
+  None means that the libraries are too new for any tag.
 
   Args:
     libraries: Shared objects.
-    machine: Such as 'x86_64'.
+    machine: Architecture, such as 'x86_64'.
   """
   needed = newest(
       subprocess.run(['objdump', '-T', *map(str, libraries)], check=True,

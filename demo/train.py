@@ -22,10 +22,10 @@ STEPS = 2
 
 
 def main(num_devices: int, in_order: bool) -> None:
-  """Fits on some logical CPUs and reports.
+  """Trains on logical CPUs, and prints what the training took.
 
   Args:
-    num_devices: How many.
+    num_devices: Number of logical CPUs.
     in_order: Whether sums are added in the order in which they are written.
       TensorFlow's memory optimizer, which then does not run, lets InceptionV3
       add gradients in the order of arrival, which other devices change.
@@ -54,7 +54,7 @@ def main(num_devices: int, in_order: bool) -> None:
 
 
 def _switch_memory_optimizer_off() -> None:
-  """In this process; `tf.config.optimizer` has no option for it."""
+  """Switches it off for this process. `tf.config.optimizer` has no option."""
   as_it_is = context.Context.config.fget
 
   def config(self: context.Context) -> config_pb2.ConfigProto:

@@ -1,4 +1,4 @@
-"""What `make docs` does with pages, and checks of the finished site."""
+"""Changes to pages in `make docs`, and checks of the finished site."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WIDE = ('results/', 'notebooks/')
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-  """Gives the room for a list of headings to pages that have better use for it.
+  """Hides the list of headings of pages with wide tables or one heading.
 
   Args:
-    html: What the page says.
-    page: Of mkdocs.
+    html: HTML of the page; returned unchanged.
+    page: The page, an object of mkdocs.
   """
   headings = sum(1 + len(top.children) for top in page.toc)
   if headings < 2 or page.file.src_uri.startswith(_WIDE):

@@ -33,7 +33,7 @@ _COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
 
 
 def main() -> int:
-  """The console program: `run` in a process that is ours alone."""
+  """Runs `gdp` as a console program, and ends the process."""
   # Nothing here is to be placed by the plugin. Not when this is imported: the
   # environment is inherited by whatever the importing program starts.
   os.environ.update(environment.without_plugin())
@@ -81,14 +81,14 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-  """Opens those of stdout and stderr that the caller has closed."""
+  """Opens stdout or stderr if the caller has closed it."""
   for name in ('stdout', 'stderr'):
     if getattr(sys, name) is None:
       setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
 
 
 def _discard_output() -> None:
-  """Drops output that nobody takes; Python would fail again as it ends."""
+  """Drops output that nobody reads, which would fail again at exit."""
   try:
     sys.stdout.flush()
   except OSError:
@@ -118,13 +118,13 @@ def _check_words(known: argparse.ArgumentParser,
 
 
 def parser() -> argparse.ArgumentParser:
-  """What `gdp` understands."""
+  """Returns the parser of `gdp`, with all commands."""
   return _parsers()[0]
 
 
 def _parsers(
 ) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-  """Of all, and of each command."""
+  """Returns the parser of `gdp`, and the parsers of commands by name."""
   result = argparse.ArgumentParser(
       prog='gdp', description='Device placement for TensorFlow graphs.')
   _add_switches(result, False)
@@ -139,7 +139,7 @@ def _parsers(
 
 
 def _add_switches(parser: argparse.ArgumentParser, default: Any) -> None:
-  """What stands before the command or after it."""
+  """Adds the switches that may stand before or after the command."""
   parser.add_argument(
       '--quiet', action='store_true', default=default,
       help='print the result alone: neither what is being done nor what '

@@ -1,8 +1,8 @@
-"""What the console programs call first: whoever ends them loses nothing.
+"""The entry points of the console programs, which handle Ctrl-C and SIGTERM.
 
-Imports take a third of a second, in which Ctrl-C would be a traceback through
-whatever is just being imported; nothing has begun then, so nothing is lost.
-Batch systems end programs by SIGTERM, which would leave temporary files behind.
+Imports take a third of a second. Ctrl-C during the imports would print a
+traceback, although nothing has begun. Batch systems end programs by SIGTERM,
+which would leave temporary files behind.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _INTERRUPTED = 130
 
 
 def gdp() -> int | None:
-  """The program of this name."""
+  """Runs the program `gdp`."""
   return call('gdp', 'gdp_grappler.bin.gdp', 'main')
 
 
 def call(program: str, module: str, function: str) -> int | None:
   """Imports a module and calls one of its functions.
 
-  Ctrl-C during the import ends the process with a line and exit code 130;
-  afterwards it is a `KeyboardInterrupt` again, unless whoever started the
-  program has it ignored. So is SIGTERM; see `end_as_interrupted`.
+  Ctrl-C or SIGTERM during the import ends the process with a line and exit code
+  130. After the import both raise `KeyboardInterrupt` (`end_as_interrupted`). A
+  signal that is ignored when the program starts stays ignored.
 
   Args:
-    program: Its name, for the line.
-    module: To import.
-    function: Of the module, without arguments.
+    program: Name of the program, for the line.
+    module: Name of the module to import.
+    function: Name of a function of the module, without parameters.
 
   Returns:
-    What it returns, an exit code.
+    The exit code that the function returns.
   """
 
   def stop(unused_signal: int, unused_frame: types.FrameType | None) -> None:
@@ -56,13 +56,13 @@ def call(program: str, module: str, function: str) -> int | None:
 
 
 def end_as_interrupted() -> None:
-  """SIGTERM does from now on what Ctrl-C does, unless it is ignored."""
+  """Makes SIGTERM act like Ctrl-C from now on, unless it is ignored."""
   if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
 def _interrupt(unused_signal: int, frame: types.FrameType | None) -> None:
   handler = signal.getsignal(signal.SIGINT)
-  # Programs in the background have Ctrl-C ignored, but are to end now.
+  # A program in the background ignores Ctrl-C, but has to end on SIGTERM.
   called = handler if callable(handler) else signal.default_int_handler
   called(signal.SIGINT, frame)

@@ -123,7 +123,7 @@ class Calibration:
     object.__setattr__(self, 'digest', digests.of(self.fields()))
 
   def figure(self, name: str) -> float | None:
-    """One of `FIGURES`; None if it was not measured."""
+    """Returns one of `FIGURES`; None if it was not measured."""
     return dict(self.figures).get(name)
 
   @property

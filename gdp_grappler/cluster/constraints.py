@@ -1,4 +1,4 @@
-"""Which devices of a cluster each group of a graph may have."""
+"""The devices of a cluster that each group of a graph may have."""
 
 from __future__ import annotations
 
@@ -91,10 +91,12 @@ def rounded_on(graph: op_graph.OpGraph,
 
 def way_out_of_memory(graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> str:
-  """What would let a graph that does not fit use more memories; '' if nothing.
+  """Returns advice for a graph that does not fit; '' if there is none.
+
+  The advice says how ops or variables may use more memories.
 
   Args:
-    graph: Of which a placement exceeds a memory.
+    graph: The graph. A placement of it exceeds a memory.
     cluster: The devices.
   """
   lifted = allowed_devices(graph.replace(may_round=True), cluster)

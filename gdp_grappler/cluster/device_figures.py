@@ -1,4 +1,4 @@
-"""What data sheets say of cards, processors and networks, each with its source.
+"""Figures of cards, processors and networks from data sheets, with sources.
 
 Rates of CPUs are given per slot: TensorFlow spreads a heavy kernel over all
 cores but lets several ops run at a time, which one figure cannot say. A socket
@@ -6,10 +6,10 @@ counts as two slots of half its rate each, so that slots together never exceed
 the chip. In HDP's table (Mirhoseini et al. 2018) one CPU takes 4.1 to 4.4 times
 as long as one K40 on Inception and RNNLM; these figures give 4.5.
 
-What the host and the driver take for a card was measured on one machine: an
-H100 with driver 580 and TensorFlow 2.21, chains of ops that do nothing but
-launch one kernel, 2026. Drivers differ less than cards do, so all cards have
-these figures. `gdp calibrate` measures them on another machine.
+The times that the host and the driver take for an op were measured on one
+machine: an H100 with driver 580 and TensorFlow 2.21, with chains of ops that
+only launch one kernel, in 2026. Drivers differ less than cards do, so all cards
+have these figures. `gdp calibrate` measures them on another machine.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _gib(count: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Peers:
-  """How cards of one kind are joined beside PCIe, by bricks of wires.
+  """Links between cards of one kind beside PCIe, made of bricks of wires.
 
   Attributes:
     kind: One of
@@ -77,8 +77,9 @@ class Peers:
       'cube': eight cards as in a DGX-1, some pairs by one brick or two.
       'mesh': every pair by bricks of its own.
       'switch': every pair, at the full rate of a card.
-    bricks: Of a card; in a mesh and by a bridge, between two.
-    brick_bytes_per_s: What large copies reach over one, each way.
+    bricks: Number of bricks of a card; for a mesh and a bridge, of a pair of
+      cards.
+    brick_bytes_per_s: Rate of large copies over a brick, in each direction.
   """
 
   kind: str
@@ -88,20 +89,22 @@ class Peers:
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-  """One model of GPU.
+  """A model of GPU.
 
   Attributes:
-    name: 'P100', as it stands in the title that the driver gives.
-    memory_bytes: Its own memory; `card_memory` says what TensorFlow gets.
-    peak_flops: Of float32 dense kernels as TensorFlow runs them by default.
-    efficiency: Share of it that large dense kernels reach.
-    bandwidth_bytes_per_s: Of its memory.
-    pcie_bytes_per_s: Large copies from and to pinned host memory.
-    cpu: Key in `CPUS` of a server that it is found in.
-    peers: NVLink or Infinity Fabric; None for PCIe alone.
+    name: Name in the title that the driver gives, such as 'P100'.
+    memory_bytes: Memory of the card. `card_memory` has the part that TensorFlow
+      can allocate.
+    peak_flops: Peak FLOP/s of dense float32 kernels, as TensorFlow runs them by
+      default.
+    efficiency: Share of the peak that large dense kernels reach.
+    bandwidth_bytes_per_s: Bandwidth of the memory of the card.
+    pcie_bytes_per_s: Rate of large copies from and to pinned host memory.
+    cpu: Key in `CPUS` of a typical server with this card.
+    peers: NVLink or Infinity Fabric. None means PCIe alone.
     through_host: Whether the driver refuses to copy from card to card over
       PCIe, and copies to the host and on.
-    own_way: Whether no other card shares its wires to the processor.
+    own_way: Whether the card shares its wires to the processor with no other.
     launch_s: Seconds of the smallest kernel.
   """
 
@@ -123,13 +126,13 @@ class Cpu:
   """The processors of one host.
 
   Attributes:
-    title: For people.
-    sockets: Chips in the host.
-    cores: Of a chip.
-    hertz: Base clock.
-    flops_per_cycle: Of one core, float32.
-    bandwidth_bytes_per_s: Of a chip's memory.
-    memory_bytes: Of the host.
+    title: Name for people.
+    sockets: Number of chips in the host.
+    cores: Number of cores of a chip.
+    hertz: Base clock rate.
+    flops_per_cycle: float32 operations of a core per cycle.
+    bandwidth_bytes_per_s: Bandwidth of the memory of a chip.
+    memory_bytes: Memory of the host.
   """
 
   title: str
@@ -142,7 +145,7 @@ class Cpu:
 
   @property
   def figures(self) -> dict[str, Any]:
-    """Those of a `cluster.Device`, rates per slot."""
+    """Returns the fields of a `cluster.Device`; rates are per slot."""
     chip = self.cores * self.hertz * self.flops_per_cycle
     return dict(
         memory_bytes=self.memory_bytes, peak_flops=chip / _SLOTS_PER_SOCKET,
@@ -153,12 +156,12 @@ class Cpu:
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  """One network card per host.
+  """A network with one network card per host.
 
   Attributes:
-    title: For people.
-    latency_s: Of one RecvTensor between two hosts.
-    bandwidth_bytes_per_s: Of large tensors.
+    title: Name for people.
+    latency_s: Latency of a RecvTensor between two hosts.
+    bandwidth_bytes_per_s: Bandwidth for large tensors.
   """
 
   title: str
@@ -383,10 +386,10 @@ NETWORKS = {
 
 
 def card_of(title: str) -> Card | None:
-  """The card that 'Tesla P100-PCIE-16GB' or 'GeForce RTX 4090' names, if any.
+  """Returns the card that a title such as 'Tesla P100-PCIE-16GB' names.
 
-  Others have the same name and a word behind it, such as the slower chips of
-  notebooks.
+  None means that the title names no card. Slower chips, such as those of
+  notebooks, have the same name and a further word. They are other cards.
   """
   words = re.split(r'[^A-Za-z0-9]+', title)
   if _OTHERS.intersection(words):

@@ -101,7 +101,7 @@ def _with_hosts(body: str, network_name: str) -> str:
 
 
 def _hosts(name: str, body: str) -> tuple[int, str]:
-  """How many hosts, and what each is: (2, '8xV100') of '2x8xV100'."""
+  """Number of hosts, and each host: (2, '8xV100') for '2x8xV100'."""
   host = rf'[1-9]\d*x.*|{"|".join(preset_grammar.CPUS)}'
   match = re.fullmatch(rf'([1-9]\d{{0,8}})x({host})', body)
   if not match:
@@ -148,10 +148,10 @@ def _host(
 
 
 def _parts(name: str, text: str | None) -> int:
-  """How many logical GPUs a card is cut into.
+  """Returns the number of logical GPUs that a card is cut into.
 
   Raises:
-    ClusterError: too many, or 0.
+    ClusterError: the number is 0 or too large.
   """
   parts = int(text or 1)
   if not 1 <= parts <= preset_grammar.MOST_PARTS:
@@ -256,10 +256,11 @@ def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:
 def _across(paths: Mapping[tuple[int, int], topologies.Path],
             source: tuple[int, int], target: tuple[int, int],
             network: device_figures.Network, hosts: int) -> topologies.Path:
-  """From a device to the host, over the network, to a device.
+  """Returns the path from a device to a device of another host.
 
-  The wires at both ends count as occupied only where they are busy for at
-  least half of the time that the transfer takes.
+  The path goes to the host, over the network, and to the device. The transfer
+  occupies the wires at each end only if they are busy for at least half of the
+  transfer's time.
   """
   legs = []
   if source[1] >= 0:

@@ -46,7 +46,7 @@ _CARDS_PER_SOCKET = 4
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-  """What a transfer within a host takes and occupies; see `cluster.Link`."""
+  """Time and channels of a transfer within a host; see `cluster.Link`."""
 
   latency_s: float
   bandwidth_bytes_per_s: float
@@ -55,14 +55,14 @@ class Path:
 
 def host_paths(cards: Sequence[device_figures.Card],
                sockets: int = 1) -> dict[tuple[int, int], Path]:
-  """All paths of a host.
+  """Returns all paths of a host.
 
   Args:
-    cards: Those in it, by the number of their device.
-    sockets: 1, or 2 that share the cards.
+    cards: Cards of the host, by the number of their device.
+    sockets: Number of processors: 1, or 2 that share the cards.
 
   Returns:
-    From a pair of card numbers, -1 for the host's processor, to its path.
+    Paths by pairs of card numbers. -1 is the host's processor.
   """
   paths = {}
   ends = range(-1, len(cards))
@@ -77,15 +77,15 @@ def host_paths(cards: Sequence[device_figures.Card],
 def parts_paths(
     cards: Sequence[device_figures.Card], card_of: Sequence[int],
     paths: Mapping[tuple[int, int], Path]) -> dict[tuple[int, int], Path]:
-  """Paths between the GPUs of a host, some of which are parts of one card.
+  """Returns paths between the GPUs of a host. Some may be parts of a card.
 
   Args:
-    cards: Those in it.
+    cards: Cards of the host.
     card_of: The card of each GPU.
     paths: `host_paths` of the cards.
 
   Returns:
-    From a pair of numbers of GPUs, -1 for the host's processor, to its path.
+    Paths by pairs of numbers of GPUs. -1 is the host's processor.
   """
   cards_of = [-1, *card_of]
   result = {}

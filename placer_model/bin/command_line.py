@@ -1,4 +1,4 @@
-"""What our programs' command lines have in common."""
+"""Common parts of the command lines of the trainer's programs."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ QUIET = flags.DEFINE_boolean(
 
 
 class CommandLine:
-  """The flags of one program, its help and its complaints.
+  """The flags, the help and the error lines of a program.
 
   Attributes:
-    program: Its name.
-    flags: Its flags, in the order of the help.
+    program: Name of the program.
+    flags: Flags of the program, in the order of the help.
   """
 
   def __init__(self, program: str, text: str, own: Sequence[flags.FlagHolder],
@@ -63,10 +63,10 @@ class CommandLine:
     """Describes a program.
 
     Args:
-      program: Its name.
-      text: What it does, for the help.
-      own: Its flags; all have --quiet.
-      missing: Those that should have been given and were not, once parsed.
+      program: Name of the program.
+      text: Description of the program for the help.
+      own: Flags of the program. All programs also have --quiet.
+      missing: Returns the required flags that were not given, after parsing.
     """
     self.program, self.flags = program, (*own, QUIET)
     self._text, self._missing = text, missing
@@ -75,8 +75,9 @@ class CommandLine:
     """Runs the program, as its console script does, and ends the process.
 
     Args:
-      main: Gets the arguments after the flags; returns the exit code.
-      interrupted: What Ctrl-C means before `main` handles it; exit code 130.
+      main: Takes the arguments after the flags, and returns the exit code.
+      interrupted: Line for Ctrl-C before `main` handles it. The exit code is
+        130.
     """
     starting.end_as_interrupted()
     try:
@@ -86,7 +87,7 @@ class CommandLine:
       sys.exit(130)
 
   def parse(self, argv: list[str]) -> list[str]:
-    """Parses flags, for `app.run`; a bad one is one line and exit code 2."""
+    """Parses flags for `app.run`. A bad flag is one line and exit code 2."""
     if {'--help', '-help', '-h'} & set(argv[1:]):
       _print(self._help())
       sys.exit(0)
@@ -115,11 +116,11 @@ class CommandLine:
     return rest
 
   def exit_code(self, first: str, work: Callable[[], int]) -> int:
-    """What the work returns; 2 after a line for an error of ours or a file.
+    """Runs the work, and returns its exit code; 2 after a GdpError or OSError.
 
     Args:
-      first: What is done first, which is said before anything is imported.
-      work: Says what else is being done by `progress`.
+      first: Progress line that is shown before anything is imported.
+      work: The work. It reports its progress by `progress`.
     """
     try:
       own = [flag.name for flag in self.flags]
@@ -144,7 +145,7 @@ class CommandLine:
     print(f'{self.program}: {errors.one_line(message)}', file=sys.stderr)
 
   def _help(self) -> str:
-    """Our own flags; absl would list those of the console script, none."""
+    """Help of our flags. absl would list those of the script, which has none."""
     lines = [self._text.strip(), '', '--version: Print it and end.']
     for holder in self.flags:
       flag = flags.FLAGS[holder.name]
@@ -155,7 +156,7 @@ class CommandLine:
 
 
 def _print(text: str) -> None:
-  """Prints, to a reader that may have read enough, as `head` does."""
+  """Prints a text. The reader, such as `head`, may end before the text."""
   try:
     print(text, flush=True)
   except BrokenPipeError:
@@ -176,7 +177,7 @@ def make_repeatable(tf: types.ModuleType) -> None:
 
 
 def check_ray() -> None:
-  """Raises an error for a --ray that can be told to be wrong at once."""
+  """Raises an error if --ray is wrong, as far as that shows at once."""
   if RAY.value is not None:
     from gdp_grappler.processes import ray_machines
     ray_machines.check(RAY.value)

@@ -81,12 +81,12 @@ _LINE = command_line.CommandLine(
 
 
 def run() -> None:
-  """The console script."""
+  """Runs the console script."""
   _LINE.run(main, 'nothing had been started yet.')
 
 
 def main(argv: list[str]) -> int:
-  """Compares; returns the exit code."""
+  """Compares placers, and returns the exit code."""
   del argv
   return _LINE.exit_code(
       f'writing the tables of {_REPORT.value} again'
@@ -121,7 +121,7 @@ def _bench() -> int:
 
 
 def _check() -> None:
-  """Raises an error for what can be told from the flags alone."""
+  """Raises an error if the flags are wrong."""
   extras.require('gdp_bench', *extras.BENCH)
   command_line.check_ray()
   if _REPORT.value and _TASKS.value:
@@ -145,7 +145,7 @@ def _check() -> None:
 
 
 def _options(runner: types.ModuleType) -> Any:
-  """Flags as `runner.BenchOptions`."""
+  """Returns the flags as `runner.BenchOptions`."""
   from placer_model.benchmark import settings
   return runner.BenchOptions(
       tasks=_TASKS.value, placers=_PLACERS.value or
@@ -164,7 +164,7 @@ def _options(runner: types.ModuleType) -> Any:
 
 
 def _command() -> str:
-  """What was typed."""
+  """Returns the command that the user typed."""
   given = [
       f'--{flag.name}={_text(flag.value)}'
       for flag in (flags.FLAGS[holder.name] for holder in _LINE.flags)

@@ -61,12 +61,12 @@ _LINE = command_line.CommandLine(
 
 
 def run() -> None:
-  """The console script."""
+  """Runs the console script."""
   _LINE.run(main, 'the same command goes on after the last round.')
 
 
 def main(argv: list[str]) -> int:
-  """Learns; returns the exit code."""
+  """Trains a network, and returns the exit code."""
   del argv
   return _LINE.exit_code('learning on drawn graphs', _pretrain)
 
@@ -91,7 +91,7 @@ def _pretrain() -> int:
 
 
 def _moves() -> tuple[types.ModuleType, Any]:
-  """The run that learns which moves pay, and its options."""
+  """Returns the run that learns which moves gain, and its options."""
   from placer_model.pretraining import pretrain_config
   from placer_model.pretraining import run as run_lib
   return run_lib, run_lib.PretrainOptions(pathlib.Path(_MODEL_DIR.value),
@@ -101,7 +101,7 @@ def _moves() -> tuple[types.ModuleType, Any]:
 
 
 def _placer() -> tuple[types.ModuleType, Any]:
-  """The run that learns where ops belong, and its options."""
+  """Returns the run that learns placements, and its options."""
   extras.require('gdp_pretrain --network=placer', *extras.TRAIN)
   progress.doing('loading TensorFlow')
   with quiet.stderr_held():

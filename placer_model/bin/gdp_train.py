@@ -97,7 +97,7 @@ _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 
 def _missing() -> list[Any]:
-  """What was measured on may stand for the cluster."""
+  """Returns required flags that are missing; a target replaces --cluster."""
   elsewhere = _TARGET.value or command_line.LOCAL_WORKERS.value
   given = (_GRAPH, _CLUSTER) if _GRAPHS.value is not None else ((
       _CLUSTER,) if elsewhere else ())
@@ -116,12 +116,12 @@ _LINE = command_line.CommandLine(
 
 
 def run() -> None:
-  """The console script."""
+  """Runs the console script."""
   _LINE.run(main, 'this run had learned nothing yet.')
 
 
 def main(argv: list[str]) -> int:
-  """Trains; returns the exit code."""
+  """Trains, and returns the exit code."""
   del argv
   return _LINE.exit_code(f'learning to place {_GRAPHS.value or _GRAPH.value}',
                          _train)
@@ -165,7 +165,7 @@ def _train() -> int:
 
 
 def _network(network_kinds: types.ModuleType) -> str:
-  """Which network is meant.
+  """Returns the kind of network that the flags choose.
 
   Raises:
     GdpError: the network that is named has no such config or units.
@@ -188,7 +188,7 @@ def _network(network_kinds: types.ModuleType) -> str:
 
 
 def _init_policy(task_lib: types.ModuleType, network: str) -> Any:
-  """The folder to start from; None for the network's own first weights."""
+  """Returns the folder of the initial weights; None for the default ones."""
   value = _INIT_POLICY.value
   if not value or network != task_lib.network_kinds.ONE_SHOT and (
       value == task_lib.initial_weights.SHIPPED):
@@ -197,7 +197,7 @@ def _init_policy(task_lib: types.ModuleType, network: str) -> Any:
 
 
 def _every(task_lib: types.ModuleType, network: str) -> list[Any]:
-  """`task.TrainOptions` of each graph.
+  """Returns the `task.TrainOptions` of each graph.
 
   Raises:
     GdpError: flags that contradict each other, or name no graph.
@@ -221,7 +221,7 @@ def _every(task_lib: types.ModuleType, network: str) -> list[Any]:
 
 
 def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
-  """Graphs and clusters that `--graphs` and `--clusters` mean, each once."""
+  """Returns the graphs and clusters of --graphs and --clusters, each once."""
   from gdp_grappler.workloads import registry
   from placer_model.benchmark import tasks as tasks_lib
   if graphs.endswith('.txt') and ',' not in graphs:
@@ -244,7 +244,7 @@ def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
 
 
 def _options(task_lib: types.ModuleType, network: str) -> Any:
-  """Flags as `task.TrainOptions`."""
+  """Returns the flags as `task.TrainOptions`."""
   # Imports NumPy, which takes longer than the first line may.
   from gdp_grappler.cluster import max_memory
   return task_lib.TrainOptions(

@@ -1,4 +1,4 @@
-"""What several subcommands share: their arguments, reading, complaining."""
+"""Common parts of subcommands: arguments, graphs, clusters, output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Number = TypeVar('_Number', int, float)
 
 def add_graph(parser: argparse.ArgumentParser,
               graph_help: str = help_texts.GRAPH) -> None:
-  """The arguments that tell which graph is meant."""
+  """Adds the arguments that name a graph."""
   parser.add_argument('graph', help=graph_help)
   parser.add_argument('--batch_size', type=positive,
                       default=assumptions.DEFAULT_BATCH_SIZE,
@@ -42,7 +42,7 @@ def add_graph(parser: argparse.ArgumentParser,
 def add_priced_graph(parser: argparse.ArgumentParser,
                      cluster_help: str = help_texts.CLUSTER,
                      cluster_required: bool = True) -> None:
-  """The arguments that `read` takes."""
+  """Adds the arguments of a graph that is priced on a cluster."""
   add_graph(parser)
   parser.add_argument('--cluster', required=cluster_required, help=cluster_help)
   parser.add_argument('--trip_count', type=positive,
@@ -60,26 +60,26 @@ def add_priced_graph(parser: argparse.ArgumentParser,
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
-  """The arguments that `planned_step` takes."""
+  """Adds the arguments of a graph whose plan is read."""
   add_priced_graph(parser, f"{help_texts.CLUSTER}; by default the plan's own",
                    cluster_required=False)
 
 
 def add_calibration(parser: argparse.ArgumentParser) -> None:
-  """The arguments that `cluster` looks at beside --cluster."""
+  """Adds --calibration and --max_memory, which change the cluster."""
   parser.add_argument('--calibration', default='', help=help_texts.CALIBRATION)
   parser.add_argument('--max_memory', default='', metavar='DEVICE=SIZE,...',
                       help=help_texts.MAX_MEMORY)
 
 
 def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
-  """What --cluster says, changed by --calibration and --max_memory.
+  """Returns --cluster, changed by --calibration and --max_memory.
 
-  To be called before TensorFlow is loaded, as an error should not take long.
+  Call this before TensorFlow is loaded, so that an error comes at once.
 
   Raises:
-    GdpError: one of these is given, but no cluster with such a device; or there
-      is no such cluster.
+    GdpError: there is no such cluster, or --calibration or --max_memory is
+      given for a device that the cluster lacks.
   """
   name = arguments.cluster or ''
   given = [
@@ -104,7 +104,7 @@ def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
 
 def changed(arguments: argparse.Namespace,
             known: cluster_lib.Cluster) -> cluster_lib.Cluster:
-  """A cluster with what --calibration measured, within --max_memory.
+  """Returns a cluster with the figures of --calibration, within --max_memory.
 
   Raises:
     GdpError: the file or the limits cannot be used, or the cluster has no such
@@ -121,7 +121,7 @@ def changed(arguments: argparse.Namespace,
 
 def planned_step(arguments: argparse.Namespace,
                  plan: str) -> placed_step.PlacedStep:
-  """The step that was asked for, as a plan file has it."""
+  """Returns the step of the arguments, placed by a plan file."""
   progress.doing(f'reading {plan} and {arguments.graph}')
   from gdp_grappler.api import placing
   asked = request(arguments)
@@ -132,7 +132,7 @@ def planned_step(arguments: argparse.Namespace,
 
 
 def request(arguments: argparse.Namespace) -> request_lib.Request:
-  """What `add_priced_graph` parsed."""
+  """Returns the request that the arguments of `add_priced_graph` make."""
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile,
@@ -142,50 +142,50 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:
-  """Imports TensorFlow, unless the graph brings its costs."""
+  """Imports TensorFlow, unless the graph file has the costs of its ops."""
   if asked.given is None:
     load_tensorflow()
 
 
 def tell(line: str) -> None:
-  """Prints what was assumed."""
+  """Prints an assumption to standard error."""
   progress.make_room()
   print(f'gdp: {errors.one_line(line)}', file=sys.stderr)
 
 
 def say(text: object) -> None:
-  """Prints what was found: nothing is being done any more."""
+  """Prints a result, and ends the line of progress."""
   progress.idle()
   print(errors.printable(text))
 
 
 def say_words(text: str) -> None:
-  """Prints a sentence; a terminal cuts none of its words."""
+  """Prints a sentence, wrapped between words on a terminal."""
   say(tables.wrapped(text) if sys.stdout.isatty() else text)
 
 
 def say_where_words_are(arguments: argparse.Namespace) -> None:
-  """Prints where a reader finds what words mean, unless --quiet."""
+  """Prints how to see the glossary, unless --quiet."""
   if not arguments.quiet:
     say('\nAll words: gdp glossary.')
 
 
 def load_tensorflow() -> None:
-  """Imports it for later, without the notes of its start-up."""
+  """Imports TensorFlow, and hides the notes that it prints at start-up."""
   progress.doing('loading TensorFlow')
   with quiet.stderr_held():
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
 def check_writable(path: str) -> None:
-  """Fails before the work, not after it."""
+  """Raises an error for a path that cannot be written, before the work."""
   from gdp_grappler.api import graph_defs
   graph_defs.check_suffix(path)
   check_folder(path)
 
 
 def check_folder(path: str) -> None:
-  """Fails before the work if a file cannot be written where it is to be."""
+  """Raises an error if a file cannot be written at a path, before the work."""
   target = pathlib.Path(path).absolute()
   if not target.parent.is_dir():
     raise errors.GdpError(f'Cannot write {path}: its folder does not exist.')

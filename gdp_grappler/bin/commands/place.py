@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _next_steps(request: request_lib.Request, plan: str,
                 placed: placed_step.PlacedStep) -> str:
-  """What a user may want to do with a plan."""
+  """Returns commands that a user may want to run with a plan."""
   graph = request.typed()
   option = f'--plan={shlex.quote(plan)}'
   lines = [
@@ -126,7 +126,7 @@ def _next_steps(request: request_lib.Request, plan: str,
 
 
 def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
-  """What a program has to say for its tables to be as in the plan."""
+  """Returns the options that split a program's tables as in the plan."""
   source = placed.step.source
   if source is None or not source.tables:
     return {}
@@ -148,7 +148,7 @@ def _line(placed: placed_step.PlacedStep) -> str:
 
 
 def _on_one_device(placed: placed_step.PlacedStep) -> str:
-  """What the step takes if nothing is spread that need not be."""
+  """Returns a text with the step time on one device."""
   alone = placed.on_one_device
   said = f'{units.ms(alone.step_time_s)} on {placed.where_alone}'
   if not alone.valid:
@@ -158,7 +158,7 @@ def _on_one_device(placed: placed_step.PlacedStep) -> str:
 
 
 def _of_plan(placed: placed_step.PlacedStep) -> str:
-  """What to say of the order of a plan."""
+  """Returns a text about the order of a plan."""
   if placed.order == order_names.FIFO:
     return ''
   if placed.order_is_given:
@@ -170,7 +170,7 @@ def _of_plan(placed: placed_step.PlacedStep) -> str:
 
 
 def _of_graph_def(placed: placed_step.PlacedStep) -> str:
-  """What to say of the control edges of a placed GraphDef."""
+  """Returns a text about the control edges of a placed GraphDef."""
   if placed.order == order_names.FIFO:
     return ''
   order = placed.control_edges

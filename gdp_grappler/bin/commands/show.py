@@ -55,14 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _typed(cluster: cluster_lib.Cluster, plan: str) -> str:
-  """What to type for the cluster of a plan: its name may mean nothing."""
+  """Returns the argument for the cluster of a plan.
+
+  The name of the cluster may not be a name that --cluster accepts.
+  """
   from gdp_grappler.cluster import presets
   return cluster.name if presets.has_name_of(cluster) else plan
 
 
 def _next_step(arguments: argparse.Namespace,
                placed: placed_step.PlacedStep) -> str:
-  """What to do with the map of layers, with what was typed."""
+  """Returns the command that uses the map of layers, with its arguments."""
   where = arguments.cluster or _typed(placed.step.cluster, arguments.plan)
   given = [('cluster', where), ('calibration', arguments.calibration),
            ('max_memory', arguments.max_memory), ('plan', arguments.output)]

@@ -1,10 +1,10 @@
-"""The layers of a graph, as its user knows them, and which ops each has.
+"""The layers of a graph, as its user knows them, and the ops of each layer.
 
-A layer is a name scope that uses variables, or stands beside one that does, and
-is no scope of a single op. Gradients are in the scope of what they are of.
-Updates and slots are in the scope of the optimizer: they belong to the layer
-whose variable they change. A variable that several layers share belongs to the
-first of them to use it.
+A layer is a name scope that uses variables, or a scope beside such a scope. The
+scope of a single op is no layer. A gradient belongs to the layer of the op that
+it is the gradient of. Updates and slots have names in the scope of the
+optimizer, but belong to the layer whose variable they change. A variable that
+several layers share belongs to the first layer that uses it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gdp_grappler.placers.plans import updates
 
 _Path = tuple[str, ...]
 _NUMBERED = re.compile(r'(.+)_\d+')
-# What Grappler computed beforehand, in the scope of what it is for.
+# Scope of constants that Grappler has folded. The scope of their op follows.
 _FOLDED = 'ConstantFolding'
 # Ends the scope of an op's gradients where `tf.gradients` makes them.
 _GRADIENT = '_grad'
@@ -42,12 +42,14 @@ class Layer:
   """A layer with the layers inside it.
 
   Attributes:
-    name: As its user calls it, inside the layer around it; '' of all.
-    scope: What TensorFlow calls it there; '' of all.
-    ops: int [K], increasing, all that is inside.
-    own: int [J], increasing, of these what is in no layer inside it.
-    uses_variables: Whether any op inside does.
-    layers: Inside, in the order in which the graph runs them.
+    name: Name that the user gave the layer in the layer around it; '' for the
+      whole graph.
+    scope: Name of the layer's scope in the scope around it; '' for the whole
+      graph.
+    ops: int [K], increasing, all ops of the layer.
+    own: int [J], increasing, those of `ops` that are in none of `layers`.
+    uses_variables: Whether any op of the layer uses a variable.
+    layers: Layers inside this one, in the order in which the graph runs them.
   """
 
   name: str
@@ -59,7 +61,7 @@ class Layer:
 
 
 def of(graph: op_graph.OpGraph) -> Layer:
-  """All of a graph of N ops as one layer; found once per graph."""
+  """Returns the whole graph as one layer, computed once per graph."""
   known = _known.get(graph)
   if known is None:
     known = _known[graph] = _Reader(graph).read()
@@ -67,12 +69,13 @@ def of(graph: op_graph.OpGraph) -> Layer:
 
 
 def late(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], gradients and all that waits for one.
+  """bool [N], gradients and all ops that wait for a gradient.
 
-  Constants do not count: one may serve several ops, whatever it is called.
-  Grappler makes one op of two that compute the same, such as a transpose for a
-  convolution and for its gradient, and it may keep the name of the gradient. So
-  an op that waits for no gradient is none if the forward pass reads it.
+  Names alone do not tell gradients. A constant may serve several ops, so
+  constants count only if they wait for a gradient. Grappler merges two ops that
+  compute the same, such as a transpose for a convolution and for its gradient,
+  and may keep the name of the gradient. So an op that the forward pass reads
+  counts only if it waits for a gradient.
 
   Args:
     graph: N ops.
@@ -93,8 +96,9 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
 def statistics(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], variables that the forward pass of a layer updates.
 
-  Such as the moving mean of a batch normalization. An optimizer updates slots
-  by gradients, and its counter outside of layers.
+  An example is the moving mean of a batch normalization. Slots of optimizers
+  are not among them: an optimizer updates slots by gradients, and its counter
+  outside of layers.
 
   Args:
     graph: N ops.
@@ -108,27 +112,27 @@ def statistics(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 class _Scope:
-  """A name scope while the tree grows."""
+  """A name scope in the tree of scopes that is being built."""
 
   def __init__(self) -> None:
     self.scopes: dict[str, _Scope] = {}
     self.own: list[int] = []
 
   def below(self, path: _Path) -> _Scope:
-    """The scope at a path, which is made where it is missing."""
+    """Returns the scope at a path, and makes it if it is missing."""
     at = self
     for part in path:
       at = at.scopes.setdefault(part, _Scope())
     return at
 
   def take(self, other: _Scope) -> None:
-    """Adds what is in another scope."""
+    """Adds the ops and scopes of another scope."""
     self.own += other.own
     for name, inside in other.scopes.items():
       self.below((name,)).take(inside)
 
   def all_ops(self) -> Iterator[int]:
-    """Those of the scope and of all inside it."""
+    """Yields the ops of the scope and of all scopes inside it."""
     yield from self.own
     for scope in self.scopes.values():
       yield from scope.all_ops()
@@ -144,7 +148,7 @@ class _Reader:
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
-    # By name; constants may be for the gradient of an op that is gone.
+    # By name. A constant may serve the gradient of an op that is gone.
     self._is_gradient = scopes.read(graph).backward | np.array(
         [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {
@@ -153,21 +157,21 @@ class _Reader:
     }
 
   def read(self) -> Layer:
-    """All layers."""
+    """Returns the whole graph as a layer."""
     root = _Scope()
     for op, path in enumerate(self._paths()):
       root.below(path).own.append(op)
     return self._layer(root, '', '')
 
   def _paths(self) -> list[_Path]:
-    """The scopes that each op belongs to, the outermost first."""
+    """Returns the scopes of each op, the outermost first."""
     graph = self._graph
     whole = [_as_forward(layer_map.path_of(name)) for name in graph.names]
     ops = set(whole)
 
     @functools.cache
     def outside_ops(path: _Path) -> _Path:
-      """A path without the scopes that are those of an op."""
+      """Returns a path without the scopes that belong to a single op."""
       end = next((i for i in range(1, len(path))
                   if path[:i] in ops or name_parts.names_an_op(path[i - 1])),
                  len(path))
@@ -184,9 +188,9 @@ class _Reader:
   def _join_reads(self, paths: list[_Path]) -> None:
     """Moves reads of variables out of scopes whose other ops are gone.
 
-    Grappler makes one op of a convolution and what follows it. The scope of the
-    convolution then has its gradient and a read, and is no layer. A layer has
-    the name of a scope of variables.
+    Grappler fuses a convolution with the ops that follow it. The scope of the
+    convolution then has only its gradient and a read, and is no layer. A layer
+    has the name of a scope of variables.
     """
     works = {
         paths[op] for op in np.flatnonzero(~self._reads)
@@ -204,7 +208,7 @@ class _Reader:
       paths[place] = path
 
   def _may_be_layer(self, path: _Path) -> bool:
-    """Whether a scope may be a layer's, as far as variables are known."""
+    """Whether a scope may be a layer, judged by the scopes of variables."""
     if not self._variable_scopes or not path:
       return True
     bare = _NUMBERED.sub(r'\1', path[-1])
@@ -232,7 +236,7 @@ class _Reader:
           paths[op] = found[0][1]
 
   def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
-    """A scope with those inside it that are layers."""
+    """Returns the layer of a scope, with the layers inside it."""
     own, inside = list(scope.own), self._joined(scope.scopes)
     used = {child for child, below in inside.items() if self._used(below)}
     if not used:
@@ -248,11 +252,11 @@ class _Reader:
                  tuple(sorted(layers, key=lambda layer: self._ends(layer.ops))))
 
   def _joined(self, inside: dict[str, _Scope]) -> dict[str, _Scope]:
-    """Scopes with all calls of a layer in the scope of its first call.
+    """Returns scopes, with all calls of a layer in the scope of its first call.
 
-    Keras 3 calls the layer `words` in 'words_1' and in 'words_3', while its
-    variable is in 'words'. It calls a model in the model likewise, but the
-    variables of that are in the scopes of its layers.
+    Keras 3 calls the layer `words` in the scopes 'words_1' and 'words_3', and
+    has its variable in 'words'. Calls of a model inside a model have such
+    scopes, too, but its variables are in the scopes of its layers.
     """
     result: dict[str, _Scope] = {}
     first: dict[str, _Scope] = {}
@@ -270,20 +274,21 @@ class _Reader:
     return result
 
   def _used(self, scope: _Scope) -> set[int]:
-    """The ops that hold the variables that a scope reads."""
+    """Returns the ops that hold the variables that a scope reads."""
     return {int(self._holders[op]) for op in scope.all_ops()} - {-1}
 
   def _ends(self, ops: np.ndarray) -> int:
-    """Sorts by when the last op is ready that waits for no gradient."""
+    """Returns the rank of the last op of a layer that waits for no gradient."""
     forward = ops[~self._late[ops]]
     return int(
         self._rank[forward].max() if forward.size else self._rank[ops].min())
 
   def _names(self, inside: dict[str, _Scope], used: set[str]) -> dict[str, str]:
-    """What users call scopes that are beside one another.
+    """Returns the names that users gave the layers of sibling scopes.
 
     Keras 3 opens the scope of a layer twice, and TensorFlow numbers the second
-    time: 'dense_1' is `dense` where all scopes with variables have a number.
+    scope. So 'dense_1' is the layer `dense` if all sibling scopes with
+    variables have a number.
     """
     bare = {scope: _NUMBERED.sub(r'\1', scope) for scope in inside}
     twice = {
@@ -297,13 +302,13 @@ class _Reader:
 
 
 def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:
-  """Of ops that are variables and have no other name, as in TensorFlow 1."""
+  """Yields the names of variable ops without another name, as in TF 1."""
   for name, kind, variable in zip(graph.names, graph.op_types, graph.variables):
     if kind in op_kinds.VARIABLES and not variable:
       yield name
 
 
 def _as_forward(path: _Path) -> _Path:
-  """The path of what an op is the gradient of, or was computed for."""
+  """Returns the path of the forward op that an op belongs to."""
   path = path[1:] if len(path) > 1 and path[0] == _FOLDED else path
   return tuple(part.removesuffix(_GRADIENT) for part in path)
