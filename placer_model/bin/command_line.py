@@ -145,7 +145,7 @@ class CommandLine:
     print(f'{self.program}: {errors.one_line(message)}', file=sys.stderr)
 
   def _help(self) -> str:
-    """Help of our flags. absl would list those of the script, which has none."""
+    """Help of our flags. absl lists those of the script, which has none."""
     lines = [self._text.strip(), '', '--version: Print it and end.']
     for holder in self.flags:
       flag = flags.FLAGS[holder.name]
