@@ -77,8 +77,7 @@ class Peers:
       'cube': eight cards as in a DGX-1, some pairs by one brick or two.
       'mesh': every pair by bricks of its own.
       'switch': every pair, at the full rate of a card.
-    bricks: Number of bricks of a card; for a mesh and a bridge, of a pair of
-      cards.
+    bricks: Bricks of a card; for 'mesh' and 'bridge', of a pair of cards.
     brick_bytes_per_s: Rate of large copies over a brick, in each direction.
   """
 
@@ -95,8 +94,7 @@ class Card:
     name: Name in the title that the driver gives, such as 'P100'.
     memory_bytes: Memory of the card. `card_memory` has the part that TensorFlow
       can allocate.
-    peak_flops: Peak FLOP/s of dense float32 kernels, as TensorFlow runs them by
-      default.
+    peak_flops: Peak FLOP/s of dense float32 kernels, as TensorFlow runs them.
     efficiency: Share of the peak that large dense kernels reach.
     bandwidth_bytes_per_s: Bandwidth of the memory of the card.
     pcie_bytes_per_s: Rate of large copies from and to pinned host memory.
