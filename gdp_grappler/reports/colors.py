@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gdp_grappler.evaluation.costs import op_families
 
-# What is no op: tensors that are sent, and what a device does for them.
+# For tensors that are sent, and for the work of a device to send them.
 TRANSFER = '#8c8c8c'
-# After Paul Tol's "muted" and "light" schemes, which differ for the colour
-# blind; related families are near each other.
+# After Paul Tol's "muted" and "light" schemes, made for colour-blind people.
+# Related families have similar colours.
 FAMILIES = {
     'matmul': '#332288',
     'batch_matmul': '#5b4fb0',
@@ -26,7 +26,7 @@ FAMILIES = {
     'random': '#77aadd',
     'sort': '#ffaabb',
 }
-# Trace viewers know colours by these names alone: the nearest to each.
+# Trace viewers accept only these names. Each is the nearest to the colour.
 TRACE_FAMILIES = {
     'matmul': 'light_memory_dump',
     'batch_matmul': 'rail_response',
@@ -46,17 +46,17 @@ TRACE_FAMILIES = {
     'sort': 'cq_build_failed',
 }
 TRACE_TRANSFER = 'generic_work'
-# Of ops that launch no kernel, and of families that take next to no time.
+# For ops that launch no kernel, and for families that take little time.
 NO_KERNEL, OTHER = '#dde0c8', '#555555'
 _DEVICES = ('#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377',
             '#997700', '#004488', '#bb5566', '#225522')
 
 
 def of_op_in_trace(op_type: str) -> str:
-  """The colour of an op, by the name that viewers of traces have for it."""
+  """Returns the colour of an op, by its name in trace viewers."""
   return TRACE_FAMILIES[op_families.family(op_type).name]
 
 
 def of_device(index: int) -> str:
-  """The colour of a device, by its place in the cluster."""
+  """Returns the colour of a device, by its index in the cluster."""
   return _DEVICES[index % len(_DEVICES)]

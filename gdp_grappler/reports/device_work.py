@@ -1,4 +1,4 @@
-"""What each device does in a simulated step, and for how long."""
+"""The work of each device in a simulated step, in seconds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gdp_grappler.reports import units
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DeviceWork:
-  """Of D devices; what its slots do at the same time is added up.
+  """Work of D devices. The seconds of parallel slots are added up.
 
   Attributes:
-    ops: int [D], how many.
-    op_s: float64 [D], seconds of these.
+    ops: int [D], number of ops.
+    op_s: float64 [D], seconds of these ops.
     copy_s: float64 [D], seconds of copying for devices without copy engines.
   """
 
@@ -40,11 +40,11 @@ def of_schedule(placement: placement_lib.Placement,
 
 def rows(placement: placement_lib.Placement,
          schedule: schedule_lib.Schedule) -> list[tuple[str, ...]]:
-  """A table of the devices, the head first.
+  """Returns a table of the devices, with the head as first row.
 
   Args:
-    placement: On D devices.
-    schedule: Of this placement.
+    placement: Placement on D devices.
+    schedule: Schedule of this placement.
   """
   cluster = placement.cluster
   work = of_schedule(placement, schedule)

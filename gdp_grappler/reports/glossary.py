@@ -247,10 +247,10 @@ TERMS = {
 
 
 def text(word: str = '') -> str:
-  """Definitions for a terminal, of at most 79 columns.
+  """Returns definitions for a terminal, in lines of at most 79 columns.
 
   Args:
-    word: A term, in any case; '' for all of them.
+    word: A term, in any case. '' means all terms.
 
   Raises:
     GdpError: there is no such term.
@@ -259,7 +259,7 @@ def text(word: str = '') -> str:
 
 
 def markdown() -> str:
-  """All definitions as a page."""
+  """Returns all definitions as a page of Markdown."""
   rows = ''.join(f'| {term} | {meaning} |\n' for term, meaning in TERMS.items())
   return (
       '# Glossary\n\n`gdp glossary` prints these words, `gdp glossary FIFO` '

@@ -1,7 +1,8 @@
 """A simulated step as lanes of pixels: one per device and one per sender.
 
 Time is cut into as many columns as the picture has pixels, so that 80,000 ops
-are as readable as 80: a column of a lane shows how busy it was, and what with.
+are as readable as 80. A column of a lane shows how busy the device was, and the
+family of ops that took most of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 
 _MOST_KINDS = 6
-# Of a lane in which nothing happens.
+# The colour of a column in which nothing happens.
 _IDLE = np.array([242, 242, 242])
 
 
@@ -28,9 +29,9 @@ class Lane:
   """A row of a chart of C columns.
 
   Attributes:
-    label: Of the device or the sender, with its busy share of the step.
-    busy: float64 [C], from 0 to 1.
-    kinds: int [C], what with: a place in `Lanes.names`.
+    label: Name of the device or the sender, and its busy share of the step.
+    busy: float64 [C], busy share of each column, from 0 to 1.
+    kinds: int [C], family of the ops that ran, an index into `Lanes.names`.
   """
 
   label: str
@@ -40,12 +41,12 @@ class Lane:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lanes:
-  """All of a step.
+  """All lanes of a step.
 
   Attributes:
-    rows: From top to bottom.
-    names: [K], families of ops, 'other' where there are more, and 'transfer'.
-    palette: [K], their colours.
+    rows: Lanes, from top to bottom.
+    names: [K], families of ops, maybe 'other' for the rest, and 'transfer'.
+    palette: [K], colours of the families.
   """
 
   rows: tuple[Lane, ...]
@@ -53,23 +54,23 @@ class Lanes:
   palette: tuple[str, ...]
 
   def pixels(self, row: int) -> np.ndarray:
-    """uint8 [C, 3], a lane: colour by kind, paler where less busy."""
+    """Returns a lane, uint8 [C, 3]: colours of families, pale if less busy."""
     lane = self.rows[row]
     rgb = np.array([_rgb(color) for color in self.palette])[lane.kinds]
-    # Anything that happens can be seen.
+    # Even a short op can be seen.
     strength = np.where(lane.busy > 1e-9, .25 + .75 * lane.busy, 0.)[:, None]
     return np.round(strength * rgb + (1 - strength) * _IDLE).astype(np.uint8)
 
 
 def lanes(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule, columns: int) -> Lanes:
-  """What each device and each sender does when.
+  """Returns the lanes of devices and senders.
 
   Args:
     graph: N ops.
-    placement: Of these ops.
-    schedule: Of this placement.
-    columns: C, how many parts a step is cut into.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
+    columns: C, number of parts into which the step is cut.
   """
   kinds, names, palette = _kinds(graph, schedule)
   rows = (*_device_lanes(placement, schedule, kinds, len(names), columns),
@@ -84,9 +85,9 @@ def _rgb(color: str) -> tuple[int, ...]:
 def _kinds(
     graph: op_graph.OpGraph,
     schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str], list[str]]:
-  """A number [N] for each op's family, and the families' names and colours.
+  """Returns the family of each op, int [N], and names and colours of families.
 
-  Those that take the most time have names; the rest is 'other'.
+  Families that take the most time have names. The rest is 'other'.
   """
   families = [roofline.family(t) for t in graph.op_types]
   known, index = np.unique(families, return_inverse=True)
@@ -115,7 +116,7 @@ def _device_lanes(placement: placement_lib.Placement,
                      schedule.step_time_s, columns)
     room_s = schedule.step_time_s * device.slots
     share = (end_s - start_s).sum() / room_s if room_s else 0.
-    # A host runs many ops at a time; two of 20 slots would be invisible.
+    # A host runs many ops at a time. Two of 20 slots would be invisible.
     yield Lane(f'{placement.cluster.device_labels[number]}  {share:.0%}',
                np.minimum(shares.sum(axis=0), 1.), shares.argmax(axis=0))
 
@@ -123,7 +124,7 @@ def _device_lanes(placement: placement_lib.Placement,
 def _transfer_lanes(cluster: cluster_lib.Cluster,
                     schedule: schedule_lib.Schedule, kind: int,
                     columns: int) -> Iterator[Lane]:
-  """A lane for each device that sends."""
+  """Yields a lane for each device that sends."""
   data = schedule.transfer_tensors >= 0
   for number, label in enumerate(cluster.device_labels):
     sent = np.flatnonzero(data & (schedule.transfer_sources == number))
@@ -140,8 +141,8 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
             num_kinds: int, step_s: float, columns: int) -> np.ndarray:
   """float64 [num_kinds, C], share of each column that intervals cover.
 
-  An interval adds to all columns between its ends: the derivative of what it
-  has covered so far is piecewise constant, so differences at its ends do.
+  Each interval changes the covered share of a column only at its two ends. So
+  differences are added at the ends, and their cumulative sum is the share.
   """
   result = np.zeros((num_kinds, columns + 2))
   if not step_s:
@@ -150,7 +151,7 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
     at = np.clip(moment / step_s, 0., 1.) * columns
     column = np.minimum(at.astype(int), columns - 1)
     part = at - column
-    # Covered from `at` on: 1 - part of its own column, all of the later ones.
+    # From `at` on, 1 - part of its column and all later columns are covered.
     np.add.at(result, (kinds, column), sign * (1. - part))
     np.add.at(result, (kinds, column + 1), sign * part)
   return result.cumsum(axis=1)[:, :columns].clip(0.)

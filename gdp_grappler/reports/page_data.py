@@ -1,7 +1,7 @@
-"""What a report page shows, as JSON: columns of ops and of simulated steps.
+"""The data of a report page, as JSON: columns of ops and of simulated steps.
 
-Nothing is left out here: the page itself draws no more than can be seen. Times
-are in microseconds; axes have the unit that readers expect of such a step.
+The data are complete, and the page draws only the part that can be seen. Times
+are in microseconds. Axes have a unit that suits the step time.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import device_work
 
-# Units of an axis, and from how many microseconds of a step on they are used.
+# Units of an axis, and the least step time for each, in microseconds.
 _AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
-# Points of a curve of memory, tensors of a table of cuts, rows of a chain.
+# Limits: points of a curve of memory, tensors of the cut, rows of the chain.
 _MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageRun:
-  """A plan, and the step that it is simulated to take.
+  """A plan, and its simulated step.
 
   Attributes:
-    name: What to call it.
-    price: All about it.
-    layers: Rows of a table of its layers, without the head.
+    name: Name of the plan for readers.
+    price: Step time, schedule and placement of the plan.
+    layers: Rows of a table of the layers, without the head.
   """
 
   name: str
@@ -46,13 +46,13 @@ class PageRun:
 
 def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
               reasons: reasons_lib.Reasons, verdict: str) -> dict[str, Any]:
-  """Everything that a page shows.
+  """Returns all data of a page.
 
   Args:
     graph: N ops.
-    runs: Of this graph on one cluster, in the order in which they are drawn.
-    reasons: Of the graph on this cluster.
-    verdict: The page's first sentence.
+    runs: Plans of this graph on one cluster, in the order of the page.
+    reasons: Reasons for the legal devices of this graph on the cluster.
+    verdict: First sentence of the page.
   """
   cluster = runs[0].price.placement.cluster
   return {
@@ -67,7 +67,7 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
 
 
 def _axis(step_us: float) -> dict[str, Any]:
-  """The unit of axes for a step, and its microseconds."""
+  """Returns the unit of axes for a step, and the microseconds of the unit."""
   unit, unit_us = next((axis for axis in _AXES if step_us >= axis[1]),
                        _AXES[-1])
   return {'unit': unit, 'us': unit_us}
@@ -83,7 +83,7 @@ def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
 
 def _ops(graph: op_graph.OpGraph,
          reasons: reasons_lib.Reasons) -> dict[str, Any]:
-  """Columns of N; types, families and reasons are numbers of their names."""
+  """Columns [N] of ops. Types, families and reasons are indices of names."""
   types = {name: i for i, name in enumerate(dict.fromkeys(graph.op_types))}
   families = list(colors.FAMILIES)
   family_of = [families.index(op_families.family(t).name) for t in types]
@@ -140,7 +140,7 @@ def _cut(graph: op_graph.OpGraph, cut: what_if.Cut) -> dict[str, Any]:
 
 def _transfers(graph: op_graph.OpGraph,
                schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Columns of what has bytes; messages have none."""
+  """Columns of transfers with bytes; messages are left out."""
   tensors = schedule.transfer_tensors
   rows = np.flatnonzero(tensors >= 0)
   rows = rows[graph.tensor_bytes[tensors[rows]] > 0]
@@ -157,7 +157,7 @@ def _transfers(graph: op_graph.OpGraph,
 
 def _memory(schedule: schedule_lib.Schedule,
             pools: int) -> list[dict[str, list[Any]]]:
-  """For each pool a curve with the peak of every stretch of time."""
+  """Returns a curve of memory for each pool, with the peak of each interval."""
   step_s = schedule.step_time_s or 1.
   result = []
   for pool in range(pools):
@@ -177,7 +177,7 @@ def _memory(schedule: schedule_lib.Schedule,
 
 def _work(placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Of each device the time of ops, of copying and of neither."""
+  """Returns the time of ops, of copying and of neither for each device."""
   work = device_work.of_schedule(placement, schedule)
   slots = np.array([device.slots for device in placement.cluster.devices])
   waiting = np.maximum(schedule.step_time_s - (work.op_s + work.copy_s) / slots,
@@ -192,7 +192,7 @@ def _stretches(
     graph: op_graph.OpGraph, placement: placement_lib.Placement,
     schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
-  """The chain with all ops that follow one another on a device as one."""
+  """The critical chain, with consecutive ops of a device as one part."""
   rows: list[dict[str, Any]] = []
   for part in chain:
     index = part.index

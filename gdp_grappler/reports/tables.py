@@ -9,9 +9,9 @@ import shutil
 from typing import Container, Iterable, Sequence
 
 _LEAST_WIDTH, _GAP = 40, 2
-# Where a line of a cell may end: after a space, but for one between a number
-# and its unit; within a long name, which else stays as wide as this; and within
-# a part of it.
+# A line of a cell may end after a space, but not between a number and its unit.
+# It may end within a name that is wider than this, and within a part of such a
+# name.
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
@@ -22,17 +22,18 @@ _Rows = Sequence[Sequence[str]]
 
 def text(rows: _Rows, width: int | None = None,
          right: Container[int] = ()) -> str:
-  """Columns side by side, without an end of line.
+  """Returns columns side by side, without an end of line.
 
-  No line is longer than the width, and no word is cut: cells take several
-  lines, names end them at their parts, and where that is not enough the columns
-  stand below each other, in blocks that all begin with the first one. A part of
-  a name that is longer than a line stays whole.
+  No line is longer than the width, and no word is cut. A cell may take several
+  lines, which end between words or between parts of a name. If that is not
+  enough, the table is divided into blocks, one below the other. Each block
+  begins with the first column. A part of a name that is longer than a line
+  stays whole.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    width: Characters of a line; None for those of the terminal, 80 elsewhere.
-    right: Columns that stand to the right, such as numbers.
+    width: Characters of a line. None means those of the terminal, or 80.
+    right: Columns that are aligned to the right, such as numbers.
   """
   if width is None:
     width = terminal_width()
@@ -50,13 +51,14 @@ def text(rows: _Rows, width: int | None = None,
 
 def titled(title: str, rows: _Rows, caption: str = '',
            width: int | None = None) -> str:
-  """A table of names and numbers, with what it is of and what that means.
+  """Returns a table of names and numbers, with a title and a caption.
 
   Args:
-    title: Above it.
-    rows: As of `text`; all columns but the first stand to the right.
-    caption: Below it.
-    width: As of `text`.
+    title: Line above the table.
+    rows: [R] of [C] cells, the head first. All columns but the first are
+      aligned to the right.
+    caption: Lines below the table.
+    width: See `text`.
   """
   table = text(rows, width, range(1, len(rows[0])))
   below = [wrapped(caption, width)] if caption else []
@@ -64,20 +66,20 @@ def titled(title: str, rows: _Rows, caption: str = '',
 
 
 def wrapped(words: str, width: int | None = None) -> str:
-  """A paragraph in lines as of `text`; long names end them at their parts."""
+  """Returns a paragraph in lines. Long names are divided at their parts."""
   return '\n'.join(
       _lines(' '.join(words.split()),
              terminal_width() if width is None else width))
 
 
 def common_scope(names: Iterable[str]) -> str:
-  """The scopes, with the '/' after them, that all names begin with.
+  """Returns the scopes that all names begin with, with the last '/'.
 
   Args:
-    names: Of ops.
+    names: Names of ops.
 
   Returns:
-    '' if there are none, or fewer than two names.
+    '' if there are no such scopes, or fewer than two names.
   """
   distinct = set(names)
   if len(distinct) < 2:
@@ -86,17 +88,17 @@ def common_scope(names: Iterable[str]) -> str:
 
 
 def left_out(scope: str) -> str:
-  """Says what names are without."""
+  """Returns a line that names the scope which names are shown without."""
   return f'Left out below, at the beginning of names: {scope}'
 
 
 def terminal_width() -> int:
-  """Characters of a line; 80 where there is no terminal."""
+  """Returns the characters of a line; 80 without a terminal."""
   return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
 
 
 def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
-  """How many of the columns that are left fit beside the first."""
+  """Returns the number of remaining columns that fit beside the first."""
   columns = list(zip(*rows))
   needed = _least(columns[0])[1]
   for count, column in enumerate(left):
@@ -107,7 +109,7 @@ def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
 
 
 def _least(column: Sequence[str]) -> tuple[int, int]:
-  """How narrow a column may become, by words and within names."""
+  """Returns the least width of a column by words, and by parts of names."""
   words = [word for cell in column for word in _WORDS.split(cell)]
   names = [name for word in words for name in _NAMES.split(word)]
   parts = [part for name in names for part in _PARTS.split(name)]
@@ -121,10 +123,10 @@ def _longest(pieces: Sequence[str]) -> int:
 
 
 def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
-  """All columns of some rows beside each other."""
+  """Returns rows with all columns side by side."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   room = width - _GAP * (len(widths) - 1)
-  # Lines end at words where that is enough.
+  # Lines end between words if that is enough.
   for least in zip(*map(_least, zip(*rows))):
     _narrow(widths, least, room)
   lines = []
@@ -139,7 +141,7 @@ def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
 
 
 def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
-  """Takes from the widest columns what is too much, as far as they go."""
+  """Narrows the widest columns until all fit, or have their least width."""
   while sum(widths) > room:
     wide = [c for c, width in enumerate(widths) if width > least[c]]
     if not wide:
@@ -148,7 +150,7 @@ def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
 
 
 def _lines(cell: str, width: int) -> list[str]:
-  """A cell in lines, which end at parts of a word only if they have to."""
+  """Returns the lines of a cell. Only words that are too long are divided."""
   pieces = [cell]
   for ends in (_WORDS, _NAMES, _PARTS):
     pieces = [
@@ -164,7 +166,7 @@ def _lines(cell: str, width: int) -> list[str]:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-  """The same for a page of Markdown; a bar in a cell stays a character.
+  """Returns a table in Markdown. A bar in a cell is escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
@@ -176,12 +178,12 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_html(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
-  """The same as an element of a page; what is in the cells is text.
+  """Returns a table in HTML. Markup in cells is escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    right: Columns that stand to the right, such as numbers; all others then
-      stand to the left. Without such columns the page decides.
+    right: Columns that are aligned to the right, such as numbers. All others
+      are then aligned to the left. Without such columns the page decides.
   """
   sides = [''] * len(rows[0])
   if right:
@@ -202,7 +204,7 @@ def _html_row(row: Sequence[str], tag: str, sides: Sequence[str]) -> str:
 
 
 def paragraph(lines: Sequence[str]) -> str:
-  """Lines of text as an element of a page; '' for none."""
+  """Returns lines of text as a paragraph in HTML; '' for no lines."""
   if not lines:
     return ''
   return f'<p>{"<br>".join(map(html.escape, lines))}</p>'

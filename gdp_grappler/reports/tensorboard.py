@@ -1,8 +1,8 @@
 """A placed step for TensorBoard: graph, text, histogram and timeline.
 
-Written as TensorBoard's plugins read it, by TensorFlow alone: TensorBoard need
-not be installed where this runs. Its graph has a colour for each device; the
-simulated times of an op are among its attributes.
+TensorFlow alone writes the events, in the format that TensorBoard's plugins
+read. TensorBoard need not be installed on this machine. The graph has a colour
+for each device, and ops have their simulated times as attributes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gdp_grappler.reports import timeline_image
 def write(folder: str | os.PathLike[str], graph: op_graph.OpGraph,
           placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
           lines: Sequence[str], step: int = 0) -> None:
-  """Writes events of one placement.
+  """Writes the events of a placement.
 
   Args:
-    folder: Where TensorBoard is to look.
+    folder: Folder that TensorBoard reads.
     graph: N ops.
-    placement: Of these ops.
-    schedule: Of this placement.
-    lines: What the text says above the table of devices.
-    step: At which the text, the histogram and the picture are.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
+    lines: Lines of the text above the table of devices.
+    step: Step number of the text, the histogram and the picture.
 
   Raises:
     GdpError: the events cannot be written.
@@ -62,8 +62,8 @@ def decisions(name: str, counts: np.ndarray) -> None:
   """Adds a histogram of devices to the default writer.
 
   Args:
-    name: Of the histogram.
-    counts: int [D], how often each device was chosen.
+    name: Name of the histogram.
+    counts: int [D], number of times that each device was chosen.
   """
   edges = np.arange(len(counts) + 1) - .5
   _write(name, 'histograms', np.stack([edges[:-1], edges[1:], counts], axis=1))
@@ -71,7 +71,7 @@ def decisions(name: str, counts: np.ndarray) -> None:
 
 def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
               schedule: schedule_lib.Schedule) -> tf.compat.v1.GraphDef:
-  """The N ops with their devices and simulated times, without their values."""
+  """Returns N ops with devices and simulated times, without values."""
   result = tf.compat.v1.GraphDef()
   for name, op_type, device, inputs, start_s, end_s in zip(
       graph.names, graph.op_types, placement.device_strings(), _inputs(graph),
@@ -87,11 +87,11 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
   """Turns errors of TensorFlow into one line.
 
   Args:
-    folder: Where events are written.
-    remedy: What to do.
+    folder: Folder of the events.
+    remedy: Advice for the user.
 
   Raises:
-    GdpError: in place of theirs.
+    GdpError: in place of an error of TensorFlow.
   """
   try:
     yield
@@ -103,7 +103,7 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
-  """[N], the inputs of each op as a GraphDef has them."""
+  """Returns the inputs of each op, [N], as in a GraphDef."""
   return [[_tensor(graph.names[edge.op], edge.output) for edge in own]
           for own in node_inputs.of(graph)]
 
@@ -120,13 +120,13 @@ def _write_timeline(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   drawn = timeline_image.png(
       lanes_lib.lanes(graph, placement, schedule, timeline_image.COLUMNS),
       schedule.step_time_s)
-  # The header of a PNG has its size.
+  # The header of a PNG has the size of the picture.
   width, height = struct.unpack('>II', drawn[16:24])
   _write('placement/timeline', 'images', [str(width), str(height), drawn])
 
 
 def _write(name: str, plugin: str, value: Any) -> None:
-  """Adds what a plugin of TensorBoard shows to the default writer."""
+  """Adds a value for a plugin of TensorBoard to the default writer."""
   metadata = tf.compat.v1.SummaryMetadata()
   metadata.plugin_data.plugin_name = plugin
   tf.summary.write(name, value, metadata=metadata)

@@ -1,10 +1,10 @@
 """A simulated schedule as a Chrome trace, for Perfetto or chrome://tracing.
 
-Format: "Trace Event Format", Google, 2016. `trace_tracks` says which tracks
-there are; a counter for each memory, workspace included, goes with them. What a
-device without copy engines does for a transfer is an event of its own among its
-ops. Colours are those of the op families, in viewers that let a file say so:
-chrome://tracing and TensorBoard's do, Perfetto has its own.
+Format: "Trace Event Format", Google, 2016. `trace_tracks` names the tracks.
+Each memory has a counter, which includes the workspace of ops. If a device has
+no copy engines, its work for a transfer is an event among its ops. Colours are
+those of the op families in chrome://tracing and TensorBoard. Perfetto chooses
+its own colours.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gdp_grappler.reports import trace_tracks
 def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
                        schedule: schedule_lib.Schedule,
                        placement: placement_lib.Placement) -> None:
-  """Writes a schedule where trace viewers find it; all of it or nothing.
+  """Writes a schedule to a file. An error leaves no partial file.
 
   Args:
     path: File to write.
-    graph: What ran.
+    graph: The graph.
     schedule: `Simulator.schedule` of `graph` and `placement`.
-    placement: Where it ran.
+    placement: Placement of the graph.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -44,7 +44,7 @@ def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 
 def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
                  placement: placement_lib.Placement) -> dict[str, Any]:
-  """The trace as the object that `write_chrome_trace` writes.
+  """Returns the trace that `write_chrome_trace` writes.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -116,7 +116,7 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def _memory(schedule: schedule_lib.Schedule,
             cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
-  """A counter for each pool."""
+  """Yields the events of a counter for each pool."""
   pools = cluster.memory_pools.tolist()
   names = [
       ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)

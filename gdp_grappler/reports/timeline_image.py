@@ -24,14 +24,14 @@ def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
   """Draws lanes of `COLUMNS` columns, with names, an axis and a legend.
 
   Args:
-    lanes: Of a step.
-    step_time_s: What the step takes.
+    lanes: Lanes of a step.
+    step_time_s: Step time, in seconds.
   """
   font = ImageFont.load_default(_TEXT)
   left = _SPACE + max(int(font.getlength(lane.label)) for lane in lanes.rows)
   left += _SPACE
   height = len(lanes.rows) * (_LANE + _GAP)
-  # Beside the last tick there is room for half of its text.
+  # The last tick needs room for half of its text.
   image = Image.new('RGB', (left + COLUMNS + 4 * _SPACE, height + 6 * _SPACE),
                     'white')
   draw = ImageDraw.Draw(image)
@@ -58,7 +58,7 @@ def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
 
 
 def _round_moments(step_time_s: float) -> list[float]:
-  """At most six, from 0 on, that leave room for the end."""
+  """Returns up to six round times from 0 on, with room for the end."""
   if not step_time_s > 0:
     return []
   power = 10.**math.floor(math.log10(step_time_s / _TICKS))

@@ -1,4 +1,4 @@
-"""What is sent, in a Chrome trace: transfers, messages and arrows."""
+"""Transfers, messages and arrows of a Chrome trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_NAMES = 10  # Of ops that send messages at one time.
 
 def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
               shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """What carries bytes, on the track of its link."""
+  """Yields the transfers with bytes, each on the track of its link."""
   sizes = trace_tracks.sizes(graph, schedule)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
   end = trace_tracks.microseconds(schedule.transfer_end_s)
@@ -31,7 +31,7 @@ def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
              shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """What has no bytes; where messages overlap, one event that counts them."""
+  """Yields messages, which have no bytes. Those that overlap are one event."""
   empty = np.flatnonzero(trace_tracks.sizes(graph, schedule) == 0)
   if not len(empty):
     return
@@ -53,7 +53,7 @@ def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
            placement: placement_lib.Placement,
            shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """From producers over links to the first consumer of what was sent."""
+  """Yields arrows from producers over links to the first consumers."""
   consumers = _first_consumers(graph, schedule, placement)
   op_start = trace_tracks.microseconds(schedule.start_s)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
@@ -81,7 +81,7 @@ def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           'pid': trace_tracks.PROCESS,
           'tid': track,
           'ts': moment,
-          # To the event that begins there, not to the next one.
+          # The arrow ends at the event that begins here, not at the next one.
           'bp': 'e'
       }
 
@@ -94,9 +94,9 @@ def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
 def _first_consumers(
     graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     placement: placement_lib.Placement) -> dict[tuple[int, int], int]:
-  """(Tensor, device) -> the op there that reads it first."""
+  """Returns the first reader by tensor and device."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
-  # The last one that is entered stays: the earliest.
+  # Entered from late to early, so that the earliest reader stays.
   edges = edges[np.argsort(-schedule.start_s[graph.edges[edges, 1]],
                            kind='stable')]
   ops = graph.edges[edges, 1]

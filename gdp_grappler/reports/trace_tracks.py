@@ -1,9 +1,9 @@
 """The tracks of a Chrome trace and their order.
 
-All of them are threads of one process: Perfetto orders threads by number but
-processes by how much is in them. Accelerators come first, a track for each slot
-of their compute units that is filled, then CPUs likewise, then the links that
-carry bytes, by sender and receiver, then all messages.
+All tracks are threads of one process, because Perfetto orders threads by number
+but processes by size. Accelerators come first, with a track for each compute
+slot that is used. CPUs follow, also by slots. Then come the links that carry
+bytes, by sender and receiver, and last all messages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 Event = dict[str, Any]
-# The first track has this number, too: viewers take it for the main thread.
+# The first track has this number, too. Viewers call it the main thread.
 PROCESS = 1
 
 
@@ -27,9 +27,9 @@ class Tracks:
   """Numbers of tracks, which increase from top to bottom.
 
   Attributes:
-    slots: (Device, slot) -> track.
-    links: (Sender, receiver) -> track.
-    messages: The track of what has no bytes.
+    slots: Tracks by device and slot.
+    links: Tracks by sender and receiver.
+    messages: The track of messages, which have no bytes.
   """
 
   slots: dict[tuple[int, int], int]
@@ -39,7 +39,7 @@ class Tracks:
 
 def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
            placement: placement_lib.Placement) -> Tracks:
-  """Those of a schedule."""
+  """Returns the tracks of a schedule."""
   devices = placement.cluster.devices
   filled = {(device, 0) for device in range(len(devices))}
   filled.update(zip(placement.devices.tolist(), schedule.slots.tolist()))
@@ -60,7 +60,7 @@ def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def names(shown: Tracks, schedule: schedule_lib.Schedule,
           placement: placement_lib.Placement, title: str) -> Iterator[Event]:
-  """Events that name the process and its tracks."""
+  """Yields events that name the process and its tracks."""
   labels = placement.cluster.device_labels
   yield _told('process_name', PROCESS, 'name', title)
   several = {device for device, slot in shown.slots if slot}
@@ -74,17 +74,17 @@ def names(shown: Tracks, schedule: schedule_lib.Schedule,
 
 
 def microseconds(seconds: np.ndarray) -> list[float]:
-  """As the format counts time; to the nanosecond, as viewers have it.
+  """Returns times in microseconds, rounded to the nanosecond.
 
-  What touches so still does after rounding: Perfetto drops events of a track
-  that overlap.
+  Viewers read times to the nanosecond, and Perfetto drops events of a track
+  that overlap. Times that are equal stay equal when they are rounded.
   """
   return np.round(seconds * 1e6, 3).tolist()
 
 
 def event(track: int, start: float, end: float, name: str, category: str,
           color: str, args: dict[str, Any]) -> Event:
-  """Something that takes from one moment to another, in microseconds."""
+  """Returns an event from one time to another, in microseconds."""
   return {
       'ph': 'X', 'name': name, 'cat': category, 'pid': PROCESS, 'tid': track,
       'ts': start, 'dur': round(end - start, 3), 'cname': color, 'args': args
@@ -93,7 +93,7 @@ def event(track: int, start: float, end: float, name: str, category: str,
 
 def sizes(graph: op_graph.OpGraph,
           schedule: schedule_lib.Schedule) -> np.ndarray:
-  """int64 [M], bytes of each transfer; 0 for messages."""
+  """Returns the bytes of each transfer, int64 [M]; 0 for messages."""
   tensors = schedule.transfer_tensors
   result = np.zeros(len(tensors), np.int64)
   result[tensors >= 0] = graph.tensor_bytes[tensors[tensors >= 0]]
