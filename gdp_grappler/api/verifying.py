@@ -1,12 +1,11 @@
-"""Really places three small programs, and looks whether they still train.
+"""Places three small programs, and checks that they train as before.
 
-Like is compared with like: a GPU multiplies in TF32 and sums in another order
-than a CPU, so a step on the one says nothing about a step on the other. A
-program therefore runs twice on one kind of device, first as TensorFlow places
-it and then spread over two devices of that kind. Float arithmetic stays on its
-kind of device by itself (`graph.legality.rounding`); what may leave the GPUs
-for the CPU is exact. On GPUs both runs have deterministic ops, as TensorFlow's
-own kernels differ from run to run otherwise.
+A GPU multiplies in TF32 and sums in another order than a CPU, so losses on a
+GPU cannot be compared with losses on a CPU. A program therefore runs twice on
+one kind of device: as TensorFlow places it, and spread over two devices of that
+kind. Float arithmetic stays on its kind of device (`graph.legality.rounding`).
+Ops that may leave a GPU for the CPU are exact. On GPUs both runs have
+deterministic ops, because results of other kernels differ from run to run.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ _PROGRAMS = {
     'session': 'a v1 Session'
 }
 KINDS = ('CPU', 'GPU')
-# What hides all GPUs from a process.
+# The environment that hides all GPUs from a process.
 _HIDDEN = {'CUDA_VISIBLE_DEVICES': '-1', 'HIP_VISIBLE_DEVICES': '-1'}
 _TIMEOUT_S = 600.  # On a machine that is busy with other things.
-# Of a loss: placement changes no number, kernels may round otherwise.
+# Tolerance of losses. Placement changes no number, but kernels may round.
 _TOLERANCE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Verified:
-  """What became of one program.
+  """The result of one program.
 
   Attributes:
-    program: Its name.
-    what: What it is.
-    kind: Of the devices that it ran on, of `KINDS`.
-    works: Whether it was placed and its losses agree.
-    detail: What was seen, or why it does not work.
-    seconds: What its process took.
+    program: Name of the program.
+    what: Description of the program.
+    kind: Kind of its devices, one of `KINDS`.
+    works: Whether the program was placed and its losses agree.
+    detail: Losses and devices, or why the program does not work.
+    seconds: Seconds of its process.
   """
 
   program: str
@@ -59,21 +58,21 @@ class Verified:
 
 @dataclasses.dataclass(frozen=True)
 class Verification:
-  """What `verify` returns.
+  """The result of `verify`.
 
   Attributes:
-    programs: One after the other.
+    programs: Results of the programs.
   """
 
   programs: tuple[Verified, ...]
 
   @property
   def works(self) -> bool:
-    """Whether all of them do."""
+    """Whether all programs work."""
     return all(program.works for program in self.programs)
 
   def show(self) -> None:
-    """Prints it."""
+    """Prints the results."""
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
@@ -98,15 +97,15 @@ class Verification:
 def verify(kinds: Sequence[str] | None = None) -> Verification:
   """Places three small programs over two logical devices of the machine.
 
-  Each runs in a process of its own for each kind of device, first as it is and
-  then placed, and its losses are compared: those on GPUs with those on GPUs,
-  those on the CPU, with all GPUs hidden, with those on the CPU. The GPUs are
-  halves of the first card. Takes less than a minute per kind.
+  Each program runs in a process of its own for each kind of device, first as it
+  is and then placed. Losses of the two runs are compared. The GPUs are halves
+  of the first card. On the CPU all GPUs are hidden. Each kind takes less than a
+  minute.
 
     assert gdp_grappler.verify().works
 
   Args:
-    kinds: Of `KINDS`; by default what this machine has.
+    kinds: Kinds of devices, of `KINDS`. None means those of this machine.
 
   Raises:
     GdpError: there is no such kind.
@@ -128,7 +127,7 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
 
 
 def found_kinds() -> tuple[str, ...]:
-  """Those of `KINDS` that this machine has."""
+  """Returns the kinds of `KINDS` that this machine has."""
   try:
     has_gpu = calls.call(f'{_MODULE}:has_gpu', timeout_s=_TIMEOUT_S,
                          environment={environment.DISABLE: '0'})
@@ -153,13 +152,13 @@ def _verified(program: str, kind: str) -> Verified:
 
 def _judged(losses: list[float], placed: list[float], devices: list[str],
             kind: str) -> tuple[bool, str]:
-  """Whether a program works, and what was seen.
+  """Returns whether a program works, and the details.
 
   Args:
-    losses: As TensorFlow placed it.
-    placed: Of the same steps, placed.
-    devices: Those that had ops then.
-    kind: Of which there were two.
+    losses: Losses as TensorFlow placed the program.
+    placed: Losses of the same steps, placed.
+    devices: Devices that had ops in the placed run.
+    kind: Kind of the two devices.
   """
   if sum(device.startswith(kind) for device in devices) < 2:
     return False, (f'its ops stayed on {", ".join(devices) or "no device"}, as '
@@ -168,7 +167,7 @@ def _judged(losses: list[float], placed: list[float], devices: list[str],
       abs(after - before) / max(abs(before), 1e-30)
       for before, after in zip(losses, placed)
   ]
-  # What is no number is not close either.
+  # NaN is not close to any number.
   close = all(difference <= _TOLERANCE for difference in differences)
   if len(losses) != len(placed) or not close:
     return False, (f'its losses became {_text(placed)} where they were '
