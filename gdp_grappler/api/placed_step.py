@@ -139,7 +139,7 @@ class PlacedStep:
 
   @property
   def speedup(self) -> float:
-    """Step on the best device over the step; infinite if none has the memory."""
+    """Step on the best device over this step; infinite if none has room."""
     alone = self.on_one_device
     if not alone.valid:
       return float('inf')
