@@ -47,7 +47,7 @@ class PlacementCallback:
     """Creates the callback.
 
     Args:
-  The callback works with Keras 3 and tf_keras, and is derived from neither.
+      log_dir: Folder of figures that TensorBoard reads; None writes no figures.
       verbose: Whether to print a line per epoch.
     """
     self.epochs: list[EpochReport] = []
