@@ -39,7 +39,9 @@ from gdp_grappler.graph.sources import tracing_worker
 PLACER = 'm_topo_published'
 # Patient: a graph that takes too long would be left as it was.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
-_STEPS, _WARM_UP = 15, 5
+# Timed steps, and steps before them.
+_STEPS = 15
+_WARM_UP = 5
 _DEVICES = 2
 # Without it XLA leaves CPUs alone.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}

@@ -55,7 +55,8 @@ _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'predicted', 'error', 'placed', 'predicted',
          'error', 'gain')
 # Steps of a turn.
-_STEPS, _TURNS = 15, 3
+_STEPS = 15
+_TURNS = 3
 # More than the guard times, both ways.
 _UNDER_GUARD = 20
 _SERVERS = 2

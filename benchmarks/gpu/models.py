@@ -11,7 +11,8 @@ _CLASSES = 1000
 # Of a recommender's embeddings.
 _VECTOR = 64
 # Of a mixture.
-_EXPERTS, _WIDTH = 8, 256
+_EXPERTS = 8
+_WIDTH = 256
 
 
 def resnet50() -> keras.Model:

@@ -12,7 +12,10 @@ from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import worker_process
 
-_TICK_S, _LEAVING_S = .5, 5.
+# Seconds between two looks at the time limits of jobs.
+_TICK_S = .5
+# Seconds that forked processes get to end.
+_LEAVING_S = 5.
 _SERVE = f'{job_worker.__name__}:main'
 
 

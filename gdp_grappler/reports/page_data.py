@@ -25,8 +25,12 @@ from gdp_grappler.reports import device_work
 
 # Units of an axis, and the least step time for each, in microseconds.
 _AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
-# Limits: points of a curve of memory, tensors of the cut, rows of the chain.
-_MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
+# Largest number of points of a curve of memory.
+_MEMORY_POINTS = 1500
+# Largest number of tensors in the table of the cut.
+_MOST_CUTS = 100
+# Largest number of rows of the critical chain.
+_MOST_STRETCHES = 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

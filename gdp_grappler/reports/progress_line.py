@@ -19,8 +19,10 @@ from gdp_grappler import progress
 from gdp_grappler.reports import units
 
 _TICK_S = .5
-# Seconds until the first plain line of a piece of work, and between later ones.
-_FIRST_S, _EVERY_S = 1., 10.
+# Seconds until the first plain line of a piece of work.
+_FIRST_S = 1.
+# Seconds between later plain lines.
+_EVERY_S = 10.
 # Shorter times are not shown.
 _SHORT_S = 2.
 # Share of the work before which no time left is shown.

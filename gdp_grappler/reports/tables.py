@@ -8,7 +8,10 @@ import re
 import shutil
 from typing import Container, Iterable, Sequence
 
-_LEAST_WIDTH, _GAP = 40, 2
+# Least width of a table, in characters.
+_LEAST_WIDTH = 40
+# Characters between two columns.
+_GAP = 2
 # A line of a cell may end after a space, but not between a number and its unit.
 # It may end within a name that is wider than this, and within a part of such a
 # name.
@@ -16,7 +19,9 @@ _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
-_NAME_WIDTH, _CELL_WIDTH = 24, 16
+_NAME_WIDTH = 24
+# A column need not be narrower than this.
+_CELL_WIDTH = 16
 _Rows = Sequence[Sequence[str]]
 
 

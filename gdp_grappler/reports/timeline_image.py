@@ -14,7 +14,11 @@ from gdp_grappler.reports import lanes as lanes_lib
 from gdp_grappler.reports import units
 
 COLUMNS = 1200
-_LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
+# Heights in pixels: of a lane, between lanes, around the chart, and of text.
+_LANE = 26
+_GAP = 2
+_SPACE = 12
+_TEXT = 13
 _TICKS = 6
 _ROOM = .08  # Share of the axis that the text of its end takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
