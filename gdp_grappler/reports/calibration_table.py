@@ -1,4 +1,4 @@
-"""A calibration for people: what the host pays, and what kernels reach."""
+"""Prints a calibration: measured costs of the host and rates of the kernels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _COUNT = 'side_by_side_devices'
 
 
 def text(found: calibration_lib.Calibration, brief: bool = False) -> str:
-  """Two tables and what was left out; several lines.
+  """Returns two tables, and the measurements that were left out, as lines.
 
   Args:
-    found: What was measured.
-    brief: Only how much it is.
+    found: The calibration.
+    brief: Whether to leave out the tables and state only their sizes.
   """
   driver = f', driver {found.driver}' if found.driver else ''
   head = (f'{found.card}{driver}, TensorFlow {found.tensorflow}: '
@@ -48,7 +48,7 @@ def _value(name: str, value: float) -> str:
 
 
 def _kernels(found: calibration_lib.Calibration) -> str:
-  """Of each op type the smallest and the largest size."""
+  """Returns a table with the shortest and longest time of each op type."""
   rows = [('op type', 'count', 'least', 'most', 'FLOP/s', 'bytes/s')]
   for op_type, columns in found.columns.items():
     flops, io_bytes, seconds = columns[np.argsort(columns[:, 2])].T

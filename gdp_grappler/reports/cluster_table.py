@@ -1,6 +1,7 @@
-"""A cluster for people: its devices and links in two tables.
+"""Prints a cluster: its devices and its links in two tables.
 
-Devices with the same figures share a line, so do links of the same kind.
+Devices with the same figures share a line. Links of the same kind share a line
+as well.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from gdp_grappler.reports import units
 
 def text(cluster: cluster_lib.Cluster,
          timings: ping_pong.Timings | None = None) -> str:
-  """Devices, links, and what else there is to know; several lines.
+  """Returns the devices, the links, and the notes of a cluster as lines.
 
   Args:
-    cluster: What to show.
-    timings: Of its links, if they were measured.
+    cluster: The cluster.
+    timings: Measured times of its links; None if they were not measured.
   """
   parts = [
       f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
@@ -67,13 +68,13 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
 
 
 def _sharing(labels: np.ndarray, index: int) -> list[int]:
-  """Devices with the same label, if there are others."""
+  """Returns the devices with the label of a device; [] for this one only."""
   same = [i for i, label in enumerate(labels) if label == labels[index]]
   return same if len(same) > 1 else []
 
 
 def _of_card(cluster: cluster_lib.Cluster, index: int) -> list[int]:
-  """Logical devices of the same card, if it is cut."""
+  """Returns the logical devices of a device's card; [] if it is not cut."""
   cards = cluster.cut_cards
   return [] if cards[index] < 0 else _sharing(cards, index)
 
@@ -143,7 +144,7 @@ def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
 
 
 def _short(cluster: cluster_lib.Cluster, index: int) -> str:
-  """'GPU:0', or 'task 1 GPU:0' where several tasks have one."""
+  """Returns 'GPU:0', or 'task 1 GPU:0' in a cluster of several tasks."""
   device = cluster.devices[index]
   tasks = {cluster_lib.task(name) for name in cluster.device_names}
   if len(tasks) == 1:

@@ -1,13 +1,13 @@
-"""One colour for each family of ops, and for each device, in every picture."""
+"""The colours of op families and of devices, the same in every picture."""
 
 from __future__ import annotations
 
 from gdp_grappler.evaluation.costs import op_families
 
-# What is no op: tensors that are sent, and what a device does for them.
+# Transfers of tensors, and the work of devices for transfers.
 TRANSFER = '#8c8c8c'
-# After Paul Tol's "muted" and "light" schemes, which differ for the colour
-# blind; related families are near each other.
+# Based on Paul Tol's "muted" and "light" schemes, whose colours the colour
+# blind can tell apart. Related families have similar colours.
 FAMILIES = {
     'matmul': '#332288',
     'batch_matmul': '#5b4fb0',
@@ -26,7 +26,8 @@ FAMILIES = {
     'random': '#77aadd',
     'sort': '#ffaabb',
 }
-# Trace viewers know colours by these names alone: the nearest to each.
+# Trace viewers accept only reserved names of colours. Each name is that of the
+# colour nearest to the one in `FAMILIES`.
 TRACE_FAMILIES = {
     'matmul': 'light_memory_dump',
     'batch_matmul': 'rail_response',
@@ -46,17 +47,18 @@ TRACE_FAMILIES = {
     'sort': 'cq_build_failed',
 }
 TRACE_TRANSFER = 'generic_work'
-# Of ops that launch no kernel, and of families that take next to no time.
+# Colour of ops that launch no kernel; colour of all families that take too
+# little time for a colour of their own.
 NO_KERNEL, OTHER = '#dde0c8', '#555555'
 _DEVICES = ('#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377',
             '#997700', '#004488', '#bb5566', '#225522')
 
 
 def of_op_in_trace(op_type: str) -> str:
-  """The colour of an op, by the name that viewers of traces have for it."""
+  """Returns the name of an op's colour in trace viewers."""
   return TRACE_FAMILIES[op_families.family(op_type).name]
 
 
 def of_device(index: int) -> str:
-  """The colour of a device, by its place in the cluster."""
+  """Returns the colour of the device with this index in the cluster."""
   return _DEVICES[index % len(_DEVICES)]

@@ -1,4 +1,4 @@
-"""What each device does in a simulated step, and for how long."""
+"""Adds up the work of each device in a simulated step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gdp_grappler.reports import units
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DeviceWork:
-  """Of D devices; what its slots do at the same time is added up.
+  """The work of D devices, summed over the slots of each device.
 
   Attributes:
-    ops: int [D], how many.
-    op_s: float64 [D], seconds of these.
-    copy_s: float64 [D], seconds of copying for devices without copy engines.
+    ops: int [D], number of ops of each device.
+    op_s: float64 [D], seconds of these ops.
+    copy_s: float64 [D], seconds of copying; 0 for devices with copy engines.
   """
 
   ops: np.ndarray
@@ -28,7 +28,7 @@ class DeviceWork:
 
 def of_schedule(placement: placement_lib.Placement,
                 schedule: schedule_lib.Schedule) -> DeviceWork:
-  """Adds up a schedule of a placement on D devices."""
+  """Returns the work of D devices in the schedule of a placement."""
   count = placement.cluster.num_devices
   return DeviceWork(
       np.bincount(placement.devices, minlength=count),
@@ -40,11 +40,11 @@ def of_schedule(placement: placement_lib.Placement,
 
 def rows(placement: placement_lib.Placement,
          schedule: schedule_lib.Schedule) -> list[tuple[str, ...]]:
-  """A table of the devices, the head first.
+  """Returns the rows of a table of the devices, the head first.
 
   Args:
-    placement: On D devices.
-    schedule: Of this placement.
+    placement: A placement on D devices.
+    schedule: The schedule of this placement.
   """
   cluster = placement.cluster
   work = of_schedule(placement, schedule)

@@ -247,19 +247,19 @@ TERMS = {
 
 
 def text(word: str = '') -> str:
-  """Definitions for a terminal, of at most 79 columns.
+  """Returns definitions for a terminal, in lines of bounded width.
 
   Args:
-    word: A term, in any case; '' for all of them.
+    word: A term, in upper or lower case; '' for all terms.
 
   Raises:
-    GdpError: there is no such term.
+    GdpError: the glossary has no such term.
   """
   return '\n'.join(_entry(term) for term in _terms(word))
 
 
 def markdown() -> str:
-  """All definitions as a page."""
+  """Returns all definitions as a page of Markdown."""
   rows = ''.join(f'| {term} | {meaning} |\n' for term, meaning in TERMS.items())
   return (
       '# Glossary\n\n`gdp glossary` prints these words, `gdp glossary FIFO` '

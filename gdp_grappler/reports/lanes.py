@@ -1,7 +1,9 @@
-"""A simulated step as lanes of pixels: one per device and one per sender.
+"""Turns a simulated step into lanes of pixels: one per device and per sender.
 
-Time is cut into as many columns as the picture has pixels, so that 80,000 ops
-are as readable as 80: a column of a lane shows how busy it was, and what with.
+The step is cut into as many intervals as the picture has columns of pixels. A
+column of a lane shows how busy the device or sender was during the interval,
+and with which family of ops. Therefore large graphs are as readable as small
+ones.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 
 _MOST_KINDS = 6
-# Of a lane in which nothing happens.
+# Colour of a lane while nothing happens.
 _IDLE = np.array([242, 242, 242])
 
 
@@ -28,9 +30,10 @@ class Lane:
   """A row of a chart of C columns.
 
   Attributes:
-    label: Of the device or the sender, with its busy share of the step.
-    busy: float64 [C], from 0 to 1.
-    kinds: int [C], what with: a place in `Lanes.names`.
+    label: Label of the device or sender, and its busy share of the step.
+    busy: float64 [C], busy share of each interval, from 0 to 1.
+    kinds: int [C], main kind of work in each interval: an index of
+      `Lanes.names`.
   """
 
   label: str
@@ -40,12 +43,13 @@ class Lane:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lanes:
-  """All of a step.
+  """All lanes of a step.
 
   Attributes:
-    rows: From top to bottom.
-    names: [K], families of ops, 'other' where there are more, and 'transfer'.
-    palette: [K], their colours.
+    rows: The lanes, from top to bottom.
+    names: [K], kinds of work: the families of ops that take the most time,
+      'other' if there are more families, and 'transfer'.
+    palette: [K], colours of these kinds.
   """
 
   rows: tuple[Lane, ...]
@@ -53,23 +57,23 @@ class Lanes:
   palette: tuple[str, ...]
 
   def pixels(self, row: int) -> np.ndarray:
-    """uint8 [C, 3], a lane: colour by kind, paler where less busy."""
+    """Returns a lane as uint8 [C, 3]: colour by kind, paler if less busy."""
     lane = self.rows[row]
     rgb = np.array([_rgb(color) for color in self.palette])[lane.kinds]
-    # Anything that happens can be seen.
+    # Even the shortest work gets a visible colour.
     strength = np.where(lane.busy > 1e-9, .25 + .75 * lane.busy, 0.)[:, None]
     return np.round(strength * rgb + (1 - strength) * _IDLE).astype(np.uint8)
 
 
 def lanes(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule, columns: int) -> Lanes:
-  """What each device and each sender does when.
+  """Returns the lanes of all devices and all senders of a step.
 
   Args:
-    graph: N ops.
-    placement: Of these ops.
-    schedule: Of this placement.
-    columns: C, how many parts a step is cut into.
+    graph: A graph of N ops.
+    placement: A placement of these ops.
+    schedule: The schedule of this placement.
+    columns: C, the number of intervals that the step is cut into.
   """
   kinds, names, palette = _kinds(graph, schedule)
   rows = (*_device_lanes(placement, schedule, kinds, len(names), columns),
@@ -84,9 +88,10 @@ def _rgb(color: str) -> tuple[int, ...]:
 def _kinds(
     graph: op_graph.OpGraph,
     schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str], list[str]]:
-  """A number [N] for each op's family, and the families' names and colours.
+  """Returns the kind of each op [N], and the names and colours of the kinds.
 
-  Those that take the most time have names; the rest is 'other'.
+  The families that take the most time are kinds of their own. All others are
+  one kind, 'other'.
   """
   families = [roofline.family(t) for t in graph.op_types]
   known, index = np.unique(families, return_inverse=True)
@@ -115,7 +120,8 @@ def _device_lanes(placement: placement_lib.Placement,
                      schedule.step_time_s, columns)
     room_s = schedule.step_time_s * device.slots
     share = (end_s - start_s).sum() / room_s if room_s else 0.
-    # A host runs many ops at a time; two of 20 slots would be invisible.
+    # The sum over slots is not divided by their number: a host has many slots,
+    # so a few busy slots would be invisible.
     yield Lane(f'{placement.cluster.device_labels[number]}  {share:.0%}',
                np.minimum(shares.sum(axis=0), 1.), shares.argmax(axis=0))
 
@@ -123,7 +129,7 @@ def _device_lanes(placement: placement_lib.Placement,
 def _transfer_lanes(cluster: cluster_lib.Cluster,
                     schedule: schedule_lib.Schedule, kind: int,
                     columns: int) -> Iterator[Lane]:
-  """A lane for each device that sends."""
+  """Yields a lane for each device that sends."""
   data = schedule.transfer_tensors >= 0
   for number, label in enumerate(cluster.device_labels):
     sent = np.flatnonzero(data & (schedule.transfer_sources == number))
@@ -138,10 +144,10 @@ def _transfer_lanes(cluster: cluster_lib.Cluster,
 
 def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
             num_kinds: int, step_s: float, columns: int) -> np.ndarray:
-  """float64 [num_kinds, C], share of each column that intervals cover.
+  """Returns float64 [num_kinds, C], how much of each column intervals cover.
 
-  An interval adds to all columns between its ends: the derivative of what it
-  has covered so far is piecewise constant, so differences at its ends do.
+  An interval covers all columns between its ends. So it is enough to add
+  differences at the two ends of each interval, and to sum them over columns.
   """
   result = np.zeros((num_kinds, columns + 2))
   if not step_s:
@@ -150,7 +156,8 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
     at = np.clip(moment / step_s, 0., 1.) * columns
     column = np.minimum(at.astype(int), columns - 1)
     part = at - column
-    # Covered from `at` on: 1 - part of its own column, all of the later ones.
+    # An interval that begins at `at` covers 1 - part of this column, and all of
+    # the later columns.
     np.add.at(result, (kinds, column), sign * (1. - part))
     np.add.at(result, (kinds, column + 1), sign * part)
   return result.cumsum(axis=1)[:, :columns].clip(0.)

@@ -1,4 +1,4 @@
-"""A bar that shows how far a program is, where there is a terminal for it."""
+"""Makes a progress bar for a program that runs in a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import rich.progress
 
 
 def live_bar(console: rich.console.Console) -> rich.progress.Progress | None:
-  """A bar with a count and the field `eta`; None if this is no terminal."""
+  """Returns a bar with a count and the field `eta`; None for no terminal."""
   if not console.is_terminal:
     return None
   return rich.progress.Progress(

@@ -1,9 +1,9 @@
-"""A graph and where its ops are, for Model Explorer.
+"""Writes a graph and the devices of its ops for Model Explorer.
 
 Formats: ai-edge-model-explorer 0.1.34, `graph_builder.GraphCollection` and
 `node_data_builder.GraphNodeData`. Model Explorer's own reader of GraphDefs
-numbers nodes, so that data by name would find none of them. Therefore the graph
-is written as well, with the names of ops as ids.
+numbers the nodes, so data by the names of ops would match no node. Therefore
+the graph is written as well, with the names of ops as ids.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from gdp_grappler.reports import node_inputs
 
 def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
           placement: placement_lib.Placement) -> pathlib.Path:
-  """Writes a file that colours each node by its device, and the graph.
+  """Writes the graph, and a file that colours each node by its device.
 
   Args:
-    path: File to write.
-    graph: N ops.
-    placement: Of these ops.
+    path: The file with the colours.
+    graph: A graph of N ops.
+    placement: A placement of these ops.
 
   Returns:
-    The file with the graph, beside the other: 'a.graph.json' for 'a.json'.
+    The file with the graph, in the same folder: 'a.graph.json' for 'a.json'.
 
   Raises:
     GdpError: a file cannot be written.
@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 
 def node_data(graph: op_graph.OpGraph,
               placement: placement_lib.Placement) -> dict[str, Any]:
-  """What colours the nodes of `graph_collection`."""
+  """Returns the node data that colours the nodes of `graph_collection`."""
   labels = placement.cluster.device_labels
   return {
       'name': f'device on {placement.cluster.name}',
@@ -53,14 +53,14 @@ def node_data(graph: op_graph.OpGraph,
               'textColor': 'white'
           } for name, device in zip(graph.names, placement.devices.tolist())
       },
-      # How many of a layer's ops are where, on the layer itself.
+      # A layer shows how many of its ops are on each device.
       'showExpandedSummaryOnGroupNode': True,
       'showLabelCountColumnsInChildrenStatsTable': True,
   }
 
 
 def graph_collection(graph: op_graph.OpGraph) -> dict[str, Any]:
-  """The graph, its ops in the layers that their names tell."""
+  """Returns the graph, with the scopes of op names as layers."""
   inputs = node_inputs.of(graph)
   return {
       'label':

@@ -1,8 +1,8 @@
-"""A report as one HTML file that loads nothing.
+"""Writes a report as one HTML file that loads no other file.
 
-The data are JSON, compressed, and become text of the page only as text: what
-ops are called is never markup. A policy in the page's head forbids it to load
-anything.
+The data are compressed JSON. The page inserts them only as text, so the name of
+an op is never markup. A content security policy in the page's head forbids it
+to load anything.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _PLOTLY = pathlib.Path('package_data') / 'plotly.min.js'
 
 
 def html_page(title: str, data: Mapping[str, Any]) -> str:
-  """The file's text.
+  """Returns the text of the HTML file.
 
   Args:
-    title: Of the page.
-    data: Of `page_data.page_data`.
+    title: Title of the page.
+    data: The result of `page_data.page_data`.
 
   Raises:
     GdpError: plotly is not installed.
@@ -42,7 +42,7 @@ def html_page(title: str, data: Mapping[str, Any]) -> str:
       'STYLE': _asset('page.css'), 'PLOTLY': script,
       'DATA': base64.b64encode(packed).decode(), 'SCRIPT': _asset('page.js')
   }
-  # What is put in may look like a place itself: split first.
+  # An inserted part may contain '@@' itself, so the template is split first.
   pieces = _asset('page.html').split('@@')
   return ''.join(parts[piece] if index % 2 else piece
                  for index, piece in enumerate(pieces))

@@ -1,7 +1,8 @@
-"""What a report page shows, as JSON: columns of ops and of simulated steps.
+"""Collects the data of a report page as JSON: ops and simulated steps.
 
-Nothing is left out here: the page itself draws no more than can be seen. Times
-are in microseconds; axes have the unit that readers expect of such a step.
+All ops and transfers are in the data; the page's script draws only what is
+visible. Times are in microseconds. The unit of the axes depends on the length
+of the step.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import device_work
 
-# Units of an axis, and from how many microseconds of a step on they are used.
+# Units of an axis, each with the length of the shortest step that uses it, in
+# microseconds.
 _AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
-# Points of a curve of memory, tensors of a table of cuts, rows of a chain.
+# Limits: points of a curve of memory, tensors of the table of cuts, and rows of
+# the critical chain.
 _MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageRun:
-  """A plan, and the step that it is simulated to take.
+  """A plan and its simulated step.
 
   Attributes:
-    name: What to call it.
-    price: All about it.
-    layers: Rows of a table of its layers, without the head.
+    name: Name of the plan on the page.
+    price: Placement and simulated step of the plan.
+    layers: Rows of the table of the plan's layers, without the head.
   """
 
   name: str
@@ -46,13 +49,13 @@ class PageRun:
 
 def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
               reasons: reasons_lib.Reasons, verdict: str) -> dict[str, Any]:
-  """Everything that a page shows.
+  """Returns the data of a page.
 
   Args:
-    graph: N ops.
-    runs: Of this graph on one cluster, in the order in which they are drawn.
-    reasons: Of the graph on this cluster.
-    verdict: The page's first sentence.
+    graph: A graph of N ops.
+    runs: Plans of this graph on one cluster, in the order of the page.
+    reasons: Reasons for the devices of the graph's ops on this cluster.
+    verdict: First sentence of the page.
   """
   cluster = runs[0].price.placement.cluster
   return {
@@ -67,7 +70,7 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
 
 
 def _axis(step_us: float) -> dict[str, Any]:
-  """The unit of axes for a step, and its microseconds."""
+  """Returns the unit of axes for a step, and the unit in microseconds."""
   unit, unit_us = next((axis for axis in _AXES if step_us >= axis[1]),
                        _AXES[-1])
   return {'unit': unit, 'us': unit_us}
@@ -83,7 +86,7 @@ def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
 
 def _ops(graph: op_graph.OpGraph,
          reasons: reasons_lib.Reasons) -> dict[str, Any]:
-  """Columns of N; types, families and reasons are numbers of their names."""
+  """Returns columns of N ops; types and reasons are indices into lists."""
   types = {name: i for i, name in enumerate(dict.fromkeys(graph.op_types))}
   families = list(colors.FAMILIES)
   family_of = [families.index(op_families.family(t).name) for t in types]
@@ -140,7 +143,7 @@ def _cut(graph: op_graph.OpGraph, cut: what_if.Cut) -> dict[str, Any]:
 
 def _transfers(graph: op_graph.OpGraph,
                schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Columns of what has bytes; messages have none."""
+  """Returns columns of the transfers with bytes, which messages lack."""
   tensors = schedule.transfer_tensors
   rows = np.flatnonzero(tensors >= 0)
   rows = rows[graph.tensor_bytes[tensors[rows]] > 0]
@@ -157,7 +160,7 @@ def _transfers(graph: op_graph.OpGraph,
 
 def _memory(schedule: schedule_lib.Schedule,
             pools: int) -> list[dict[str, list[Any]]]:
-  """For each pool a curve with the peak of every stretch of time."""
+  """Returns for each memory pool a curve, thinned to the peaks of intervals."""
   step_s = schedule.step_time_s or 1.
   result = []
   for pool in range(pools):
@@ -177,7 +180,7 @@ def _memory(schedule: schedule_lib.Schedule,
 
 def _work(placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Of each device the time of ops, of copying and of neither."""
+  """Returns the time of each device for ops, for copying and for waiting."""
   work = device_work.of_schedule(placement, schedule)
   slots = np.array([device.slots for device in placement.cluster.devices])
   waiting = np.maximum(schedule.step_time_s - (work.op_s + work.copy_s) / slots,
@@ -192,7 +195,7 @@ def _stretches(
     graph: op_graph.OpGraph, placement: placement_lib.Placement,
     schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
-  """The chain with all ops that follow one another on a device as one."""
+  """Returns rows of the chain; successive ops on a device share a row."""
   rows: list[dict[str, Any]] = []
   for part in chain:
     index = part.index

@@ -1,8 +1,8 @@
-"""What a program is doing: a line that is rewritten, or plain lines.
+"""Shows the progress of a program: one rewritten line, or plain lines.
 
-On a terminal the line says what is going on, for how long and how much longer.
-Elsewhere the first line comes at once, then one for whatever takes longer than
-a second, and every ten seconds how far it is.
+On a terminal, the line has the current task, its elapsed or its remaining time.
+Elsewhere the first task gets a line at once. A later task gets a line if it
+takes longer than a moment. A long task gets further lines at regular intervals.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from gdp_grappler import progress
 from gdp_grappler.reports import units
 
 _TICK_S = .5
-# Of plain lines: when the first of something comes, and those after it.
+# Seconds until the first plain line of a task, and between later lines.
 _FIRST_S, _EVERY_S = 1., 10.
-# What took no longer is not said to have taken it.
+# The elapsed time is shown after this time only.
 _SHORT_S = 2.
-# Of the whole, before which nobody knows how long it will take.
+# Share of the task from which the remaining time can be predicted.
 _LEAST_SHARE = .02
 _ERASE = '\r\x1b[K'
 
 
 class ProgressLine:
-  """Shows what is said to it; may be called from several threads."""
+  """A listener that shows progress; several threads may call it."""
 
   def __init__(self, program: str, stream: TextIO,
                clock: Callable[[], float] = time.monotonic) -> None:
-    """Shows nothing yet.
+    """Makes a line that shows nothing yet.
 
     Args:
-      program: What lines begin with.
-      stream: Where to.
-      clock: Seconds since any moment.
+      program: Name of the program, at the beginning of each line.
+      stream: Stream to write to.
+      clock: Function that returns seconds since a fixed moment.
     """
     self._program, self._stream, self._clock = program, stream, clock
     self._terminal = stream.isatty()
@@ -64,12 +64,12 @@ class ProgressLine:
       self._share, self._detail = share, detail
 
   def make_room(self) -> None:
-    """See `progress.Listener`; the line comes back with the next tick."""
+    """See `progress.Listener`. The next tick shows the line again."""
     with self._lock:
       self._erase()
 
   def tick(self) -> None:
-    """Shows how far it is by now, if it is time to."""
+    """Shows the progress: always on a terminal, else if a line is due."""
     with self._lock:
       if self._what and (self._terminal or self._clock() >= self._due_s):
         self._show()
@@ -91,7 +91,7 @@ class ProgressLine:
       self._is_shown = False
 
   def _text(self) -> str:
-    """'searching, 40 %, best 3 ms, 0:12 left'."""
+    """Returns a text such as 'searching, 40%, best 3 ms, ETA 0:12'."""
     seconds = self._clock() - self._begin_s
     parts = [self._what]
     if self._share:
@@ -106,7 +106,7 @@ class ProgressLine:
     return ', '.join(parts)
 
   def _write(self, text: str) -> None:
-    """Nobody fails because nobody looks."""
+    """Writes text; a closed stream is no error of the program."""
     with contextlib.suppress(OSError, ValueError):
       self._stream.write(text)
       self._stream.flush()
@@ -114,11 +114,11 @@ class ProgressLine:
 
 @contextlib.contextmanager
 def shown(program: str, quiet: bool = False) -> Iterator[None]:
-  """In the context, what is done is shown on standard error.
+  """Shows progress on standard error while the context lasts.
 
   Args:
-    program: What lines begin with.
-    quiet: Shows nothing.
+    program: Name of the program, at the beginning of each line.
+    quiet: Whether to show nothing.
   """
   if quiet or sys.stderr is None or sys.stderr.closed:
     with progress.heard_by(None):
@@ -144,7 +144,7 @@ def _tick(line: ProgressLine, ended: threading.Event) -> None:
 
 @contextlib.contextmanager
 def _own_stderr() -> Iterator[TextIO]:
-  """A descriptor of our own: that of the process is held back at times."""
+  """Yields a copy of standard error, which `quiet` does not redirect."""
   try:
     copy = os.dup(sys.stderr.fileno())
   except (OSError, ValueError):

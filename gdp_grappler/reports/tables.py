@@ -1,4 +1,4 @@
-"""Tables for terminals and for notebooks."""
+"""Formats tables for terminals, for notebooks and for Markdown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import shutil
 from typing import Container, Iterable, Sequence
 
 _LEAST_WIDTH, _GAP = 40, 2
-# Where a line of a cell may end: after a space, but for one between a number
-# and its unit; within a long name, which else stays as wide as this; and within
-# a part of it.
+# Where a cell may be broken into lines. First choice: after a space, except
+# between a number and its unit. Second: between the parts of a long name.
+# Third: within such a part.
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
@@ -22,17 +22,17 @@ _Rows = Sequence[Sequence[str]]
 
 def text(rows: _Rows, width: int | None = None,
          right: Container[int] = ()) -> str:
-  """Columns side by side, without an end of line.
+  """Returns a table as text, without a newline at the end.
 
-  No line is longer than the width, and no word is cut: cells take several
-  lines, names end them at their parts, and where that is not enough the columns
-  stand below each other, in blocks that all begin with the first one. A part of
-  a name that is longer than a line stays whole.
+  A table that is wider than the width gets cells of several lines, broken at
+  spaces and between the parts of names. If the table is still too wide, the
+  columns are distributed over several blocks, which all begin with the first
+  column. A part of a name that is longer than a line stays whole.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    width: Characters of a line; None for those of the terminal, 80 elsewhere.
-    right: Columns that stand to the right, such as numbers.
+    width: Characters of a line; None for the width of the terminal.
+    right: Indices of right-aligned columns, such as numbers.
   """
   if width is None:
     width = terminal_width()
@@ -50,13 +50,13 @@ def text(rows: _Rows, width: int | None = None,
 
 def titled(title: str, rows: _Rows, caption: str = '',
            width: int | None = None) -> str:
-  """A table of names and numbers, with what it is of and what that means.
+  """Returns a table of names and numbers between a title and a caption.
 
   Args:
-    title: Above it.
-    rows: As of `text`; all columns but the first stand to the right.
-    caption: Below it.
-    width: As of `text`.
+    title: Text above the table.
+    rows: See `text`. All columns except the first are right-aligned.
+    caption: Text below the table; '' for none.
+    width: See `text`.
   """
   table = text(rows, width, range(1, len(rows[0])))
   below = [wrapped(caption, width)] if caption else []
@@ -64,20 +64,20 @@ def titled(title: str, rows: _Rows, caption: str = '',
 
 
 def wrapped(words: str, width: int | None = None) -> str:
-  """A paragraph in lines as of `text`; long names end them at their parts."""
+  """Returns a paragraph in lines; the rules of `text` for cells apply."""
   return '\n'.join(
       _lines(' '.join(words.split()),
              terminal_width() if width is None else width))
 
 
 def common_scope(names: Iterable[str]) -> str:
-  """The scopes, with the '/' after them, that all names begin with.
+  """Returns the scopes, with a '/' at the end, that all names begin with.
 
   Args:
-    names: Of ops.
+    names: Names of ops.
 
   Returns:
-    '' if there are none, or fewer than two names.
+    The scopes; '' if the names share none, or if fewer than two names differ.
   """
   distinct = set(names)
   if len(distinct) < 2:
@@ -86,17 +86,17 @@ def common_scope(names: Iterable[str]) -> str:
 
 
 def left_out(scope: str) -> str:
-  """Says what names are without."""
+  """Returns a note about the scope that a table leaves out of names."""
   return f'Left out below, at the beginning of names: {scope}'
 
 
 def terminal_width() -> int:
-  """Characters of a line; 80 where there is no terminal."""
+  """Returns the characters of a line; without a terminal, the usual 80."""
   return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
 
 
 def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
-  """How many of the columns that are left fit beside the first."""
+  """Returns how many of the remaining columns fit beside the first column."""
   columns = list(zip(*rows))
   needed = _least(columns[0])[1]
   for count, column in enumerate(left):
@@ -107,7 +107,7 @@ def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
 
 
 def _least(column: Sequence[str]) -> tuple[int, int]:
-  """How narrow a column may become, by words and within names."""
+  """Returns the least widths of a column: with whole words, and with parts."""
   words = [word for cell in column for word in _WORDS.split(cell)]
   names = [name for word in words for name in _NAMES.split(word)]
   parts = [part for name in names for part in _PARTS.split(name)]
@@ -121,10 +121,10 @@ def _longest(pieces: Sequence[str]) -> int:
 
 
 def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
-  """All columns of some rows beside each other."""
+  """Returns rows as text, with all their columns side by side."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   room = width - _GAP * (len(widths) - 1)
-  # Lines end at words where that is enough.
+  # Names are broken only if breaks at spaces do not save enough.
   for least in zip(*map(_least, zip(*rows))):
     _narrow(widths, least, room)
   lines = []
@@ -139,7 +139,7 @@ def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
 
 
 def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
-  """Takes from the widest columns what is too much, as far as they go."""
+  """Narrows the widest columns, not below `least`, until they fit a room."""
   while sum(widths) > room:
     wide = [c for c, width in enumerate(widths) if width > least[c]]
     if not wide:
@@ -148,7 +148,7 @@ def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
 
 
 def _lines(cell: str, width: int) -> list[str]:
-  """A cell in lines, which end at parts of a word only if they have to."""
+  """Returns a cell in lines; a word that fits a line is not broken."""
   pieces = [cell]
   for ends in (_WORDS, _NAMES, _PARTS):
     pieces = [
@@ -164,7 +164,7 @@ def _lines(cell: str, width: int) -> list[str]:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-  """The same for a page of Markdown; a bar in a cell stays a character.
+  """Returns a table in Markdown; bars within cells are escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
@@ -176,12 +176,12 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_html(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
-  """The same as an element of a page; what is in the cells is text.
+  """Returns a table in HTML; the cells are escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    right: Columns that stand to the right, such as numbers; all others then
-      stand to the left. Without such columns the page decides.
+    right: Indices of right-aligned columns, such as numbers. All others are
+      left-aligned. If there are none, the page aligns all columns.
   """
   sides = [''] * len(rows[0])
   if right:
@@ -202,7 +202,7 @@ def _html_row(row: Sequence[str], tag: str, sides: Sequence[str]) -> str:
 
 
 def paragraph(lines: Sequence[str]) -> str:
-  """Lines of text as an element of a page; '' for none."""
+  """Returns lines of text as an HTML paragraph; '' for no lines."""
   if not lines:
     return ''
   return f'<p>{"<br>".join(map(html.escape, lines))}</p>'

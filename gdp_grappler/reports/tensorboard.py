@@ -1,8 +1,8 @@
-"""A placed step for TensorBoard: graph, text, histogram and timeline.
+"""Writes a placed step for TensorBoard: graph, text, histogram and timeline.
 
-Written as TensorBoard's plugins read it, by TensorFlow alone: TensorBoard need
-not be installed where this runs. Its graph has a colour for each device; the
-simulated times of an op are among its attributes.
+TensorFlow alone writes the events in the formats of TensorBoard's plugins, so
+TensorBoard need not be installed. TensorBoard can colour the graph by device.
+The simulated times of an op are attributes of its node.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gdp_grappler.reports import timeline_image
 def write(folder: str | os.PathLike[str], graph: op_graph.OpGraph,
           placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
           lines: Sequence[str], step: int = 0) -> None:
-  """Writes events of one placement.
+  """Writes the events of one placement.
 
   Args:
-    folder: Where TensorBoard is to look.
-    graph: N ops.
-    placement: Of these ops.
-    schedule: Of this placement.
-    lines: What the text says above the table of devices.
-    step: At which the text, the histogram and the picture are.
+    folder: Folder of the events, to be given to TensorBoard.
+    graph: A graph of N ops.
+    placement: A placement of these ops.
+    schedule: The schedule of this placement.
+    lines: Lines of the text above the table of devices.
+    step: TensorBoard's step of the text, the histogram and the picture.
 
   Raises:
     GdpError: the events cannot be written.
@@ -62,7 +62,7 @@ def decisions(name: str, counts: np.ndarray) -> None:
   """Adds a histogram of devices to the default writer.
 
   Args:
-    name: Of the histogram.
+    name: Name of the histogram.
     counts: int [D], how often each device was chosen.
   """
   edges = np.arange(len(counts) + 1) - .5
@@ -71,7 +71,7 @@ def decisions(name: str, counts: np.ndarray) -> None:
 
 def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
               schedule: schedule_lib.Schedule) -> tf.compat.v1.GraphDef:
-  """The N ops with their devices and simulated times, without their values."""
+  """Returns the N ops, with devices and simulated times, without constants."""
   result = tf.compat.v1.GraphDef()
   for name, op_type, device, inputs, start_s, end_s in zip(
       graph.names, graph.op_types, placement.device_strings(), _inputs(graph),
@@ -84,14 +84,14 @@ def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 @contextlib.contextmanager
 def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-  """Turns errors of TensorFlow into one line.
+  """Turns errors of TensorFlow in the context into errors of one line.
 
   Args:
-    folder: Where events are written.
-    remedy: What to do.
+    folder: Folder of the events.
+    remedy: Last sentence of the message: what the user can do.
 
   Raises:
-    GdpError: in place of theirs.
+    GdpError: TensorFlow cannot write the events.
   """
   try:
     yield
@@ -103,13 +103,13 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
-  """[N], the inputs of each op as a GraphDef has them."""
+  """Returns [N], the inputs of each op in the format of a GraphDef."""
   return [[_tensor(graph.names[edge.op], edge.output) for edge in own]
           for own in node_inputs.of(graph)]
 
 
 def _tensor(name: str, output: int | None) -> str:
-  """'a', 'a:1' or '^a'."""
+  """Returns the input in the format of a GraphDef: 'a', 'a:1' or '^a'."""
   if output is None:
     return f'^{name}'
   return f'{name}:{output}' if output else name
@@ -120,13 +120,13 @@ def _write_timeline(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   drawn = timeline_image.png(
       lanes_lib.lanes(graph, placement, schedule, timeline_image.COLUMNS),
       schedule.step_time_s)
-  # The header of a PNG has its size.
+  # The header of a PNG contains the picture's width and height.
   width, height = struct.unpack('>II', drawn[16:24])
   _write('placement/timeline', 'images', [str(width), str(height), drawn])
 
 
 def _write(name: str, plugin: str, value: Any) -> None:
-  """Adds what a plugin of TensorBoard shows to the default writer."""
+  """Writes a value for a plugin of TensorBoard to the default writer."""
   metadata = tf.compat.v1.SummaryMetadata()
   metadata.plugin_data.plugin_name = plugin
   tf.summary.write(name, value, metadata=metadata)

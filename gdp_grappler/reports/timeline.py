@@ -1,10 +1,11 @@
-"""A simulated schedule as a Chrome trace, for Perfetto or chrome://tracing.
+"""Writes a simulated schedule as a Chrome trace.
 
-Format: "Trace Event Format", Google, 2016. `trace_tracks` says which tracks
-there are; a counter for each memory, workspace included, goes with them. What a
-device without copy engines does for a transfer is an event of its own among its
-ops. Colours are those of the op families, in viewers that let a file say so:
-chrome://tracing and TensorBoard's do, Perfetto has its own.
+Perfetto and chrome://tracing show such traces. Format: "Trace Event Format",
+Google, 2016. `trace_tracks` defines the tracks. Each memory pool has a counter,
+which includes workspace. On a device without copy engines, the device's work
+for a transfer is an event among the device's ops. Events have the colours of
+the op families in chrome://tracing and TensorBoard; Perfetto has its own
+colours.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from gdp_grappler.reports import trace_tracks
 def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
                        schedule: schedule_lib.Schedule,
                        placement: placement_lib.Placement) -> None:
-  """Writes a schedule where trace viewers find it; all of it or nothing.
+  """Writes the trace of a schedule; after an error, no partial file remains.
 
   Args:
     path: File to write.
-    graph: What ran.
+    graph: The simulated graph.
     schedule: `Simulator.schedule` of `graph` and `placement`.
-    placement: Where it ran.
+    placement: The placement of the graph.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -44,7 +45,7 @@ def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 
 def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
                  placement: placement_lib.Placement) -> dict[str, Any]:
-  """The trace as the object that `write_chrome_trace` writes.
+  """Returns the trace as the JSON object that `write_chrome_trace` writes.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -93,7 +94,7 @@ def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     if graph.executions[op] != 1:
       args['executions'] = float(graph.executions[op])
     if placement.priorities is not None:
-      # JSON has no infinity.
+      # As text, because JSON has no infinity.
       args['priority'] = str(placement.priorities[op])
     yield trace_tracks.event(shown.slots[device, slot], start, end,
                              graph.label(op), graph.op_types[op],
@@ -116,7 +117,7 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def _memory(schedule: schedule_lib.Schedule,
             cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
-  """A counter for each pool."""
+  """Yields the counters of the memory pools."""
   pools = cluster.memory_pools.tolist()
   names = [
       ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)

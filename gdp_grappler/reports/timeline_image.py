@@ -1,4 +1,4 @@
-"""The lanes of a simulated step as a picture, for viewers of pictures."""
+"""Draws the lanes of a simulated step as a PNG picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gdp_grappler.reports import units
 COLUMNS = 1200
 _LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
 _TICKS = 6
-_ROOM = .08  # Share of the axis that the text of its end takes.
+_ROOM = .08  # Share of the axis that the label of its last tick takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
@@ -24,14 +24,14 @@ def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
   """Draws lanes of `COLUMNS` columns, with names, an axis and a legend.
 
   Args:
-    lanes: Of a step.
-    step_time_s: What the step takes.
+    lanes: Lanes of a step.
+    step_time_s: Time of the step, in seconds.
   """
   font = ImageFont.load_default(_TEXT)
   left = _SPACE + max(int(font.getlength(lane.label)) for lane in lanes.rows)
   left += _SPACE
   height = len(lanes.rows) * (_LANE + _GAP)
-  # Beside the last tick there is room for half of its text.
+  # Half of the last tick's label reaches beyond the end of the lanes.
   image = Image.new('RGB', (left + COLUMNS + 4 * _SPACE, height + 6 * _SPACE),
                     'white')
   draw = ImageDraw.Draw(image)
@@ -58,7 +58,7 @@ def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
 
 
 def _round_moments(step_time_s: float) -> list[float]:
-  """At most six, from 0 on, that leave room for the end."""
+  """Returns round times for ticks, from 0 to before the last tick's label."""
   if not step_time_s > 0:
     return []
   power = 10.**math.floor(math.log10(step_time_s / _TICKS))

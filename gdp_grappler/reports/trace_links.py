@@ -1,4 +1,4 @@
-"""What is sent, in a Chrome trace: transfers, messages and arrows."""
+"""Makes a Chrome trace's events of transfers, messages and arrows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import trace_tracks
 
-_MOST_NAMES = 10  # Of ops that send messages at one time.
+_MOST_NAMES = 10  # Of the ops in an event of overlapping messages.
 
 
 def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
               shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """What carries bytes, on the track of its link."""
+  """Yields the transfers with bytes, each on the track of its link."""
   sizes = trace_tracks.sizes(graph, schedule)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
   end = trace_tracks.microseconds(schedule.transfer_end_s)
@@ -31,7 +31,7 @@ def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
              shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """What has no bytes; where messages overlap, one event that counts them."""
+  """Yields the transfers without bytes; those that overlap share an event."""
   empty = np.flatnonzero(trace_tracks.sizes(graph, schedule) == 0)
   if not len(empty):
     return
@@ -53,7 +53,7 @@ def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
            placement: placement_lib.Placement,
            shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """From producers over links to the first consumer of what was sent."""
+  """Yields arrows from producers over links to the first consumers."""
   consumers = _first_consumers(graph, schedule, placement)
   op_start = trace_tracks.microseconds(schedule.start_s)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
@@ -81,7 +81,7 @@ def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           'pid': trace_tracks.PROCESS,
           'tid': track,
           'ts': moment,
-          # To the event that begins there, not to the next one.
+          # Binds the arrow to the event at `ts`, not to the next event.
           'bp': 'e'
       }
 
@@ -94,9 +94,9 @@ def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
 def _first_consumers(
     graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     placement: placement_lib.Placement) -> dict[tuple[int, int], int]:
-  """(Tensor, device) -> the op there that reads it first."""
+  """Returns the op on a device that reads a tensor first, by both."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
-  # The last one that is entered stays: the earliest.
+  # Later entries of a dict replace earlier ones, so the first op comes last.
   edges = edges[np.argsort(-schedule.start_s[graph.edges[edges, 1]],
                            kind='stable')]
   ops = graph.edges[edges, 1]

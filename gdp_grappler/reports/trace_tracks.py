@@ -1,9 +1,10 @@
-"""The tracks of a Chrome trace and their order.
+"""Defines the tracks of a Chrome trace and their order.
 
-All of them are threads of one process: Perfetto orders threads by number but
-processes by how much is in them. Accelerators come first, a track for each slot
-of their compute units that is filled, then CPUs likewise, then the links that
-carry bytes, by sender and receiver, then all messages.
+All tracks are threads of one process, because Perfetto orders threads by number
+but processes by the number of their events. First come the accelerators, with a
+track for each used slot of their compute units. The CPUs follow in the same
+way, then the links that carry bytes, by sender and receiver, then one track for
+all messages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 Event = dict[str, Any]
-# The first track has this number, too: viewers take it for the main thread.
+# Also the number of the first track, which viewers take for the main thread.
 PROCESS = 1
 
 
@@ -27,9 +28,9 @@ class Tracks:
   """Numbers of tracks, which increase from top to bottom.
 
   Attributes:
-    slots: (Device, slot) -> track.
-    links: (Sender, receiver) -> track.
-    messages: The track of what has no bytes.
+    slots: Track by device and slot.
+    links: Track by sender and receiver.
+    messages: Track of all transfers without bytes.
   """
 
   slots: dict[tuple[int, int], int]
@@ -39,7 +40,7 @@ class Tracks:
 
 def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
            placement: placement_lib.Placement) -> Tracks:
-  """Those of a schedule."""
+  """Returns the tracks of a schedule."""
   devices = placement.cluster.devices
   filled = {(device, 0) for device in range(len(devices))}
   filled.update(zip(placement.devices.tolist(), schedule.slots.tolist()))
@@ -60,7 +61,7 @@ def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def names(shown: Tracks, schedule: schedule_lib.Schedule,
           placement: placement_lib.Placement, title: str) -> Iterator[Event]:
-  """Events that name the process and its tracks."""
+  """Yields the events that name the process and its tracks."""
   labels = placement.cluster.device_labels
   yield _told('process_name', PROCESS, 'name', title)
   several = {device for device, slot in shown.slots if slot}
@@ -74,17 +75,17 @@ def names(shown: Tracks, schedule: schedule_lib.Schedule,
 
 
 def microseconds(seconds: np.ndarray) -> list[float]:
-  """As the format counts time; to the nanosecond, as viewers have it.
+  """Returns times in microseconds, rounded to the viewers' nanosecond.
 
-  What touches so still does after rounding: Perfetto drops events of a track
-  that overlap.
+  Equal times stay equal. So rounding makes no events of a track overlap, which
+  Perfetto would drop.
   """
   return np.round(seconds * 1e6, 3).tolist()
 
 
 def event(track: int, start: float, end: float, name: str, category: str,
           color: str, args: dict[str, Any]) -> Event:
-  """Something that takes from one moment to another, in microseconds."""
+  """Returns an event that lasts from start to end, in microseconds."""
   return {
       'ph': 'X', 'name': name, 'cat': category, 'pid': PROCESS, 'tid': track,
       'ts': start, 'dur': round(end - start, 3), 'cname': color, 'args': args
@@ -93,7 +94,7 @@ def event(track: int, start: float, end: float, name: str, category: str,
 
 def sizes(graph: op_graph.OpGraph,
           schedule: schedule_lib.Schedule) -> np.ndarray:
-  """int64 [M], bytes of each transfer; 0 for messages."""
+  """Returns int64 [M], bytes of each transfer; 0 for messages."""
   tensors = schedule.transfer_tensors
   result = np.zeros(len(tensors), np.int64)
   result[tensors >= 0] = graph.tensor_bytes[tensors[tensors >= 0]]

@@ -1,4 +1,4 @@
-"""Numbers for people."""
+"""Formats numbers with units for tables and messages."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ _PREFIXES = ((1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1,
 
 
 def amount(value: float, unit: str) -> str:
-  """Three digits and the prefix that fits: '12.3 MB' for 12345678 and 'B'."""
+  """Returns three digits and a prefix: '12.3 MB' for 12345678 and 'B'."""
   scale, prefix = next(
       p for p in _PREFIXES if value > 0.9995 * p[0] or p[0] == 1)
   return f'{value / scale:.3g} {prefix}{unit}'
 
 
 def count(number: int, noun: str) -> str:
-  """'1 tensor', '2 tensors'."""
+  """Returns a number and its noun: '1 tensor' or '2 tensors'."""
   return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
 def ms(seconds: float) -> str:
-  """'12.34 ms' for 0.01234."""
+  """Returns seconds in milliseconds: '12.34 ms' for 0.01234."""
   return f'{seconds * 1e3:.4g} ms'
 
 
 def clock(seconds: float) -> str:
-  """'3:07' for 187 seconds; '?' for what is no number."""
+  """Returns '3:07' for 187 seconds; '?' for a value that is no number."""
   if math.isnan(seconds):
     return '?'
   minutes, rest = divmod(int(round(seconds)), 60)
