@@ -1,8 +1,8 @@
-"""A placed step by layer: where each is, what it holds, takes and sends.
+"""Describes a placed step by layer: device, memory, time and tensors sent.
 
-The layers of the outermost model are always told apart, those inside one only
-where the plan spreads it over devices. Of a deep model, layers that follow one
-another on one device become one row.
+Each layer of the outermost model has a row. The layers inside such a layer have
+rows only if the plan spreads the layer over devices. In a deep model,
+successive layers on one device share a row.
 """
 
 from __future__ import annotations
@@ -29,22 +29,29 @@ if TYPE_CHECKING:
   # The module needs TensorFlow; a graph with costs of its own does not.
   from gdp_grappler.graph import source_graph
 
-# What is in no layer, such as the counter of steps.
+# Name of the row with all ops in no layer, such as the counter of steps.
 NO_LAYER = '*'
-# Of a layer's seconds or bytes: what is elsewhere is looked at from here on.
+# A layer is spread if more than this share of its seconds or bytes is not on
+# its main device.
 _MATTERS = .05
-# Columns of a table with numbers.
+# Columns of the table that contain numbers.
 NUMBERS = (2, 3, 4, 5)
-# Rows of a table before layers of several kinds share one.
+# Rows of a table, above which layers of different kinds may share a row.
 _MOST_ROWS = 32
-# Layers of one kind that follow one another share a row from this number on.
+# Number of successive layers of one kind from which they share a row.
 _ALIKE = 3
 _NUMBERS = re.compile(r'\d+')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Part:
-  """The ops of a row, int [K]; their layer, and with what is around it."""
+  """The ops of a row.
+
+  Attributes:
+    name: Name of the layer within the outermost model.
+    full_name: Name of the layer with all models around it.
+    ops: int [K], the ops.
+  """
 
   name: str
   full_name: str
@@ -53,21 +60,23 @@ class _Part:
 
 @dataclasses.dataclass(frozen=True)
 class LayerRow:
-  """A layer of a placed step, or several that follow one another.
+  """A layer of a placed step, or several successive layers.
 
   Attributes:
-    name: Such as 'encoder/attention'; '*' for what is in no layer.
-    last: Of several layers the name of the last one; else ''.
-    layers: How many.
-    device: Where it takes most of its time or, if it takes none, holds most.
-    ops: How many, gradients and updates included.
-    elsewhere: Of these, how many are on other devices, by device.
-    parameter_bytes: Of the variables, without the optimizer's slots.
-    memory_bytes: Of variables with slots, and of all tensors that the layer
-      makes in a step. Not all of these are there at the same time.
-    seconds: Sum over its ops in the simulated step.
-    cut_tensors: Tensors that it sends to other devices.
-    cut_bytes: Of these.
+    name: Name of the first layer, such as 'encoder/attention'; '*' for the ops
+      in no layer.
+    last: Name of the last of several layers; '' for one layer.
+    layers: Number of layers.
+    device: Label of the device with most of the row's time. If the row takes no
+      time, it is the device with most of its bytes.
+    ops: Number of ops, gradients and updates included.
+    elsewhere: Number of these ops on other devices, by label of the device.
+    parameter_bytes: Bytes of the variables, without the optimizer's slots.
+    memory_bytes: Bytes of variables with slots, and of all tensors that the ops
+      make in a step. The tensors do not all exist at the same time.
+    seconds: Seconds of the ops in the simulated step, summed.
+    cut_tensors: Number of tensors that are sent to other devices.
+    cut_bytes: Bytes of these tensors.
   """
 
   name: str
@@ -84,20 +93,20 @@ class LayerRow:
 
   @property
   def label(self) -> str:
-    """'block_0', or 'block_0 to block_11 (12)'."""
+    """Name of the row: 'block_0', or 'block_0 to block_11 (12)'."""
     if self.layers == 1:
       return self.name
     return f'{self.name} to {self.last} ({self.layers})'
 
   @property
   def where(self) -> str:
-    """'GPU:0', or 'GPU:0, 71 %' where the rest of its ops are elsewhere."""
+    """The device: 'GPU:0', or 'GPU:0, 71 %' if it has only 71 % of the ops."""
     others = sum(self.elsewhere.values())
     share = int(100 * (self.ops - others) / self.ops)
     return f'{self.device}, {share} %' if others else self.device
 
   def with_next(self, other: LayerRow) -> LayerRow:
-    """This and the layers that follow it, on the same device."""
+    """Returns one row for this row and the next row on the same device."""
     return LayerRow(
         self.name, other.last or other.name, self.layers + other.layers,
         self.device, self.ops + other.ops, {
@@ -112,7 +121,7 @@ _SUMMED = ('parameter_bytes', 'memory_bytes', 'seconds', 'cut_tensors',
 
 
 def table(found: Sequence[LayerRow]) -> list[tuple[str, ...]]:
-  """Rows for a terminal or a page, the head first."""
+  """Returns the rows of a table for a terminal or a page, the head first."""
   result: list[tuple[str, ...]] = [('layer', 'device', 'parameters', 'memory',
                                     'takes', 'cut')]
   for row in found:
@@ -131,13 +140,13 @@ class Layering:
                placement: placement_lib.Placement,
                schedule: schedule_lib.Schedule,
                source: source_graph.SourceGraph | None = None) -> None:
-    """Looks what the ops of the layers hold, take and send.
+    """Prepares the bytes and seconds of all ops.
 
     Args:
-      graph: N ops.
-      placement: Of these.
-      schedule: Of this placement.
-      source: What the graph was read from, for the order of the layers.
+      graph: A graph of N ops.
+      placement: A placement of these ops.
+      schedule: The schedule of this placement.
+      source: The source of the graph, which determines the order of layers.
     """
     self._graph, self._placement = graph, placement
     self._order = layer_order.LayerOrder(graph, source)
@@ -152,15 +161,15 @@ class Layering:
 
   @functools.cached_property
   def rows(self) -> tuple[LayerRow, ...]:
-    """In the order of the model."""
+    """One row per layer, in the order of the model."""
     return tuple(map(self._row, self._parts))
 
   def folded(self, most: int = _MOST_ROWS) -> tuple[LayerRow, ...]:
-    """With layers that follow one another on one device as one row.
+    """Returns fewer rows: successive layers of one kind and device share one.
 
     Args:
-      most: How many rows there may be before whole layers are taken that are
-        spread, and layers of several kinds share a row.
+      most: Number of rows above which the rows become coarser: a layer that is
+        spread gets one row, and then layers of different kinds share a row.
     """
     found = _folded(self.rows, _is_alike, _ALIKE)
     if len(found) > most:
@@ -169,12 +178,12 @@ class Layering:
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
-    """A map from layers to devices; each layer is where most of it is.
+    """Returns a map from layers to devices: each to the device with most of it.
 
-    Of the devices of a layer, those count where the fewest ops of the layer
-    would round otherwise, unless the plan may round: the map of a plan that
-    keeps numbers keeps them where it can. Optimizers are no layers, as slots
-    and updates follow their variables.
+    The map of a plan that may not round differently should not round
+    differently either. So only those devices of a layer count on which the
+    fewest ops of the layer would round differently. Optimizers are not in the
+    map, because slots and updates follow their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -186,25 +195,25 @@ class Layering:
     for number, (name, (part, _)) in enumerate(zip(names, chosen)):
       matched = np.flatnonzero(found == number)
       if matched.size:
-        # '*' also matches the arithmetic of optimizers.
+        # The pattern '*' also matches the arithmetic of optimizers.
         rounds = self._rounds[np.union1d(part.ops, matched)].sum(axis=0)
         result[name] = self._labels[self._most(part.ops, rounds)]
     return result
 
   @functools.cached_property
   def _rounds(self) -> np.ndarray:
-    """bool [N, D], where an op would have to round otherwise, and may not."""
+    """bool [N, D], devices on which an op would round, but must not."""
     graph, cluster = self._graph, self._placement.cluster
     if graph.may_round:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
     return constraints.rounded_on(graph, cluster)
 
   def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
-    """A name of each part, longer where a short name means several parts."""
+    """Returns a name of each part; ambiguous short names become longer."""
     whose = np.full(self._graph.num_ops, -1)
     for number, part in enumerate(parts):
       whose[part.ops] = number
-    # Updates follow their variable, whatever scope they are in.
+    # Updates do not count: a map places them with their variables.
     counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
     names = [part.name for part in parts]
     for lengthen in (_without_numbers, _as_it_is):
@@ -222,7 +231,11 @@ class Layering:
     return tuple(self._told_apart(True))
 
   def _told_apart(self, within: bool) -> Iterator[_Part]:
-    """What has a row; also inside layers that are spread, if `within`."""
+    """Yields the parts that get rows.
+
+    Args:
+      within: Whether the layers inside a spread layer get rows.
+    """
     layer, around = layers_lib.of(self._graph), ''
     outside: list[np.ndarray] = []
     last: list[_Part] = []
@@ -231,7 +244,7 @@ class Layering:
       used = [inner for inner in layer.layers if inner.uses_variables]
       if len(used) != 1 or not used[0].layers:
         break
-      # The model itself: whoever made it knows it by its layers.
+      # This layer is the model itself. Users know the layers inside the model.
       inside = self._order.of(layer.layers)
       model = inside.index(used[0])
       beside = [
@@ -249,7 +262,7 @@ class Layering:
 
   def _inside(self, layer: layers_lib.Layer, name: str, around: str,
               within: bool) -> Iterator[_Part]:
-    """What is told apart of a layer."""
+    """Yields the parts of a layer; see `_told_apart`."""
     name = f'{name}/{layer.name}' if name else layer.name
     ops = layer.ops
     if within and layer.layers and self._is_spread(ops):
@@ -260,7 +273,7 @@ class Layering:
       yield _Part(name, around + name, ops)
 
   def _is_spread(self, ops: np.ndarray) -> bool:
-    """Whether much of what ops take or hold is not on one device."""
+    """Whether much of the seconds or bytes of ops is not on one device."""
     for weights in (self._seconds, self._held):
       shares = self._by_device(ops, weights)
       if shares.sum() - shares.max() > _MATTERS * shares.sum():
@@ -268,12 +281,12 @@ class Layering:
     return False
 
   def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
-    """The device on which ops take most time or, if they take none, hold most.
+    """Returns the device with most time of ops or, without time, most bytes.
 
     Args:
-      ops: int [K].
-      rounds: int [D]; of the devices of the ops only those with the fewest
-        count.
+      ops: int [K], the ops.
+      rounds: int [D], number of ops that would round on each device. Only those
+        devices of the ops count that have the lowest number.
     """
     shares = [
         self._by_device(ops, weights)
@@ -286,7 +299,7 @@ class Layering:
     return int(next(own for own in shares if own.any()).argmax())
 
   def _by_device(self, ops: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """float64 [D], sums of weights [N]."""
+    """Returns float64 [D], sums of the weights [N] of ops on each device."""
     return np.bincount(self._placement.devices[ops], weights[ops],
                        len(self._labels))
 
@@ -305,12 +318,12 @@ class Layering:
 
   @functools.cached_property
   def _sent(self) -> np.ndarray:
-    """int [S], tensors that are sent, once for each device that they go to."""
+    """int [S], tensors that are sent, once for each receiving device."""
     return self._placement.sent(self._graph)[0]
 
 
 def _without_numbers(name: str) -> str:
-  """'net/dense_1' for 'net_1/dense_1': the user called the model 'net'."""
+  """Returns 'net/dense_1' for 'net_1/dense_1': the user's name is 'net'."""
   *around, last = name.split('/')
   return '/'.join([*map(layer_map.bare_name, around), last])
 
@@ -322,12 +335,12 @@ def _as_it_is(name: str) -> str:
 def _folded(found: Iterable[LayerRow], belongs: Callable[[LayerRow, LayerRow],
                                                          bool],
             least: int = 2) -> tuple[LayerRow, ...]:
-  """With rows that follow one another and belong together as one.
+  """Returns rows; successive rows that belong together become one row.
 
   Args:
-    found: Rows.
-    belongs: Whether one follows another in such a run.
-    least: How many make a run.
+    found: The rows.
+    belongs: Whether a row belongs to the row before.
+    least: Number of rows from which they become one.
   """
   runs: list[list[LayerRow]] = []
   for row in found:
@@ -346,6 +359,6 @@ def _shares_device(one: LayerRow, other: LayerRow) -> bool:
 
 
 def _is_alike(one: LayerRow, other: LayerRow) -> bool:
-  """Whether two are of a kind, as far as their names tell."""
+  """Whether two rows share a device, and names that differ by numbers only."""
   return _shares_device(one, other) and (_NUMBERS.sub(
       '', one.name).rstrip('_') == _NUMBERS.sub('', other.name).rstrip('_'))

@@ -1,10 +1,10 @@
-"""Makes a SourceGraph of an object in the program's memory.
+"""Makes a SourceGraph of a model, function or graph in this process.
 
-A compiled Keras model becomes its training step, as Grappler hands it to the
-pass; one that is not compiled its forward pass. Functions and graphs are taken
-as they are, their calls inlined. Nothing is run; but a Keras model's train
-function is traced here, in this process, so that its optimizer has its
-variables afterwards, as after the first batch of a `fit`.
+A compiled Keras model becomes its training step, in the form that Grappler
+gives to the pass. A Keras model that is not compiled becomes its forward pass.
+Functions and graphs stay as they are, except that their calls are inlined. No
+step runs. But the train function of a Keras model is traced in this process. So
+the optimizer has its variables afterwards, as after the first batch of `fit`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _SIGNATURE = ('Give signature=(tf.TensorSpec(...), ...) with what it is called '
 _KINDS = (
     'Give a path or a name, a Keras model or a function that makes one, a '
     'tf.function with its signature, or a tf.Graph.')
-# What tracing for us alone would leave behind in a Keras model; setting the
-# first ones makes it forget the last ones.
+# Attributes of a Keras model that our tracing changes, in the order in which
+# they are restored: setting the first ones deletes the train functions.
 _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
 
 # Arguments of the function that Keras runs for each step.
@@ -67,19 +67,19 @@ def read(
   Args:
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
-    batch_size: For dimensions that a Keras model leaves open.
-    signature: What a `tf.function` is called with, such as tensor specs, in
-      order or by name; of a Keras model as `data`, or its inputs by name.
-    tell: Hears what was assumed.
-    architecture: Of the cards that the graph is for; see `gpu_tracing`. A
-      training step is traced for them.
-    data: One batch of a Keras model, as of `batch_specs.of`; None for what the
-      model knows of its inputs.
-    tables: Of a function that makes a model: names of layers whose tables are
-      in parts, with the number of these.
+    batch_size: Size of the dimensions that a Keras model leaves open.
+    signature: Arguments of a `tf.function`, such as tensor specs, in order or
+      by name. For a Keras model: one batch (see `data`), or inputs by name.
+    tell: Function that gets one line for each assumption.
+    architecture: GPU architecture for which a training step is traced; see
+      `gpu_tracing`.
+    data: One batch of a Keras model, see `batch_specs.of`. None means the
+      shapes that the model knows.
+    tables: Number of parts of a layer's table, by name of the layer; only for a
+      function that makes a model.
 
   Raises:
-    InvalidGraphError: it is none of these, or cannot be traced.
+    InvalidGraphError: the object is none of these, or cannot be traced.
   """
   batch = None
   if data is not None:
@@ -117,7 +117,7 @@ def makes_model(graph: Any) -> bool:
 
 
 def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
-  """Calls a function that makes a model, without values of its weights."""
+  """Returns the model that a function makes; the weights have no values."""
   try:
     with without_weights.without_weights():
       model = make()
@@ -161,7 +161,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
     with trainers.unwrapped():
-      # One that was made before may be compiled, or run eagerly.
+      # An existing train function may be compiled by XLA or run eagerly.
       model.train_function = None
       step = training_step.empty_step(model, name, batch_size,
                                       lambda note: tell(f'{name}: {note}'),
@@ -188,7 +188,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
 
 def _forward(model: Any, name: str, batch_size: int, tell: Tell,
              batch: tuple[Any, ...] | None) -> source_graph.SourceGraph:
-  """The forward pass of a model that is not compiled."""
+  """Returns the forward pass of a model that is not compiled."""
   tell(f'{name} is not compiled: taking its forward pass')
   if batch is None:
     specs = tf.nest.map_structure(
@@ -271,7 +271,7 @@ def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
 
 def _of_graph(graph: tf.Graph) -> tuple[source_graph.SourceGraph, ...]:
   name = 'graph'
-  with graph.as_default():  # Else there would be no graph to export.
+  with graph.as_default():  # The export takes the default graph.
     meta_graph = tf.compat.v1.train.export_meta_graph()
   whole = sources.of_meta_graph(meta_graph, name, name)
   return (asked.of_file(pruning.simplify(whole, name, prune=True)),

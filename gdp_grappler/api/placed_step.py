@@ -40,21 +40,21 @@ from gdp_grappler.reports import units
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacedStep:
-  """What `place` and `load_plan` return. All seconds are simulated.
+  """The result of `place` and `load_plan`. All seconds are simulated.
 
   Attributes:
-    subject: What was read.
-    step: N ops and the cluster; of the subject, perhaps with stricter rules.
+    subject: The graph that was read.
+    step: N ops and the cluster; the subject's, perhaps with stricter rules.
     placement: Devices of the ops; with priorities if an order is predicted to
-      pay, or came with the plan.
-    placed_by: The placer, or the plan file.
-    order: One of `order.ORDERS`, which was asked for.
-    order_is_given: Whether it came with the plan.
-    chosen_by: Who decided on devices, as of `reasons.who_chose`; None for
+      pay, or is part of the plan.
+    placed_by: Name of the placer or of the plan file.
+    order: The order that the user requested, one of `order.ORDERS`.
+    order_is_given: Whether the order is part of the plan.
+    chosen_by: Chooser of the devices; see `reasons.who_chose`. None means
       `placed_by`.
-    chosen: [N], clauses on who chose the devices; () for the same of all.
-    layer_plan: The map of layers that chose the devices; () if none did.
-    alone_rounds: Whether the baseline may round as the step may; not for maps.
+    chosen: [N], clauses on who chose each device; () if `chosen_by` chose all.
+    layer_plan: The map of layers that chose the devices; () for no map.
+    alone_rounds: Whether the baseline may round as the step; false for maps.
   """
 
   subject: subjects.Subject
@@ -70,12 +70,12 @@ class PlacedStep:
 
   @property
   def graph(self) -> op_graph.OpGraph:
-    """N ops."""
+    """The graph of N ops."""
     return self.step.graph
 
   @functools.cached_property
   def devices(self) -> dict[str, str]:
-    """Op -> device, 'GPU:0'; in full where two tasks have such a device."""
+    """Label of each op's device, such as 'GPU:0'; in full if ambiguous."""
     labels = self.placement.cluster.device_labels
     return {
         name: labels[device] for name, device in zip(
@@ -84,17 +84,17 @@ class PlacedStep:
 
   @functools.cached_property
   def simulator(self) -> simulator_lib.Simulator:
-    """Prices placements of the step."""
+    """Simulator of the step, which prices placements."""
     return self.step.simulator()
 
   @functools.cached_property
   def fifo(self) -> evaluator_lib.Evaluation:
-    """Its price first in, first out, and what does not fit."""
+    """Price of the step in FIFO order, and the memories that overflow."""
     return self.simulator.evaluate(self.graph, self._without_order)
 
   @functools.cached_property
   def fifo_schedule(self) -> schedule_lib.Schedule:
-    """What happens when, first in, first out."""
+    """Schedule of the step in FIFO order."""
     return self.simulator.schedule(self.graph, self._without_order)
 
   @property
@@ -103,14 +103,14 @@ class PlacedStep:
 
   @functools.cached_property
   def step_time_s(self) -> float:
-    """Of one step: with the control edges of its order, if it has one."""
+    """Step time; with control edges if the placement has priorities."""
     if self.placement.priorities is None:
       return self.fifo.step_time_s
     return self.price().ordered_s
 
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
-    """Nothing spread that need not be, on the best device."""
+    """Baseline: the best single device has all ops that it may have."""
     graph = (self.graph if self.alone_rounds else self.graph.replace(
         may_round=False))
     problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)
@@ -118,7 +118,7 @@ class PlacedStep:
 
   @property
   def where_alone(self) -> str:
-    """What to call the best single device: what most ops are on there."""
+    """A phrase for the device that has most ops of `one_device`."""
     cluster = self.step.cluster
     most = int(np.bincount(self.one_device.devices).argmax())
     if most in cluster.accelerators:
@@ -127,12 +127,12 @@ class PlacedStep:
 
   @functools.cached_property
   def on_one_device(self) -> evaluator_lib.Evaluation:
-    """The price if nothing is spread that need not be, on the best device."""
+    """Price of the baseline `one_device`."""
     return self.simulator.evaluate(self.graph, self.one_device)
 
   @functools.cached_property
   def reasons(self) -> reasons_lib.Reasons:
-    """Why ops may not be elsewhere."""
+    """Reasons for the devices of the ops."""
     cluster = self.step.cluster
     return reasons_lib.Reasons(self.graph,
                                constraints.demands(self.graph, cluster),
@@ -141,7 +141,7 @@ class PlacedStep:
 
   @property
   def speedup(self) -> float:
-    """Against the best single device; infinite if none has the memory."""
+    """Speedup over the best single device; infinite if none has the memory."""
     alone = self.on_one_device
     if not alone.valid:
       return float('inf')
@@ -154,7 +154,7 @@ class PlacedStep:
 
   @property
   def warnings(self) -> tuple[str, ...]:
-    """What overflows or nearly does, by how much, and what might help."""
+    """Warnings about memories that overflow or nearly overflow."""
     if self.fits:
       said = shortage.nearly(self.step.cluster, self.fifo.peak_bytes)
       return (said,) if said else ()
@@ -163,11 +163,11 @@ class PlacedStep:
             *([way_out] if way_out else []))
 
   def price(self, order: str | None = None) -> price_lib.Price:
-    """All that the simulator says, in both orders.
+    """Returns the price of the step in both orders.
 
     Args:
-      order: Which of `order.ORDERS` memory and schedule are about; by default
-        the plan's.
+      order: Order of the memory and the schedule in the result, of
+        `order.ORDERS`; by default that of the plan.
 
     Raises:
       ValueError: there is no such order.
@@ -180,14 +180,14 @@ class PlacedStep:
 
   @functools.cached_property
   def _prices(self) -> dict[str, price_lib.Price]:
-    """By order; each takes a search for control edges."""
+    """Prices by order; kept, because each searches for control edges."""
     return {}
 
   def emulate(self, order: str | None = None) -> evaluator_lib.Evaluation:
-    """Runs it on emulated GPUs, by TensorFlow's own runtime.
+    """Runs the step on emulated GPUs, by TensorFlow's own runtime.
 
     Args:
-      order: As of `price`.
+      order: See `price`.
 
     Raises:
       ValueError: there is no such order.
@@ -200,7 +200,7 @@ class PlacedStep:
 
   @functools.cached_property
   def layers(self) -> tuple[layering.LayerRow, ...]:
-    """Where each layer is, what it holds, takes and sends, in order."""
+    """Device, memory, time and sent tensors of each layer, in model order."""
     return self._layering.rows
 
   @functools.cached_property
@@ -209,18 +209,18 @@ class PlacedStep:
                              self.step.source)
 
   def layer_map(self) -> dict[str, str]:
-    """Layer -> device, to be read, edited and given as a plan.
+    """Returns the device of each layer, to read, to edit and to place by.
 
       layers = plan.layer_map()
       layers['embedding'] = 'CPU:0'
       plan = gdp_grappler.place(model, '2xP100', plan=layers)
 
-    A layer is where most of it is; '*' is for the rest.
+    A layer gets the device with most of it. '*' stands for all other ops.
     """
     return self._layering.as_map()
 
   def summary(self, every_layer: bool = False) -> str:
-    """For a terminal: the step, its devices and its layers, folded or not."""
+    """Returns a text about the step, its devices and its layers."""
     rows = self.layers if every_layer else self._layering.folded()
     return '\n'.join([
         *self._lines(),
@@ -230,7 +230,7 @@ class PlacedStep:
     ])
 
   def to_json(self) -> str:
-    """All that is said of it, and the devices, as JSON."""
+    """Returns the summary, with all layers and all devices, as JSON."""
     tensors, size = self.placement.cut(self.graph)
     alone = self.on_one_device
     return json.dumps(
@@ -258,15 +258,15 @@ class PlacedStep:
     sys.stdout.write(self.summary() + '\n')
 
   def save(self, path: str | os.PathLike[str]) -> None:
-    """Writes it down.
+    """Writes the devices of the ops to a file.
 
     Args:
-      path: .json for a plan, which programs, `gdp` and the option take; .pb
-        or .pbtxt for a placed GraphDef, in which the order is control edges.
+      path: A name in .json means a plan for programs, `gdp` and the option; in
+        .pb or .pbtxt a placed GraphDef, with control edges for the order.
 
     Raises:
-      GdpError: another ending, a graph without TensorFlow ops, or the file
-        cannot be written.
+      GdpError: the name has another suffix, the graph has no TensorFlow ops,
+        or the file cannot be written.
     """
     path = os.fspath(path)
     graph_defs.check_suffix(path)
@@ -285,7 +285,7 @@ class PlacedStep:
 
   @functools.cached_property
   def control_edges(self) -> edges_lib.Order | None:
-    """The edges that a placed GraphDef gets; None where it has no order.
+    """Control edges of the placed GraphDef; None for no priorities.
 
     Raises:
       GdpError: the step has no TensorFlow ops.
@@ -297,16 +297,16 @@ class PlacedStep:
                             self.simulator)
 
   def apply(self, path: str | os.PathLike[str] | None = None) -> str:
-    """Has the plugin place this process' graphs accordingly from now on.
+    """Makes the plugin place this process' graphs by this step from now on.
 
-    What else the option `gdp_placement` says stays.
+    Other keys of the option `gdp_placement` keep their values.
 
     Args:
-      path: Where to write the plan; by default into the cache folder, where
-        nobody else may read it, and from where old plans are removed.
+      path: Path of the plan file; by default a file in the cache folder, which
+        only this user can read. Old plans in this folder are removed.
 
     Returns:
-      Where it is.
+      The path of the plan file.
 
     Raises:
       GdpError: the file cannot be written.
@@ -320,7 +320,7 @@ class PlacedStep:
 
     Args:
       path: The file.
-      order: As of `price`.
+      order: See `price`.
 
     Raises:
       ValueError: there is no such order.
@@ -335,8 +335,8 @@ class PlacedStep:
     """Writes the graph with a colour per device, its summary and timeline.
 
     Args:
-      folder: Where TensorBoard is to look.
-      order: As of `price`.
+      folder: Folder of the events, to be given to TensorBoard.
+      order: See `price`.
 
     Raises:
       ValueError: there is no such order.
@@ -352,10 +352,10 @@ class PlacedStep:
     """Writes the devices as node data for Model Explorer, and the graph.
 
     Args:
-      path: A file for the devices.
+      path: The file with the devices.
 
     Returns:
-      The file with the graph, beside it: 'a.graph.json' for 'a.json'.
+      The file with the graph, in that folder: 'a.graph.json' for 'a.json'.
 
     Raises:
       GdpError: a file cannot be written.
@@ -391,7 +391,7 @@ class PlacedStep:
 
   @property
   def _schedule(self) -> schedule_lib.Schedule:
-    """What happens when, in the plan's order."""
+    """Schedule of the step in the plan's order."""
     return (self.fifo_schedule
             if self.placement.priorities is None else self.price().schedule)
 

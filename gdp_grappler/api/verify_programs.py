@@ -1,9 +1,8 @@
-"""What `verifying` runs: three small programs, as they are and placed.
+"""The three programs of `verifying`, which run unplaced and then placed.
 
-Each runs in a process of its own with the plugin, over two devices that are cut
-from the CPU, or from the first GPU, and returns its losses and the devices that
-ran its ops. Only devices of a kind that is there are asked for, and CPUs where
-GPUs are hidden.
+`verifying` runs each program in a process of its own, in which the plugin is
+loaded. A program runs on two logical devices of the CPU or of the first GPU. It
+returns the losses of both runs, and the devices that ran its ops.
 """
 
 from __future__ import annotations
@@ -17,21 +16,28 @@ from tensorflow.python.eager import context
 from gdp_grappler.plugin import switch
 
 _STEPS = 4
-# Spreads ops wherever they may go, whatever that costs.
+# Spreads ops over all legal devices, even if the step becomes slower.
 _SPREAD = {'placer': 'random', 'keep_best': False, 'min_ops': 4}
-# Of each half of a card: room for such small programs and for libraries.
+# Memory of each half of a card: enough for these programs and for libraries.
 _GPU_MB = 1024
-# Losses of a run, and the devices that had ops of it.
+# Losses of a run, and the devices that ran its ops.
 _Run = tuple[list[float], list[str]]
 
 
 def has_gpu() -> bool:
-  """Whether TensorFlow finds one here."""
+  """Whether TensorFlow finds a GPU in this process."""
   return bool(tf.config.list_physical_devices('GPU'))
 
 
 def keras_fit(kind: str) -> tuple[_Run, _Run]:
-  """Keras' `fit`, whose variables move."""
+  """Runs Keras' `fit`; each run has a new model.
+
+  Args:
+    kind: Kind of the devices, 'CPU' or 'GPU'.
+
+  Returns:
+    The run without placement, and the run with placement.
+  """
   import keras
   make_devices(kind)
   rng = np.random.default_rng(0)
@@ -55,7 +61,7 @@ def keras_fit(kind: str) -> tuple[_Run, _Run]:
 
 
 def training_loop(kind: str) -> tuple[_Run, _Run]:
-  """A `tf.function` with a tape and updates of its own."""
+  """Runs a `tf.function` that trains by a tape; see `keras_fit`."""
   make_devices(kind)
   inputs = tf.constant(
       np.random.default_rng(0).normal(size=(16, 8)), tf.float32)
@@ -84,7 +90,7 @@ def training_loop(kind: str) -> tuple[_Run, _Run]:
 
 
 def session(kind: str) -> tuple[_Run, _Run]:
-  """A v1 graph in a `Session`."""
+  """Runs a v1 graph in a `Session`; see `keras_fit`."""
   if kind == 'GPU':
     tf.config.experimental.enable_op_determinism()
   return _session(kind, False), _session(kind, True)
@@ -116,7 +122,7 @@ def _session(kind: str, placed: bool) -> _Run:
 
 
 def session_config(kind: str) -> tf.compat.v1.ConfigProto:
-  """Of a session over two devices of a kind."""
+  """Returns the configuration of a session on two devices of a kind."""
   if kind == 'CPU':
     return tf.compat.v1.ConfigProto(device_count={'CPU': 2})
   config = tf.compat.v1.ConfigProto()
@@ -127,7 +133,7 @@ def session_config(kind: str) -> tf.compat.v1.ConfigProto:
 
 
 def make_devices(kind: str) -> None:
-  """Cuts the first device of a kind in two; of several GPUs it is alone."""
+  """Cuts the first device of a kind in two, and hides all other GPUs."""
   first = tf.config.list_physical_devices(kind)[0]
   half = tf.config.LogicalDeviceConfiguration(
       memory_limit=None if kind == 'CPU' else _GPU_MB)
@@ -143,12 +149,12 @@ def _set_placement(on: bool) -> None:
 
 
 def _collected(run: Callable[[], list[float]], placed: bool) -> _Run:
-  """Runs a program; the graphs of the executors tell where its ops were."""
+  """Runs a program, and reads its devices from the executors' graphs."""
   _set_placement(placed)
   eager: Any = context.context()
   eager.enable_graph_collection()
   losses = run()
-  tf.identity(1.)  # Graphs are handed over when a later op succeeds.
+  tf.identity(1.)  # TensorFlow hands graphs over only after a later op.
   graphs = eager.export_run_metadata().function_graphs
   eager.disable_graph_collection()
   largest = max(
@@ -158,7 +164,7 @@ def _collected(run: Callable[[], list[float]], placed: bool) -> _Run:
 
 
 def _devices(parts: Any) -> list[str]:
-  """Short names of the devices that have an op."""
+  """Returns short names of the devices that have an op."""
   return sorted({
       node.device.rsplit('device:')[-1] for part in parts for node in part.node
       if node.device

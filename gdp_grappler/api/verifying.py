@@ -1,12 +1,12 @@
-"""Really places three small programs, and looks whether they still train.
+"""Runs three small programs with and without placement, and compares losses.
 
-Like is compared with like: a GPU multiplies in TF32 and sums in another order
-than a CPU, so a step on the one says nothing about a step on the other. A
-program therefore runs twice on one kind of device, first as TensorFlow places
-it and then spread over two devices of that kind. Float arithmetic stays on its
-kind of device by itself (`graph.legality.rounding`); what may leave the GPUs
-for the CPU is exact. On GPUs both runs have deterministic ops, as TensorFlow's
-own kernels differ from run to run otherwise.
+A GPU multiplies in TF32 and sums in another order than a CPU, so losses of
+different kinds of devices cannot be compared. Therefore a program runs twice on
+one kind of device: first as TensorFlow places it, then spread over two devices
+of that kind. The rules for rounding (`graph.legality.rounding`) keep float
+arithmetic on its kind of device; only exact ops may leave the GPUs for the CPU.
+On GPUs both runs have deterministic ops, because other kernels of TensorFlow
+give different results from run to run.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ _PROGRAMS = {
     'session': 'a v1 Session'
 }
 KINDS = ('CPU', 'GPU')
-# What hides all GPUs from a process.
+# Environment variables that hide all GPUs from a process.
 _HIDDEN = {'CUDA_VISIBLE_DEVICES': '-1', 'HIP_VISIBLE_DEVICES': '-1'}
-_TIMEOUT_S = 600.  # On a machine that is busy with other things.
-# Of a loss: placement changes no number, kernels may round otherwise.
+_TIMEOUT_S = 600.  # Long enough for a busy machine.
+# Relative difference of losses, at the most. Placement itself changes no
+# number, but the kernels of the two devices may round differently.
 _TOLERANCE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Verified:
-  """What became of one program.
+  """The result of one program on one kind of device.
 
   Attributes:
-    program: Its name.
-    what: What it is.
-    kind: Of the devices that it ran on, of `KINDS`.
-    works: Whether it was placed and its losses agree.
-    detail: What was seen, or why it does not work.
-    seconds: What its process took.
+    program: Name of the program, a function of `verify_programs`.
+    what: Description of the program.
+    kind: Kind of its devices, one of `KINDS`.
+    works: Whether its ops ran on both devices and its losses agree.
+    detail: Devices and losses, or the reason of the failure.
+    seconds: Time of the program's process, in seconds.
   """
 
   program: str
@@ -59,21 +60,21 @@ class Verified:
 
 @dataclasses.dataclass(frozen=True)
 class Verification:
-  """What `verify` returns.
+  """The result of `verify`.
 
   Attributes:
-    programs: One after the other.
+    programs: Result of each program on each kind of device.
   """
 
   programs: tuple[Verified, ...]
 
   @property
   def works(self) -> bool:
-    """Whether all of them do."""
+    """Whether all programs work."""
     return all(program.works for program in self.programs)
 
   def show(self) -> None:
-    """Prints it."""
+    """Prints the result of each program."""
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
@@ -98,18 +99,18 @@ class Verification:
 def verify(kinds: Sequence[str] | None = None) -> Verification:
   """Places three small programs over two logical devices of the machine.
 
-  Each runs in a process of its own for each kind of device, first as it is and
-  then placed, and its losses are compared: those on GPUs with those on GPUs,
-  those on the CPU, with all GPUs hidden, with those on the CPU. The GPUs are
-  halves of the first card. Takes less than a minute per kind.
+  Each program has a process of its own for each kind of device. It runs first
+  as TensorFlow places it and then placed, and its losses are compared. The two
+  GPUs are halves of the first card. On CPUs, all GPUs are hidden. A kind takes
+  less than a minute.
 
     assert gdp_grappler.verify().works
 
   Args:
-    kinds: Of `KINDS`; by default what this machine has.
+    kinds: Kinds of devices, of `KINDS`; by default all that this machine has.
 
   Raises:
-    GdpError: there is no such kind.
+    GdpError: a kind is not in `KINDS`.
   """
   wrong = [kind for kind in kinds or () if kind not in KINDS]
   if wrong:
@@ -128,12 +129,12 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
 
 
 def found_kinds() -> tuple[str, ...]:
-  """Those of `KINDS` that this machine has."""
+  """Returns the kinds of devices, of `KINDS`, that this machine has."""
   try:
     has_gpu = calls.call(f'{_MODULE}:has_gpu', timeout_s=_TIMEOUT_S,
                          environment={environment.DISABLE: '0'})
   except calls.CallError:
-    return KINDS[:1]  # The programs will say what is wrong.
+    return KINDS[:1]  # The programs will fail too, and report the error.
   return KINDS if has_gpu else KINDS[:1]
 
 
@@ -153,13 +154,13 @@ def _verified(program: str, kind: str) -> Verified:
 
 def _judged(losses: list[float], placed: list[float], devices: list[str],
             kind: str) -> tuple[bool, str]:
-  """Whether a program works, and what was seen.
+  """Returns whether a program works, and a text with the details.
 
   Args:
-    losses: As TensorFlow placed it.
-    placed: Of the same steps, placed.
-    devices: Those that had ops then.
-    kind: Of which there were two.
+    losses: Losses of the program as TensorFlow places it.
+    placed: Losses of the same steps of the placed program.
+    devices: Devices that ran ops of the placed program.
+    kind: Kind of the two devices.
   """
   if sum(device.startswith(kind) for device in devices) < 2:
     return False, (f'its ops stayed on {", ".join(devices) or "no device"}, as '
@@ -168,7 +169,7 @@ def _judged(losses: list[float], placed: list[float], devices: list[str],
       abs(after - before) / max(abs(before), 1e-30)
       for before, after in zip(losses, placed)
   ]
-  # What is no number is not close either.
+  # A loss that is NaN makes this comparison false.
   close = all(difference <= _TOLERANCE for difference in differences)
   if len(losses) != len(placed) or not close:
     return False, (f'its losses became {_text(placed)} where they were '
