@@ -34,8 +34,9 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph.sources import tracing_worker
 
-# Divides whatever the price says: logical devices share their cores, so that no
-# other placer finds it worth while.
+# This placer divides a graph even if the step becomes slower. Logical devices
+# share their cores, so a placer that minds the price would not divide the
+# graph.
 PLACER = 'm_topo_published'
 # Patient: a graph that takes too long would be left as it was.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}

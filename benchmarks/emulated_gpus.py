@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
-  """All placers on one task."""
+  """Returns the rows of all placers on one task."""
   loaded = loading.load(
       task,
       settings_lib.Settings(arguments.seed,

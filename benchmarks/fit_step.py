@@ -4,9 +4,9 @@
 
 The same empty work is called as a function, as a function that reads the next
 batch, as the train function of the smallest model, and by `fit`. Seconds are
-those that the calling thread computes, by its own clock: what other threads of
-the machine do is not in them, and what the thread waits for is not either. The
-least of several rounds is told, since whatever disturbs makes it longer.
+processor seconds of the calling thread. They contain neither the work of other
+threads nor waiting. The result is the least of several rounds, because a
+disturbance can only make a round longer.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class _Part:
 
 
 def transformer(ops: int) -> source_graph.SourceGraph:
-  """A stack of attention layers with about so many ops, as it is trained."""
+  """Returns a training step of attention layers with about this many ops."""
   layer = _traced(_attention_layer)
   result = graph_pb2.GraphDef()
   count = max(ops // len(layer.graph_def.node), 1)
@@ -57,7 +57,7 @@ def transformer(ops: int) -> source_graph.SourceGraph:
 
 
 def recurrent(ops: int) -> source_graph.SourceGraph:
-  """Recurrent layers over time steps with about so many ops, as trained."""
+  """Returns a training step of recurrent layers with about this many ops."""
   cell = _traced(_cell)
   result = graph_pb2.GraphDef()
   steps = max(ops // (_RECURRENT_LAYERS * len(cell.graph_def.node)), 1)

@@ -13,8 +13,8 @@ step, the time of the first step (compiling and planning included), the memory,
 and the way in which steps ran in the end. Results are kept in --out_dir and are
 not measured again.
 
-Without a GPU, ways that cut a card are left out, and the others run on the CPU,
-with small models unless --models says otherwise; that shows nothing of a card.
+Without a GPU, the ways that cut a card are left out. The other ways run on the
+CPU, by default with small models. Such results say nothing about a card.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
 FILE = 'one_card.json'
 _NO_CARD = 'needs a GPU, and TensorFlow sees none here'
 _STEPS, _STEPS_ON_CPU = 20, 3
-# In a row of what is asked for: what else was measured goes to the file.
+# Keys of the printed rows. The file of the results has all keys.
 _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]
 

@@ -39,7 +39,7 @@ _TIMEOUT_S = 3600.
 _STEPS = 200
 _LAYERS, _UNITS = 40, 8
 _Row = dict[str, Any]
-# Runs so many steps, after having been traced anew if that is asked for.
+# Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from gdp_grappler.graph.sources import training_step
 
-BATCH = 64  # Of models that leave it open.
+BATCH = 64  # For models of any batch size.
 _WARM_UP = 3
 # Inputs and labels, each one array or several.
 Data = tuple[Any, Any]

@@ -31,7 +31,8 @@ from gdp_grappler import environment
 from gdp_grappler import progress
 
 _LEGACY = ':tf_keras'
-# Of the largest number of a tensor, where a program is not certain itself.
+# Allowed difference of a program that does not always repeat its own numbers,
+# as a share of the largest number of a tensor.
 _BOUND = 1e-5
 _TIMEOUT_S = 600.
 # Every program is to be placed, however slow the machine is.

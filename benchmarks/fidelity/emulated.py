@@ -105,7 +105,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       if count >= len(suite) and ran >= _LEAST_ORDERED:
         break
       if not simulator.evaluate(graph, placement).valid:
-        continue  # What fits is the allocator's question, not the clock's.
+        continue  # This study is about time, not about the limits of memory.
       order = control_edges_lib.control_edges(graph, placement, simulator,
                                               _ORDER)
       rows = [runs.row(task, label, graph, placement, order, False)]

@@ -24,7 +24,8 @@ from gdp_grappler.placers import registry
 _SEARCH_ROUNDS = 24
 _SEARCH_S = 10.
 _PROPOSALS = 24
-# Drawn at first, and more until there are so many placements in all.
+# Number of random placements at first, and least number of all placements, up
+# to which more are drawn.
 _MODULES, _LEAST = 10, 40
 _AT_RANDOM = 'modules at random '
 _DRAWS, _DISTURBED = 100, .05
@@ -249,7 +250,10 @@ def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
 
 def _disturbed(devices: np.ndarray, share: float, num_places: int,
                rng: np.random.Generator) -> np.ndarray:
-  """At least one group, at most `share` of them, on another device."""
+  """Returns devices of groups after a share of the groups has moved.
+
+  At least one group moves.
+  """
   count = max(1, round(share * len(devices)))
   result = devices.copy()
   chosen = rng.choice(len(devices), count, replace=False)

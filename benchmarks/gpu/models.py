@@ -8,9 +8,9 @@ import keras
 
 layers = keras.layers
 _CLASSES = 1000
-# Of a recommender's embeddings.
+# Size of a recommender's embeddings.
 _VECTOR = 64
-# Of a mixture.
+# Number and width of the experts of a mixture.
 _EXPERTS, _WIDTH = 8, 256
 
 

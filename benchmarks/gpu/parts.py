@@ -16,18 +16,18 @@ from gdp_grappler import environment
 
 _KERAS = 'benchmarks.keras_models'
 _OURS = 'benchmarks.gpu.models'
-# Whose steps are predicted and measured, the quick ones first.
+# Models whose steps are predicted and measured, the fast models first.
 MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
           f'{_KERAS}:transformer', f'{_KERAS}:experts', f'{_KERAS}:two_towers',
           f'{_OURS}:resnet50', f'{_OURS}:mobilenet', f'{_OURS}:vgg16',
           f'{_KERAS}:unet')
-# Whose losses are compared.
+# Models whose losses are compared.
 PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
                                                'mlp', 'experts', 'two_towers'))
-# Whose steps are measured on a card that is cut.
+# Models whose steps are measured on a card that is cut.
 SPLIT = tuple(
     f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
-# Whose ops are profiled.
+# Models whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
 _LONGEST_S = 280.
 
@@ -41,7 +41,7 @@ class Setting:
     out_dir: Folder of the results.
     models: Models whose steps are measured.
     placed: Models whose losses are compared.
-    profiled: Those of `models` whose graphs are profiled.
+    profiled: Models, of `models`, whose graphs are profiled.
     compared: Models that run in several ways. () means the models of
       `one_card`.
     ways: The ways of these models; see `one_card_ways`.

@@ -51,7 +51,7 @@ def _cluster(device: str) -> Any:
   from gdp_grappler.plugin import step_costs
   names = [cluster_lib.local_name('CPU', 0)]
   names.append(cluster_lib.local_name(device, int(device == 'CPU')))
-  # As `steps` calls them, which is not by `fit`.
+  # `steps` calls the train function itself, without `fit`.
   return step_costs.of_function(local_devices.assumed(names))
 
 
