@@ -104,10 +104,7 @@ def both(train, *args):
 
 
 def killed(addresses, process):
-  """Returns the error of a fit whose host dies, and then runs another fit.
-
-  The other fit uses the remaining host.
-  """
+  """Returns the error of a fit whose second host dies, and its seconds."""
   tf.config.experimental_connect_to_host(addresses)
 
   def kill(steps):

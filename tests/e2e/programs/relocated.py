@@ -330,7 +330,7 @@ def read_by_a_dataset():
   return results + [float(x) for x in data]
 
 
-# Of which each Keras has its own way.
+# Programs that differ between Keras 2 and Keras 3.
 PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, files, averages,
             own_loop, made_again, switched, read_by_a_dataset, shifted)
 if not _LEGACY:
