@@ -229,7 +229,7 @@ class ReferenceSimulator:
     return self.locks[context]
 
   def _busy_others(self, device: int, now: float) -> int:
-    """Returns the busy streams of a card, without a device's own kernels."""
+    """Counts the busy streams of a context, without a device's own kernels."""
     contexts, units = self.cluster.contexts, self.cluster.compute_units
     card = [
         d for d in range(self.cluster.num_devices) if
