@@ -38,11 +38,11 @@ from gdp_grappler.graph.sources import tracing_worker
 # share their cores, so a placer that minds the price would not divide the
 # graph.
 PLACER = 'm_topo_published'
-# Patient: a graph that takes too long would be left as it was.
+# A large budget, because a graph that exceeds the budget is not placed.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
 _STEPS, _WARM_UP = 15, 5
 _DEVICES = 2
-# Without it XLA leaves CPUs alone.
+# Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
 _CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')
 _CHILD = '--child'

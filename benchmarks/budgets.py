@@ -80,7 +80,7 @@ def _placed(problem: placer_lib.Problem,
 
 
 def _mean(rows: Sequence[_Row], placer: str, budget_s: float) -> float:
-  """Geometric mean of steps over seeds, seconds."""
+  """Returns the geometric mean of steps over seeds, in seconds."""
   return statistics.geometric_mean(
       row['step_s'] for row in rows
       if row['placer'] == placer and row['budget_s'] == budget_s)

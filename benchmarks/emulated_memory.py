@@ -152,7 +152,7 @@ def _in_use(step: step_lib.Step, placement: placement_lib.Placement,
 
 
 def _most(found: evaluator_lib.Evaluation, cluster: cluster_lib.Cluster) -> int:
-  """Bytes of the fullest GPU."""
+  """Returns the peak bytes of the fullest GPU."""
   return max((found.peak_bytes[pool]
               for device, pool in zip(cluster.devices, cluster.memory_pools)
               if device.type == 'GPU'), default=0)

@@ -118,7 +118,7 @@ def _cost(task: str, seeds: int) -> list[_Row]:
   shipped_moves.network()
   rows = []
   for seed in range(seeds):
-    # A copy has nothing that was computed before.
+    # A copy has no cached results.
     fresh = step.graph.replace()
     problem = placer_lib.Problem(fresh, step.cluster,
                                  step.problem().evaluator, seed)

@@ -141,7 +141,7 @@ def _variables_moved(source: source_graph.SourceGraph,
 
 def _emulated(step: step_lib.Step, before: placement_lib.Placement,
               outcome: outcome_lib.Outcome) -> _Row:
-  """Both steps as TensorFlow's runtime takes them."""
+  """Returns the seconds of both steps in TensorFlow's own runtime."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(
       step.cluster, step.cost_model,
@@ -175,7 +175,7 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
     try:
       placement = registry.create(name).place(problem)
     except errors.GdpError:
-      continue  # Its library is missing, or it has no answer to this graph.
+      continue  # The library is missing, or the placer cannot place the graph.
     found[name] = control_edges.evaluate(step.graph,
                                          placement, step.simulator(),
                                          step.simulator()).step_time_s

@@ -57,9 +57,9 @@ MODELS = tuple(
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'predicted', 'error', 'placed', 'predicted',
          'error', 'gain')
-# Steps of a turn.
+# Number of steps in a turn.
 _STEPS, _TURNS = 15, 3
-# More than the guard times, both ways.
+# More steps than the guard times in both ways.
 _UNDER_GUARD = 20
 _SERVERS = 2
 # The CPU of this process, which only waits: how much slower it is said to be
@@ -277,7 +277,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _compared(predicted_s: float | None, measured_s: float | None) -> list[str]:
-  """Measured, predicted, and the error; nothing is predicted without a plan."""
+  """Returns measured and predicted times and the error; '-' if one is None."""
   error = '-'
   if predicted_s is not None and measured_s is not None:
     error = f'{predicted_s / measured_s - 1:+.0%}'

@@ -100,7 +100,7 @@ def _listen() -> list[library.Decision]:
 
 
 def _numbers(run: Any, option: Any) -> tuple[list[Any], list[Any], int]:
-  """Losses, variables, and the number of variables on another device."""
+  """Returns losses, variables, and the number of variables that moved."""
   tf.config.optimizer.set_experimental_options({'gdp_placement': option})
   base.keras.backend.clear_session()
   base.keras.utils.set_random_seed(1)
