@@ -40,7 +40,9 @@ from gdp_grappler.graph.sources import tracing_worker
 PLACER = 'm_topo_published'
 # A large budget, because a graph that exceeds the budget is not placed.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
-_STEPS, _WARM_UP = 15, 5
+# Timed steps, and steps before them.
+_STEPS = 15
+_WARM_UP = 5
 _DEVICES = 2
 # Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}

@@ -51,7 +51,9 @@ _TITLE = 'First fit'
 _FIGURES = ('off_s', 'on_s', 'on / off', 'ours_s', 'share', 'said_s',
             'off_traces', 'on_traces')
 _TIMEOUT_S = 600.
-_BATCH, _UNITS, _LAYERS = 8, 16, 60
+_BATCH = 8
+_UNITS = 16
+_LAYERS = 60
 _DEVICES = 'one CPU', 'two CPUs'
 _STEPS = 1, 2
 _Row = dict[str, Any]

@@ -57,9 +57,10 @@ MODELS = tuple(
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'predicted', 'error', 'placed', 'predicted',
          'error', 'gain')
-# Number of steps in a turn.
-_STEPS, _TURNS = 15, 3
-# More steps than the guard times in both ways.
+# Steps of a turn.
+_STEPS = 15
+_TURNS = 3
+# More than the guard times, both ways.
 _UNDER_GUARD = 20
 _SERVERS = 2
 # The CPU of this process, which only waits: how much slower it is said to be

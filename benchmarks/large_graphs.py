@@ -16,7 +16,9 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler.graph import source_graph
 
-_BATCH, _WIDTH, _HEADS = 16, 64, 4
+_BATCH = 16
+_WIDTH = 64
+_HEADS = 4
 _RATE = 1e-3
 _RECURRENT_LAYERS = 4
 _v1 = tf.compat.v1

@@ -38,7 +38,10 @@ from placer_model.benchmark import settings as settings_lib
 _TITLE = 'Overhead of Ray'
 _HEAD = ('jobs', 'workers', 'seconds of a job', 'per second, processes',
          'per second, Ray', 'overhead')
-_MOST_OVERHEAD, _LONG_S = .1, .1
+# Largest overhead, as a share of the time of jobs.
+_MOST_OVERHEAD = .1
+# Seconds from which a job is long.
+_LONG_S = .1
 _CELL = f'{cell_worker.__name__}:make'
 
 

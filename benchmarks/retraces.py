@@ -37,7 +37,8 @@ _TITLE = 'Retraces'
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
 _TIMEOUT_S = 3600.
 _STEPS = 200
-_LAYERS, _UNITS = 40, 8
+_LAYERS = 40
+_UNITS = 8
 _Row = dict[str, Any]
 # Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]

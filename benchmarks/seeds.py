@@ -30,7 +30,9 @@ from gdp_grappler import errors
 from placer_model.benchmark import figures
 from placer_model.benchmark import records
 
-_LARGE_DEVICES, _LARGE_OPS = 8, 30_000
+# A task is large if it has this number of devices, or of ops.
+_LARGE_DEVICES = 8
+_LARGE_OPS = 30_000
 _ORDERS = figures.FIFO, figures.ORDERED
 _Row = dict[str, Any]
 

@@ -42,7 +42,10 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
                                         ('wavenet-2x18', '2xP100')))
 # Steps differ by what TensorFlow's threads happen to do first, those of large
 # graphs by a few tenths of a percent; one takes seconds.
-_STEPS, _STEPS_IF_LARGE, _LARGE_OPS = 3, 1, 2_000
+_STEPS = 3
+_STEPS_IF_LARGE = 1
+# Ops above which a graph is large.
+_LARGE_OPS = 2_000
 _PLACERS = ('human_expert', 'm_etf', 'local_search')
 _REAL = 'emulated'
 _BY_PLACERS = 'placer '

@@ -24,11 +24,15 @@ from gdp_grappler.placers import registry
 _SEARCH_ROUNDS = 24
 _SEARCH_S = 10.
 _PROPOSALS = 24
-# Number of random placements at first, and least number of all placements, up
-# to which more are drawn.
-_MODULES, _LEAST = 10, 40
+# Number of placements with modules at random, before more are drawn.
+_MODULES = 10
+# Least number of placements; more are drawn until there are as many.
+_LEAST = 40
 _AT_RANDOM = 'modules at random '
-_DRAWS, _DISTURBED = 100, .05
+# Placements that a step of the search draws.
+_DRAWS = 100
+# Share of the modules that a draw moves.
+_DISTURBED = .05
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,

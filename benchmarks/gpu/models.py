@@ -10,8 +10,9 @@ layers = keras.layers
 _CLASSES = 1000
 # Size of a recommender's embeddings.
 _VECTOR = 64
-# Number and width of the experts of a mixture.
-_EXPERTS, _WIDTH = 8, 256
+# Of a mixture.
+_EXPERTS = 8
+_WIDTH = 256
 
 
 def resnet50() -> keras.Model:

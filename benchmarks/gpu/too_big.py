@@ -23,7 +23,9 @@ _CARD_MEGABYTES = 5000
 # Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
 _WIDTHS = {'GPU': 8192, 'CPU': 256}
 # With Adam's two slots and the gradient 4 x 8 x 268 MB, 1.7 times a card.
-_LAYERS, _BATCH, _STEPS = 8, 64, 8
+_LAYERS = 8
+_BATCH = 64
+_STEPS = 8
 _WAYS = ('off', 'on')
 _LONGEST_S = 120.
 

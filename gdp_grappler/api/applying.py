@@ -9,8 +9,10 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import op_graph
 
-# Beyond these limits the oldest plans in the cache folder are removed.
-MOST_PLANS, MOST_BYTES = 128, 512 << 20
+# Number of plans in the cache folder above which the oldest are removed.
+MOST_PLANS = 128
+# Bytes of all these plans above which the oldest are removed.
+MOST_BYTES = 512 << 20
 
 
 def apply(graph: op_graph.OpGraph, placement: placement_lib.Placement,

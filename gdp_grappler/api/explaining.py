@@ -23,8 +23,10 @@ from gdp_grappler.reports import units
 
 # Number of op names that an error shows if no op matches.
 _NAMED = 3
-# Limits of the printed text. JSON has all ops and tensors.
-_MOST_OPS, _MOST_CUTS = 20, 10
+# Number of ops in the printed text. JSON has all ops.
+_MOST_OPS = 20
+# Number of sent tensors in the printed text. JSON has all tensors.
+_MOST_CUTS = 10
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Describes a placed step by layer: device, memory, time and tensors sent.
+"""A placed step by layer: device, memory, time and tensors that are sent.
 
-Each layer of the outermost model has a row. The layers inside such a layer have
-rows only if the plan spreads the layer over devices. In a deep model,
-successive layers on one device share a row.
+Each layer of the outermost model has a row. Layers inside a layer have rows
+only if the plan spreads that layer over devices. In a deep model, consecutive
+layers on one device share a row.
 """
 
 from __future__ import annotations
@@ -26,32 +26,26 @@ from gdp_grappler.placers.plans import updates
 from gdp_grappler.reports import units
 
 if TYPE_CHECKING:
-  # The module needs TensorFlow; a graph with costs of its own does not.
+  # The module needs TensorFlow, but a graph with its own costs does not.
   from gdp_grappler.graph import source_graph
 
-# Name of the row with all ops in no layer, such as the counter of steps.
+# The row of ops that are in no layer, such as the counter of steps.
 NO_LAYER = '*'
-# A layer is spread if more than this share of its seconds or bytes is not on
-# its main device.
+# Share of a layer's seconds or bytes on other devices above which the layer is
+# spread.
 _MATTERS = .05
 # Columns of the table that contain numbers.
 NUMBERS = (2, 3, 4, 5)
 # Rows of a table, above which layers of different kinds may share a row.
 _MOST_ROWS = 32
-# Number of successive layers of one kind from which they share a row.
+# Consecutive layers of one kind share a row from this number on.
 _ALIKE = 3
 _NUMBERS = re.compile(r'\d+')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Part:
-  """The ops of a row.
-
-  Attributes:
-    name: Name of the layer within the outermost model.
-    full_name: Name of the layer with all models around it.
-    ops: int [K], the ops.
-  """
+  """The ops of a row, int [K], and the names of their layer."""
 
   name: str
   full_name: str
@@ -60,22 +54,22 @@ class _Part:
 
 @dataclasses.dataclass(frozen=True)
 class LayerRow:
-  """A layer of a placed step, or several successive layers.
+  """A layer of a placed step, or several consecutive layers.
 
   Attributes:
-    name: Name of the first layer, such as 'encoder/attention'; '*' for the ops
-      in no layer.
-    last: Name of the last of several layers; '' for one layer.
+    name: Name of the layer, such as 'encoder/attention'; '*' for the ops that
+      are in no layer.
+    last: Name of the last of several layers; '' for a single layer.
     layers: Number of layers.
-    device: Label of the device with most of the row's time. If the row takes no
-      time, it is the device with most of its bytes.
-    ops: Number of ops, gradients and updates included.
-    elsewhere: Number of these ops on other devices, by label of the device.
+    device: Label of the device with most of the layer's seconds or, if the ops
+      take no time, with most of its bytes.
+    ops: Number of ops, including gradients and updates.
+    elsewhere: Numbers of these ops on other devices, by label.
     parameter_bytes: Bytes of the variables, without the optimizer's slots.
-    memory_bytes: Bytes of variables with slots, and of all tensors that the ops
-      make in a step. The tensors do not all exist at the same time.
-    seconds: Seconds of the ops in the simulated step, summed.
-    cut_tensors: Number of tensors that are sent to other devices.
+    memory_bytes: Bytes of the variables with slots, and of all tensors that the
+      layer makes in a step. Not all of them exist at the same time.
+    seconds: Sum of the seconds of its ops in the simulated step.
+    cut_tensors: Number of tensors that the layer sends to other devices.
     cut_bytes: Bytes of these tensors.
   """
 
@@ -93,20 +87,20 @@ class LayerRow:
 
   @property
   def label(self) -> str:
-    """Name of the row: 'block_0', or 'block_0 to block_11 (12)'."""
+    """Name of the row: 'block_0' or 'block_0 to block_11 (12)'."""
     if self.layers == 1:
       return self.name
     return f'{self.name} to {self.last} ({self.layers})'
 
   @property
   def where(self) -> str:
-    """The device: 'GPU:0', or 'GPU:0, 71 %' if it has only 71 % of the ops."""
+    """The device: 'GPU:0', or 'GPU:0, 71 %' if some ops are elsewhere."""
     others = sum(self.elsewhere.values())
     share = int(100 * (self.ops - others) / self.ops)
     return f'{self.device}, {share} %' if others else self.device
 
   def with_next(self, other: LayerRow) -> LayerRow:
-    """Returns one row for this row and the next row on the same device."""
+    """Returns this row joined with the next one on the same device."""
     return LayerRow(
         self.name, other.last or other.name, self.layers + other.layers,
         self.device, self.ops + other.ops, {
@@ -121,7 +115,7 @@ _SUMMED = ('parameter_bytes', 'memory_bytes', 'seconds', 'cut_tensors',
 
 
 def table(found: Sequence[LayerRow]) -> list[tuple[str, ...]]:
-  """Returns the rows of a table for a terminal or a page, the head first."""
+  """Returns rows for a terminal or a page, the head first."""
   result: list[tuple[str, ...]] = [('layer', 'device', 'parameters', 'memory',
                                     'takes', 'cut')]
   for row in found:
@@ -140,13 +134,13 @@ class Layering:
                placement: placement_lib.Placement,
                schedule: schedule_lib.Schedule,
                source: source_graph.SourceGraph | None = None) -> None:
-    """Prepares the bytes and seconds of all ops.
+    """Computes the bytes, seconds and sent tensors of ops.
 
     Args:
-      graph: A graph of N ops.
-      placement: A placement of these ops.
-      schedule: The schedule of this placement.
-      source: The source of the graph, which determines the order of layers.
+      graph: N ops.
+      placement: Placement of these ops.
+      schedule: Schedule of this placement.
+      source: The graph that was read, which has the order of the layers.
     """
     self._graph, self._placement = graph, placement
     self._order = layer_order.LayerOrder(graph, source)
@@ -161,15 +155,15 @@ class Layering:
 
   @functools.cached_property
   def rows(self) -> tuple[LayerRow, ...]:
-    """One row per layer, in the order of the model."""
+    """Returns the rows in the order of the model."""
     return tuple(map(self._row, self._parts))
 
   def folded(self, most: int = _MOST_ROWS) -> tuple[LayerRow, ...]:
-    """Returns fewer rows: successive layers of one kind and device share one.
+    """Returns rows, with consecutive layers on one device joined.
 
     Args:
-      most: Number of rows above which the rows become coarser: a layer that is
-        spread gets one row, and then layers of different kinds share a row.
+      most: Number of rows above which a layer that is spread has one row, and
+        layers of several kinds are joined.
     """
     found = _folded(self.rows, _is_alike, _ALIKE)
     if len(found) > most:
@@ -178,12 +172,13 @@ class Layering:
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
-    """Returns a map from layers to devices: each to the device with most of it.
+    """Returns a map from layers to devices. A layer gets its main device.
 
-    The map of a plan that may not round differently should not round
-    differently either. So only those devices of a layer count on which the
-    fewest ops of the layer would round differently. Optimizers are not in the
-    map, because slots and updates follow their variables.
+    The main device has most of the layer's seconds. Unless the plan may round,
+    only those devices of the layer count on which the fewest of its ops would
+    round differently. So the map of a plan that keeps numbers also keeps them
+    if possible. Optimizers are no layers, because slots and updates follow
+    their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -202,18 +197,18 @@ class Layering:
 
   @functools.cached_property
   def _rounds(self) -> np.ndarray:
-    """bool [N, D], devices on which an op would round, but must not."""
+    """bool [N, D], devices on which an op would round, which it may not."""
     graph, cluster = self._graph, self._placement.cluster
     if graph.may_round:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
     return constraints.rounded_on(graph, cluster)
 
   def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
-    """Returns a name of each part; ambiguous short names become longer."""
+    """Returns a name for each part, longer if a short name is ambiguous."""
     whose = np.full(self._graph.num_ops, -1)
     for number, part in enumerate(parts):
       whose[part.ops] = number
-    # Updates do not count: a map places them with their variables.
+    # Updates follow their variable, even in the scope of an optimizer.
     counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
     names = [part.name for part in parts]
     for lengthen in (_without_numbers, _as_it_is):
@@ -231,11 +226,7 @@ class Layering:
     return tuple(self._told_apart(True))
 
   def _told_apart(self, within: bool) -> Iterator[_Part]:
-    """Yields the parts that get rows.
-
-    Args:
-      within: Whether the layers inside a spread layer get rows.
-    """
+    """Yields parts with a row; with `within`, those of spread layers, too."""
     layer, around = layers_lib.of(self._graph), ''
     outside: list[np.ndarray] = []
     last: list[_Part] = []
@@ -244,7 +235,7 @@ class Layering:
       used = [inner for inner in layer.layers if inner.uses_variables]
       if len(used) != 1 or not used[0].layers:
         break
-      # This layer is the model itself. Users know the layers inside the model.
+      # The model itself has no row, because its layers have rows.
       inside = self._order.of(layer.layers)
       model = inside.index(used[0])
       beside = [
@@ -262,7 +253,7 @@ class Layering:
 
   def _inside(self, layer: layers_lib.Layer, name: str, around: str,
               within: bool) -> Iterator[_Part]:
-    """Yields the parts of a layer; see `_told_apart`."""
+    """Yields the parts of a layer that have a row."""
     name = f'{name}/{layer.name}' if name else layer.name
     ops = layer.ops
     if within and layer.layers and self._is_spread(ops):
@@ -281,12 +272,12 @@ class Layering:
     return False
 
   def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
-    """Returns the device with most time of ops or, without time, most bytes.
+    """Returns the device with most seconds of ops or, if there are none, bytes.
 
     Args:
-      ops: int [K], the ops.
-      rounds: int [D], number of ops that would round on each device. Only those
-        devices of the ops count that have the lowest number.
+      ops: int [K], ops.
+      rounds: int [D], number of ops that would round on each device. Only the
+        devices with the smallest number count.
     """
     shares = [
         self._by_device(ops, weights)
@@ -299,7 +290,7 @@ class Layering:
     return int(next(own for own in shares if own.any()).argmax())
 
   def _by_device(self, ops: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns float64 [D], sums of the weights [N] of ops on each device."""
+    """Returns the sums of the weights [N] of ops by device, float64 [D]."""
     return np.bincount(self._placement.devices[ops], weights[ops],
                        len(self._labels))
 
@@ -318,12 +309,12 @@ class Layering:
 
   @functools.cached_property
   def _sent(self) -> np.ndarray:
-    """int [S], tensors that are sent, once for each receiving device."""
+    """Returns the tensors that are sent, int [S], once per receiving device."""
     return self._placement.sent(self._graph)[0]
 
 
 def _without_numbers(name: str) -> str:
-  """Returns 'net/dense_1' for 'net_1/dense_1': the user's name is 'net'."""
+  """Returns 'net/dense_1' for 'net_1/dense_1'; the model's name is 'net'."""
   *around, last = name.split('/')
   return '/'.join([*map(layer_map.bare_name, around), last])
 
@@ -335,12 +326,12 @@ def _as_it_is(name: str) -> str:
 def _folded(found: Iterable[LayerRow], belongs: Callable[[LayerRow, LayerRow],
                                                          bool],
             least: int = 2) -> tuple[LayerRow, ...]:
-  """Returns rows; successive rows that belong together become one row.
+  """Joins consecutive rows that belong together.
 
   Args:
-    found: The rows.
-    belongs: Whether a row belongs to the row before.
-    least: Number of rows from which they become one.
+    found: Rows.
+    belongs: Whether a row and the next one belong together.
+    least: Least number of rows that are joined.
   """
   runs: list[list[LayerRow]] = []
   for row in found:
@@ -359,6 +350,6 @@ def _shares_device(one: LayerRow, other: LayerRow) -> bool:
 
 
 def _is_alike(one: LayerRow, other: LayerRow) -> bool:
-  """Whether two rows share a device, and names that differ by numbers only."""
+  """Whether two rows are layers of one kind, judged by their names."""
   return _shares_device(one, other) and (_NUMBERS.sub(
       '', one.name).rstrip('_') == _NUMBERS.sub('', other.name).rstrip('_'))

@@ -1,10 +1,10 @@
 """Makes a SourceGraph of a model, function or graph in this process.
 
-A compiled Keras model becomes its training step, in the form that Grappler
-gives to the pass. A Keras model that is not compiled becomes its forward pass.
-Functions and graphs stay as they are, except that their calls are inlined. No
-step runs. But the train function of a Keras model is traced in this process. So
-the optimizer has its variables afterwards, as after the first batch of `fit`.
+A compiled Keras model becomes its training step, as Grappler hands it to the
+pass. A model that is not compiled becomes its forward pass. Functions and
+graphs stay as they are, with their calls inlined. No op runs. But the train
+function of a Keras model is traced in this process, so the optimizer has its
+variables afterwards, as after the first batch of a `fit`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _SIGNATURE = ('Give signature=(tf.TensorSpec(...), ...) with what it is called '
 _KINDS = (
     'Give a path or a name, a Keras model or a function that makes one, a '
     'tf.function with its signature, or a tf.Graph.')
-# Attributes of a Keras model that our tracing changes, in the order in which
-# they are restored: setting the first ones deletes the train functions.
+# Attributes of a Keras model that a trace changes, and that are restored.
+# Setting the first two resets the last two.
 _TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
 
 # Arguments of the function that Keras runs for each step.
@@ -69,14 +69,14 @@ def read(
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
     batch_size: Size of the dimensions that a Keras model leaves open.
     signature: Arguments of a `tf.function`, such as tensor specs, in order or
-      by name. For a Keras model: one batch (see `data`), or inputs by name.
-    tell: Function that gets one line for each assumption.
-    architecture: GPU architecture for which a training step is traced; see
-      `gpu_tracing`.
-    data: One batch of a Keras model, see `batch_specs.of`. None means the
-      shapes that the model knows.
-    tables: Number of parts of a layer's table, by name of the layer; only for a
-      function that makes a model.
+      by name. For a Keras model a batch like `data`, or its inputs by name.
+    tell: Called with a line for each assumption.
+    architecture: Architecture of the cards for which a training step is traced;
+      see `gpu_tracing`.
+    data: One batch of a Keras model; see `batch_specs.of`. None means the
+      inputs that the model knows.
+    tables: Numbers of parts by layer, for the tables of a model that a function
+      makes.
 
   Raises:
     InvalidGraphError: the object is none of these, or cannot be traced.
@@ -122,7 +122,7 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
     with without_weights.without_weights():
       model = make()
   except Exception as error:
-    # Whatever the user's code raises.
+    # The user's code may raise any error.
     raise errors.InvalidGraphError(
         f'{_name(make)} raised {tracing_worker.one_line(error)}. It is called '
         'without arguments, and weights have no values while it makes a model; '
@@ -135,7 +135,7 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
     try:
       without_weights.build(model, batch[0])
     except Exception as error:
-      # Whatever the user's code raises.
+      # The user's code may raise any error.
       raise errors.InvalidGraphError(
           f'{_name(model)} cannot be called with x of data: '
           f'{tracing_worker.one_line(error)}. {_DATA}') from error
@@ -161,7 +161,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
     with trainers.unwrapped():
-      # An existing train function may be compiled by XLA or run eagerly.
+      # An existing train function may be compiled by XLA, or run eagerly.
       model.train_function = None
       step = training_step.empty_step(model, name, batch_size,
                                       lambda note: tell(f'{name}: {note}'),
@@ -210,7 +210,7 @@ def _instantiate(step: functools.partial[Any]) -> None:
   for function in captures.functions(step.func):
     names = tuple(inspect.signature(function.python_function).parameters)
     if names == _TAKES_BATCHES:
-      # Makes variables that are still missing, which must not be cancelled.
+      # Creates missing variables, which must not be cancelled.
       function.get_concrete_function(*step.args)
   cancelling = cancellation.CancellationManager()
   cancelling.start_cancel()
@@ -226,7 +226,7 @@ def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
       return stack_room.call(function.get_concrete_function, **signature)
     return stack_room.call(function.get_concrete_function, *signature)
   except Exception as error:
-    # Whatever the user's code raises.
+    # The user's code may raise any error.
     raise errors.InvalidGraphError(
         f'{name} cannot be traced: {tracing_worker.one_line(error)}. {remedy}'
     ) from error

@@ -1,4 +1,4 @@
-"""A step with a device for every op, and what is to be said of it."""
+"""The result of `place` and `load_plan`: a step with a device for each op."""
 
 from __future__ import annotations
 
@@ -40,21 +40,19 @@ from gdp_grappler.reports import units
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacedStep:
-  """The result of `place` and `load_plan`. All seconds are simulated.
+  """A step with a device for each op. All seconds are simulated.
 
   Attributes:
-    subject: The graph that was read.
-    step: N ops and the cluster; the subject's, perhaps with stricter rules.
-    placement: Devices of the ops; with priorities if an order is predicted to
-      pay, or is part of the plan.
-    placed_by: Name of the placer or of the plan file.
-    order: The order that the user requested, one of `order.ORDERS`.
-    order_is_given: Whether the order is part of the plan.
-    chosen_by: Chooser of the devices; see `reasons.who_chose`. None means
-      `placed_by`.
-    chosen: [N], clauses on who chose each device; () if `chosen_by` chose all.
-    layer_plan: The map of layers that chose the devices; () for no map.
-    alone_rounds: Whether the baseline may round as the step; false for maps.
+    subject: The graph as it was read.
+    step: N ops and the cluster; maybe with stricter rules than the subject.
+    placement: Devices of the ops, and priorities if the step has an order.
+    placed_by: Name of the placer, or of the plan file.
+    order: The order that the caller wanted, one of `order_names.ORDERS`.
+    order_is_given: Whether the order is that of the plan file.
+    chosen_by: Who chose the devices; None means `placed_by`.
+    chosen: [N], who chose the device of each op; () if all are the same.
+    layer_plan: The map of layers that chose the devices; () if there is none.
+    alone_rounds: Whether the baseline on one device may round as the step may.
   """
 
   subject: subjects.Subject
@@ -70,12 +68,12 @@ class PlacedStep:
 
   @property
   def graph(self) -> op_graph.OpGraph:
-    """The graph of N ops."""
+    """The graph, with N ops."""
     return self.step.graph
 
   @functools.cached_property
   def devices(self) -> dict[str, str]:
-    """Label of each op's device, such as 'GPU:0'; in full if ambiguous."""
+    """Devices by op: 'GPU:0', or full names if tasks share the short one."""
     labels = self.placement.cluster.device_labels
     return {
         name: labels[device] for name, device in zip(
@@ -84,17 +82,17 @@ class PlacedStep:
 
   @functools.cached_property
   def simulator(self) -> simulator_lib.Simulator:
-    """Simulator of the step, which prices placements."""
+    """The simulator that prices placements of the step."""
     return self.step.simulator()
 
   @functools.cached_property
   def fifo(self) -> evaluator_lib.Evaluation:
-    """Price of the step in FIFO order, and the memories that overflow."""
+    """The price in FIFO order, and the memories that overflow."""
     return self.simulator.evaluate(self.graph, self._without_order)
 
   @functools.cached_property
   def fifo_schedule(self) -> schedule_lib.Schedule:
-    """Schedule of the step in FIFO order."""
+    """The simulated schedule in FIFO order."""
     return self.simulator.schedule(self.graph, self._without_order)
 
   @property
@@ -103,14 +101,14 @@ class PlacedStep:
 
   @functools.cached_property
   def step_time_s(self) -> float:
-    """Step time; with control edges if the placement has priorities."""
+    """Seconds of the step, with the control edges of its order, if any."""
     if self.placement.priorities is None:
       return self.fifo.step_time_s
     return self.price().ordered_s
 
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
-    """Baseline: the best single device has all ops that it may have."""
+    """The best placement on one device, as far as the rules allow."""
     graph = (self.graph if self.alone_rounds else self.graph.replace(
         may_round=False))
     problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)
@@ -118,7 +116,7 @@ class PlacedStep:
 
   @property
   def where_alone(self) -> str:
-    """A phrase for the device that has most ops of `one_device`."""
+    """Label of the best single device, on which most ops are in that case."""
     cluster = self.step.cluster
     most = int(np.bincount(self.one_device.devices).argmax())
     if most in cluster.accelerators:
@@ -127,12 +125,12 @@ class PlacedStep:
 
   @functools.cached_property
   def on_one_device(self) -> evaluator_lib.Evaluation:
-    """Price of the baseline `one_device`."""
+    """The price of `one_device`."""
     return self.simulator.evaluate(self.graph, self.one_device)
 
   @functools.cached_property
   def reasons(self) -> reasons_lib.Reasons:
-    """Reasons for the devices of the ops."""
+    """The reasons why ops may not have other devices."""
     cluster = self.step.cluster
     return reasons_lib.Reasons(self.graph,
                                constraints.demands(self.graph, cluster),
@@ -141,7 +139,7 @@ class PlacedStep:
 
   @property
   def speedup(self) -> float:
-    """Speedup over the best single device; infinite if none has the memory."""
+    """Step on the best device over this step; infinite if none has room."""
     alone = self.on_one_device
     if not alone.valid:
       return float('inf')
@@ -154,7 +152,7 @@ class PlacedStep:
 
   @property
   def warnings(self) -> tuple[str, ...]:
-    """Warnings about memories that overflow or nearly overflow."""
+    """Lines about memories that overflow or nearly do, with advice."""
     if self.fits:
       said = shortage.nearly(self.step.cluster, self.fifo.peak_bytes)
       return (said,) if said else ()
@@ -163,11 +161,11 @@ class PlacedStep:
             *([way_out] if way_out else []))
 
   def price(self, order: str | None = None) -> price_lib.Price:
-    """Returns the price of the step in both orders.
+    """Returns the step times in both orders, the memory and the schedule.
 
     Args:
-      order: Order of the memory and the schedule in the result, of
-        `order.ORDERS`; by default that of the plan.
+      order: Order of the memory and the schedule, one of `order_names.ORDERS`.
+        None means the order of the plan.
 
     Raises:
       ValueError: there is no such order.
@@ -180,7 +178,7 @@ class PlacedStep:
 
   @functools.cached_property
   def _prices(self) -> dict[str, price_lib.Price]:
-    """Prices by order; kept, because each searches for control edges."""
+    """Prices by order. Each needs a search for control edges."""
     return {}
 
   def emulate(self, order: str | None = None) -> evaluator_lib.Evaluation:
@@ -200,7 +198,7 @@ class PlacedStep:
 
   @functools.cached_property
   def layers(self) -> tuple[layering.LayerRow, ...]:
-    """Device, memory, time and sent tensors of each layer, in model order."""
+    """The device, memory, time and cut of each layer, in the model's order."""
     return self._layering.rows
 
   @functools.cached_property
@@ -209,18 +207,19 @@ class PlacedStep:
                              self.step.source)
 
   def layer_map(self) -> dict[str, str]:
-    """Returns the device of each layer, to read, to edit and to place by.
+    """Returns a map from layers to devices, which can be edited and used.
 
       layers = plan.layer_map()
       layers['embedding'] = 'CPU:0'
       plan = gdp_grappler.place(model, '2xP100', plan=layers)
 
-    A layer gets the device with most of it. '*' stands for all other ops.
+    The device of a layer is that of most of its seconds. '*' has the device of
+    the ops that are in no layer.
     """
     return self._layering.as_map()
 
   def summary(self, every_layer: bool = False) -> str:
-    """Returns a text about the step, its devices and its layers."""
+    """Returns the step, its devices and its layers, joined or not, as text."""
     rows = self.layers if every_layer else self._layering.folded()
     return '\n'.join([
         *self._lines(),
@@ -230,7 +229,7 @@ class PlacedStep:
     ])
 
   def to_json(self) -> str:
-    """Returns the summary, with all layers and all devices, as JSON."""
+    """Returns the prices, the devices and the layers as JSON."""
     tensors, size = self.placement.cut(self.graph)
     alone = self.on_one_device
     return json.dumps(
@@ -258,15 +257,15 @@ class PlacedStep:
     sys.stdout.write(self.summary() + '\n')
 
   def save(self, path: str | os.PathLike[str]) -> None:
-    """Writes the devices of the ops to a file.
+    """Writes the plan, or the placed graph.
 
     Args:
-      path: A name in .json means a plan for programs, `gdp` and the option; in
-        .pb or .pbtxt a placed GraphDef, with control edges for the order.
+      path: .json means a plan, which `load_plan`, `gdp` and the option read.
+        .pb or .pbtxt means a GraphDef with devices and control edges.
 
     Raises:
-      GdpError: the name has another suffix, the graph has no TensorFlow ops,
-        or the file cannot be written.
+      GdpError: the name has another ending, the graph has no TensorFlow ops, or
+        the file cannot be written.
     """
     path = os.fspath(path)
     graph_defs.check_suffix(path)
@@ -285,7 +284,7 @@ class PlacedStep:
 
   @functools.cached_property
   def control_edges(self) -> edges_lib.Order | None:
-    """Control edges of the placed GraphDef; None for no priorities.
+    """The control edges of the placed GraphDef; None without an order.
 
     Raises:
       GdpError: the step has no TensorFlow ops.
@@ -297,13 +296,13 @@ class PlacedStep:
                             self.simulator)
 
   def apply(self, path: str | os.PathLike[str] | None = None) -> str:
-    """Makes the plugin place this process' graphs by this step from now on.
+    """Makes the plugin place this process' graphs by this plan from now on.
 
-    Other keys of the option `gdp_placement` keep their values.
+    Other keys of the option `gdp_placement` stay.
 
     Args:
-      path: Path of the plan file; by default a file in the cache folder, which
-        only this user can read. Old plans in this folder are removed.
+      path: File for the plan. None means a file in the cache folder, which only
+        this user can read. Old plans in that folder are removed.
 
     Returns:
       The path of the plan file.
@@ -335,7 +334,7 @@ class PlacedStep:
     """Writes the graph with a colour per device, its summary and timeline.
 
     Args:
-      folder: Folder of the events, to be given to TensorBoard.
+      folder: Folder that TensorBoard reads.
       order: See `price`.
 
     Raises:
@@ -355,7 +354,7 @@ class PlacedStep:
       path: The file with the devices.
 
     Returns:
-      The file with the graph, in that folder: 'a.graph.json' for 'a.json'.
+      The file with the graph in the same folder: 'a.graph.json' for 'a.json'.
 
     Raises:
       GdpError: a file cannot be written.
@@ -391,7 +390,7 @@ class PlacedStep:
 
   @property
   def _schedule(self) -> schedule_lib.Schedule:
-    """Schedule of the step in the plan's order."""
+    """The simulated schedule in the plan's order."""
     return (self.fifo_schedule
             if self.placement.priorities is None else self.price().schedule)
 

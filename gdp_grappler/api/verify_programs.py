@@ -1,8 +1,8 @@
-"""The three programs of `verifying`, which run unplaced and then placed.
+"""Three small programs that `verifying` runs, without and with placement.
 
-`verifying` runs each program in a process of its own, in which the plugin is
-loaded. A program runs on two logical devices of the CPU or of the first GPU. It
-returns the losses of both runs, and the devices that ran its ops.
+Each program runs in a process of its own with the plugin, on two logical
+devices of the CPU or of the first GPU. It returns its losses and the devices
+that ran its ops.
 """
 
 from __future__ import annotations
@@ -16,28 +16,21 @@ from tensorflow.python.eager import context
 from gdp_grappler.plugin import switch
 
 _STEPS = 4
-# Spreads ops over all legal devices, even if the step becomes slower.
+# The placer spreads ops over all devices, even if that is slower.
 _SPREAD = {'placer': 'random', 'keep_best': False, 'min_ops': 4}
-# Memory of each half of a card: enough for these programs and for libraries.
+# Memory of each half of a card, for the small programs and for libraries.
 _GPU_MB = 1024
-# Losses of a run, and the devices that ran its ops.
+# Losses of a run, and the devices that had ops.
 _Run = tuple[list[float], list[str]]
 
 
 def has_gpu() -> bool:
-  """Whether TensorFlow finds a GPU in this process."""
+  """Whether TensorFlow finds a GPU."""
   return bool(tf.config.list_physical_devices('GPU'))
 
 
 def keras_fit(kind: str) -> tuple[_Run, _Run]:
-  """Runs Keras' `fit`; each run has a new model.
-
-  Args:
-    kind: Kind of the devices, 'CPU' or 'GPU'.
-
-  Returns:
-    The run without placement, and the run with placement.
-  """
+  """Runs Keras' `fit`, whose variables move."""
   import keras
   make_devices(kind)
   rng = np.random.default_rng(0)
@@ -61,7 +54,7 @@ def keras_fit(kind: str) -> tuple[_Run, _Run]:
 
 
 def training_loop(kind: str) -> tuple[_Run, _Run]:
-  """Runs a `tf.function` that trains by a tape; see `keras_fit`."""
+  """Runs a `tf.function` with a tape and its own updates."""
   make_devices(kind)
   inputs = tf.constant(
       np.random.default_rng(0).normal(size=(16, 8)), tf.float32)
@@ -90,7 +83,7 @@ def training_loop(kind: str) -> tuple[_Run, _Run]:
 
 
 def session(kind: str) -> tuple[_Run, _Run]:
-  """Runs a v1 graph in a `Session`; see `keras_fit`."""
+  """Runs a v1 graph in a `Session`."""
   if kind == 'GPU':
     tf.config.experimental.enable_op_determinism()
   return _session(kind, False), _session(kind, True)
@@ -122,7 +115,7 @@ def _session(kind: str, placed: bool) -> _Run:
 
 
 def session_config(kind: str) -> tf.compat.v1.ConfigProto:
-  """Returns the configuration of a session on two devices of a kind."""
+  """Returns the config of a session with two devices of a kind."""
   if kind == 'CPU':
     return tf.compat.v1.ConfigProto(device_count={'CPU': 2})
   config = tf.compat.v1.ConfigProto()
@@ -133,7 +126,7 @@ def session_config(kind: str) -> tf.compat.v1.ConfigProto:
 
 
 def make_devices(kind: str) -> None:
-  """Cuts the first device of a kind in two, and hides all other GPUs."""
+  """Cuts the first device of a kind in two, and hides other GPUs."""
   first = tf.config.list_physical_devices(kind)[0]
   half = tf.config.LogicalDeviceConfiguration(
       memory_limit=None if kind == 'CPU' else _GPU_MB)
@@ -149,7 +142,7 @@ def _set_placement(on: bool) -> None:
 
 
 def _collected(run: Callable[[], list[float]], placed: bool) -> _Run:
-  """Runs a program, and reads its devices from the executors' graphs."""
+  """Runs a program, and returns its losses and the devices of its ops."""
   _set_placement(placed)
   eager: Any = context.context()
   eager.enable_graph_collection()

@@ -1,12 +1,11 @@
-"""Runs three small programs with and without placement, and compares losses.
+"""Places three small programs, and checks that they train as before.
 
-A GPU multiplies in TF32 and sums in another order than a CPU, so losses of
-different kinds of devices cannot be compared. Therefore a program runs twice on
-one kind of device: first as TensorFlow places it, then spread over two devices
-of that kind. The rules for rounding (`graph.legality.rounding`) keep float
-arithmetic on its kind of device; only exact ops may leave the GPUs for the CPU.
-On GPUs both runs have deterministic ops, because other kernels of TensorFlow
-give different results from run to run.
+A GPU multiplies in TF32 and sums in another order than a CPU, so losses on a
+GPU cannot be compared with losses on a CPU. A program therefore runs twice on
+one kind of device: as TensorFlow places it, and spread over two devices of that
+kind. Float arithmetic stays on its kind of device (`graph.legality.rounding`).
+Ops that may leave a GPU for the CPU are exact. On GPUs both runs have
+deterministic ops, because results of other kernels differ from run to run.
 """
 
 from __future__ import annotations
@@ -29,25 +28,24 @@ _PROGRAMS = {
     'session': 'a v1 Session'
 }
 KINDS = ('CPU', 'GPU')
-# Environment variables that hide all GPUs from a process.
+# The environment that hides all GPUs from a process.
 _HIDDEN = {'CUDA_VISIBLE_DEVICES': '-1', 'HIP_VISIBLE_DEVICES': '-1'}
-_TIMEOUT_S = 600.  # Long enough for a busy machine.
-# Relative difference of losses, at the most. Placement itself changes no
-# number, but the kernels of the two devices may round differently.
+_TIMEOUT_S = 600.  # On a machine that is busy with other things.
+# Tolerance of losses. Placement changes no number, but kernels may round.
 _TOLERANCE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Verified:
-  """The result of one program on one kind of device.
+  """The result of one program.
 
   Attributes:
-    program: Name of the program, a function of `verify_programs`.
+    program: Name of the program.
     what: Description of the program.
     kind: Kind of its devices, one of `KINDS`.
-    works: Whether its ops ran on both devices and its losses agree.
-    detail: Devices and losses, or the reason of the failure.
-    seconds: Time of the program's process, in seconds.
+    works: Whether the program was placed and its losses agree.
+    detail: Losses and devices, or why the program does not work.
+    seconds: Seconds of its process.
   """
 
   program: str
@@ -63,7 +61,7 @@ class Verification:
   """The result of `verify`.
 
   Attributes:
-    programs: Result of each program on each kind of device.
+    programs: Results of the programs.
   """
 
   programs: tuple[Verified, ...]
@@ -74,7 +72,7 @@ class Verification:
     return all(program.works for program in self.programs)
 
   def show(self) -> None:
-    """Prints the result of each program."""
+    """Prints the results."""
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
@@ -99,15 +97,15 @@ class Verification:
 def verify(kinds: Sequence[str] | None = None) -> Verification:
   """Places three small programs over two logical devices of the machine.
 
-  Each program has a process of its own for each kind of device. It runs first
-  as TensorFlow places it and then placed, and its losses are compared. The two
-  GPUs are halves of the first card. On CPUs, all GPUs are hidden. A kind takes
-  less than a minute.
+  Each program runs in a process of its own for each kind of device, first as it
+  is and then placed. Losses of the two runs are compared. The GPUs are halves
+  of the first card. On the CPU all GPUs are hidden. Each kind takes less than a
+  minute.
 
     assert gdp_grappler.verify().works
 
   Args:
-    kinds: Kinds of devices, of `KINDS`; by default all that this machine has.
+    kinds: Kinds of devices, of `KINDS`. None means those of this machine.
 
   Raises:
     GdpError: a kind is not in `KINDS`.
@@ -129,7 +127,7 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
 
 
 def found_kinds() -> tuple[str, ...]:
-  """Returns the kinds of devices, of `KINDS`, that this machine has."""
+  """Returns the kinds of `KINDS` that this machine has."""
   try:
     has_gpu = calls.call(f'{_MODULE}:has_gpu', timeout_s=_TIMEOUT_S,
                          environment={environment.DISABLE: '0'})
@@ -154,12 +152,12 @@ def _verified(program: str, kind: str) -> Verified:
 
 def _judged(losses: list[float], placed: list[float], devices: list[str],
             kind: str) -> tuple[bool, str]:
-  """Returns whether a program works, and a text with the details.
+  """Returns whether a program works, and the details.
 
   Args:
-    losses: Losses of the program as TensorFlow places it.
-    placed: Losses of the same steps of the placed program.
-    devices: Devices that ran ops of the placed program.
+    losses: Losses as TensorFlow placed the program.
+    placed: Losses of the same steps, placed.
+    devices: Devices that had ops in the placed run.
     kind: Kind of the two devices.
   """
   if sum(device.startswith(kind) for device in devices) < 2:
@@ -169,7 +167,7 @@ def _judged(losses: list[float], placed: list[float], devices: list[str],
       abs(after - before) / max(abs(before), 1e-30)
       for before, after in zip(losses, placed)
   ]
-  # A loss that is NaN makes this comparison false.
+  # NaN is not close to any number.
   close = all(difference <= _TOLERANCE for difference in differences)
   if len(losses) != len(placed) or not close:
     return False, (f'its losses became {_text(placed)} where they were '

@@ -18,7 +18,9 @@ MARGIN = .12
 # the reserve by the major number of the compute capability, and the reserve of
 # cards with less than 2 GiB.
 _RESERVE_MIB = {6: 500, 7: 1050, 8: 1536}
-_NEWEST, _NEWEST_RESERVE_MIB = 9, 1800
+# From this major number on, cards have the reserve of the newest ones.
+_NEWEST = 9
+_NEWEST_RESERVE_MIB = 1800
 _SMALL_RESERVE_MIB = 225
 _SMALL_BYTES = 1 << 31
 # Least share of the nominal memory that a driver reports: error correction of

@@ -14,8 +14,10 @@ import re
 from gdp_grappler import cores
 from gdp_grappler.cluster import device_figures
 
-# Assumed clock and instruction sets if Linux does not give them.
-_HERTZ, _SETS = 2.5e9, 'AVX2'
+# Assumed clock rate if Linux does not give it.
+_HERTZ = 2.5e9
+# Assumed instruction sets if Linux does not give them.
+_SETS = 'AVX2'
 # Memory bandwidth that a single core can use: 20 GB/s of the 205 of a socket
 # (one core of an AMD EPYC of 2024; McCalpin, "STREAM", 1991 onwards, has 12 to
 # 25 for one thread of servers).

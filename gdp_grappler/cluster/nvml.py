@@ -13,7 +13,9 @@ from typing import Any, Mapping, Protocol, Sequence
 
 _LIBRARY = 'libnvidia-ml.so.1'
 _SUCCESS = 0
-_CLOCK_SM, _CLOCK_MEMORY = 1, 2
+# Numbers of NVML for the clock of multiprocessors and of the memory.
+_CLOCK_SM = 1
+_CLOCK_MEMORY = 2
 _MOST_NVLINKS = 18
 _REMOTE_SWITCH = 2
 _TOPOLOGY_ONE_SWITCH = 10

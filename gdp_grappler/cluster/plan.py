@@ -48,7 +48,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
 
-_FORMAT, _VERSION = 'gdp-plan', 1
+_FORMAT = 'gdp-plan'
+_VERSION = 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
            'priorities', 'may_round', 'placed_by', 'layers', digests.FIELD)
 _LARGEST_PRIORITY = 1e300

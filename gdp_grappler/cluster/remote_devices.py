@@ -19,13 +19,19 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
 TIMEOUT_S = 10.
+# Assumed cores of a CPU, and clock rate, instruction sets and memory bandwidth
+# of each core.
 _CORES = 4
-_CORE_HERTZ, _CORE_SETS, _CORE_BYTES_PER_S = 2.5e9, 'AVX2', 1e10
+_CORE_HERTZ = 2.5e9
+_CORE_SETS = 'AVX2'
+_CORE_BYTES_PER_S = 1e10
 _CPU_SLOTS = 2
 _MEMORY_BYTES = 16 << 30  # Assumed, because a server reports 256 MiB for a CPU.
 _CARD, _NETWORK = 'V100', 'eth10'
-# The CPU writes each tensor into gRPC's messages, and reads it from them.
-_COPY_S, _COPY_BYTES_PER_S = 5e-5, 2e9
+# Seconds of a CPU to begin a message of gRPC with a tensor, or to read one.
+_COPY_S = 5e-5
+# Rate at which a CPU writes a tensor into such messages, or reads it.
+_COPY_BYTES_PER_S = 2e9
 # Two CPU devices of one task pass a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
 _NOTE = (f'Speeds are assumed: {{cores}} core{{s}} per CPU, every GPU a '

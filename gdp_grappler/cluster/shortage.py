@@ -15,7 +15,8 @@ from gdp_grappler.graph import op_graph
 _MOST_NAMED = 3
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
-_GB, _MB = 1e9, 1e6
+_GB = 1e9
+_MB = 1e6
 _HOST = 'CPU'
 
 

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import library
 
-# Beyond these limits the least recently used decisions are removed.
-MOST_ENTRIES, MOST_BYTES = 512, 64 << 20
+# Number of decisions above which the least recently used are removed.
+MOST_ENTRIES = 512
+# Bytes of all decisions above which the least recently used are removed.
+MOST_BYTES = 64 << 20
 # No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
 _RECALLED = '; as decided in an earlier run'

@@ -55,10 +55,10 @@ class Finding:
 
 
 def examine(policy: str | None = None) -> Iterator[Finding]:
-  """Asks one thing after the other; a failing check never stops the others.
+  """Yields the findings of all checks. A check that fails stops no other one.
 
   Args:
-    policy: A policy folder to check; the default one if None.
+    policy: Folder of a policy to check. None means the default policy.
   """
   checks: dict[str, Callable[[], Iterator[Finding]]] = {
       'TensorFlow': _tensorflow,
@@ -77,11 +77,11 @@ def examine(policy: str | None = None) -> Iterator[Finding]:
 
 def _guarded(what: str,
              check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-  """The findings of a check; an error that it raises is the last of them."""
+  """Yields the findings of a check. An error becomes the last finding."""
   try:
     yield from check()
   except Exception as error:
-    # Whatever a damaged installation, TensorFlow or another package raises.
+    # A damaged installation or another package may raise any error.
     yield Finding(
         BAD, what, f'the check failed: {type(error).__name__}: '
         f'{errors.one_line(error)}', _REINSTALL)
@@ -111,7 +111,7 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _loaders() -> Iterator[Finding]:
-  """TensorFlow loads what lies in any tensorflow-plugins folder of sys.path."""
+  """Finds the loaders that TensorFlow loads, in all folders of sys.path."""
   found = sorted(
       {str(path.resolve()) for path in _plugin_files() if path.name == _LOADER}
       | set(_named_by_environment()))
@@ -175,7 +175,7 @@ def _in_a_fresh_process() -> Iterator[Finding]:
 
 
 def _split() -> int | str | None:
-  """What cards are to be cut into, if the program itself sets nothing.
+  """Returns the parts of each card, if the program itself sets nothing.
 
   Raises:
     ValueError: GDP_SPLIT is wrong.
@@ -217,11 +217,11 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
 
 
 def _next_fit(num_cards: int, parts: int = 1) -> Finding:
-  """What Keras' `fit` will do here, if the program itself sets nothing.
+  """Returns how Keras' `fit` will run, if the program itself sets nothing.
 
   Args:
-    num_cards: GPUs.
-    parts: Logical GPUs of each.
+    num_cards: Number of GPUs.
+    parts: Logical GPUs of each GPU.
   """
   try:
     on = settings.from_option(settings.from_text(environment.placement()))
@@ -254,7 +254,7 @@ def _next_fit(num_cards: int, parts: int = 1) -> Finding:
 
 
 def _course_of(on: settings.Settings) -> str:
-  """What becomes of a fit that may be placed."""
+  """Returns a text about a fit that may be placed."""
   if on.mode == 'report':
     return 'would be placed, which is only reported'
   if on.times_steps:
@@ -266,7 +266,7 @@ def _course_of(on: settings.Settings) -> str:
 
 
 def _calibration() -> Iterator[Finding]:
-  """Whether steps on the cards of this machine are priced by what they do."""
+  """Finds whether the cards of this machine are calibrated."""
   from gdp_grappler.cluster import local_devices
   try:
     cluster = local_devices.local_cluster()

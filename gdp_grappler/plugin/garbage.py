@@ -15,7 +15,7 @@ from typing import Iterator
 
 
 class _Pauses:
-  """How many there are, on any thread; none in the child of a fork."""
+  """Counts pauses on all threads. The child of a fork begins without any."""
 
   def __init__(self) -> None:
     self._was_on = False
@@ -31,7 +31,7 @@ class _Pauses:
 
   def end(self) -> None:
     if self._count == 1 and self._was_on:
-      # Otherwise the objects made meanwhile would trigger a full collection.
+      # Otherwise the new objects would trigger a full collection.
       # Finalizers may call this method, so no lock may be held here.
       gc.collect(0)
     with self._lock:
@@ -44,7 +44,7 @@ class _Pauses:
     self._count = 0
 
   def _resume(self) -> None:
-    # After a fork: the threads that began a pause do not exist here.
+    # After a fork the threads that began a pause do not exist.
     if self._count and self._was_on:
       gc.enable()
     self._reset()
@@ -55,7 +55,7 @@ _pauses = _Pauses()
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-  """Garbage stays while this runs; afterwards it is as the program had it."""
+  """Pauses garbage collection in the context, if it was on."""
   _pauses.begin()
   try:
     yield

@@ -17,14 +17,14 @@ from gdp_grappler.plugin import config_epoch
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import switch
 
-# All else is imported where it is used: most programs need none of it.
+# Other modules are imported where they are used. Most programs need none.
 
 _MARK = '_gdp_hook'
 
 
 def install() -> None:
   """Wraps the methods of the eager context for options, once per process."""
-  # TensorFlow's import has not finished, but that of this module has.
+  # The import of TensorFlow goes on, but the import of this module is done.
   from tensorflow.python.eager import context
   if hasattr(context.Context, _MARK):
     return
@@ -51,7 +51,7 @@ def _add_option_to(config: Any) -> None:
 
 
 def _wrap(cls: type[Any]) -> None:
-  """Replaces what sets, shows and uses the optimizer options.
+  """Replaces the methods that set, show and use the optimizer options.
 
   `Context.config` stays as it is: the eager context is initialized with it,
   and tf.data would take the pass from there. A call that becomes a node of a
@@ -65,7 +65,7 @@ def _wrap(cls: type[Any]) -> None:
 
   def function_call_options(self: Any) -> Any:
     if getattr(calls, 'changes', 0) != config_epoch.count():
-      # TensorFlow tells only the thread that has set the option.
+      # TensorFlow updates only the thread that has set the option.
       self._thread_local_data.function_call_options = None
       calls.changes = config_epoch.count()
     is_new = self._thread_local_data.function_call_options is None
@@ -119,7 +119,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _switch(context: Any, was_on: bool) -> None:
-  """Does what follows from the options of a context that were just set."""
+  """Switches the plugin on or off after the options of a context were set."""
   if switch.is_set(switch.value(context)):
     _arm_split(context)
     _switch_on()
@@ -141,7 +141,7 @@ def _split_of(context: Any) -> int | str | None:
 
 
 def _wait_for_context(module: Any) -> None:
-  """Asks for logical GPUs by environment variables once there is a context."""
+  """Makes logical GPUs by environment variables, once there is a context."""
   stock = module.Context.__init__
 
   def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -165,7 +165,7 @@ def _switch_on() -> None:
 
 
 def _switch_off() -> None:
-  # Without this module no variable has moved.
+  # If this module is not loaded, no variable has moved.
   relocation = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if relocation is not None:
     relocation.move_back()
@@ -216,7 +216,7 @@ def _watch_loading() -> None:
 
 
 def _has_no_choice(context: Any) -> bool:
-  """Whether a program that is about to call has nothing to place; says so."""
+  """Whether a program has nothing to place. If so, a line says it."""
   settings = switch.settings() if context._initialized else None
   if settings is None:
     return False
@@ -228,7 +228,7 @@ def _has_no_choice(context: Any) -> bool:
 
 
 def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
-  """Puts the pass into FunctionCallOptions."""
+  """Adds the pass to FunctionCallOptions."""
   from tensorflow.core.protobuf import config_pb2
   config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
   _add_to(config, value, is_planned)
@@ -236,10 +236,10 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
 
 
 def _of_placed_steps(options: Any, value: Any) -> tuple[Any, Any]:
-  """Copies of FunctionCallOptions for steps that follow a plan.
+  """Returns copies of FunctionCallOptions for steps that follow a plan.
 
-  By the second one XLA compiles clusters of ops that are on one device, as
-  `tf.config.optimizer.set_jit('autoclustering')` has it do in a whole process.
+  With the second copy, XLA compiles clusters of ops on one device, as with
+  `tf.config.optimizer.set_jit('autoclustering')` in a whole process.
   """
   from tensorflow.core.protobuf import config_pb2
   placed = copy.copy(options)

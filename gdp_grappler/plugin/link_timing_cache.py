@@ -1,8 +1,8 @@
 """Times the links between tasks, once for the same addresses.
 
-Two tasks play ping-pong, for a few seconds in all. The caller gives the game:
-functions of an eager context, or a session. The result is kept for the next
-run.
+Two tasks send a tensor back and forth (ping-pong), for a few seconds in all.
+The caller supplies the ping-pong: functions of an eager context, or a session.
+The results are cached for the next run.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import task_links
 
-# For all pairs together. The other pairs get the median of the timed ones.
+# Time limit of all pairs. Pairs without time get the median of the others.
 _BUDGET_S = 5.
 # Bytes of a tensor, and round trips per call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5
-# Two tasks, bytes, round trips -> a function that plays once per call, and has
-# played once already.
+# Takes two tasks, bytes and round trips. Returns a function that makes these
+# round trips in each call, and has made them once already.
 Game = Callable[[str, str, int, int], Callable[[], None]]
-# By two tasks, in either order.
+# Links by pairs of tasks, in either order.
 _Wires = dict[frozenset[str], task_links.Wire]
 
 
 class LinkTiming:
-  """Times once for the same tasks."""
+  """Times links, once for the same tasks."""
 
   def __init__(self, known: task_links.TaskLinks, game: Game,
                budget_s: float = _BUDGET_S) -> None:
-    """Nothing has been timed yet.
+    """Times nothing yet.
 
     Args:
-      known: Told of what was timed.
-      game: What is played.
-      budget_s: Seconds for all of it.
+      known: Object that gets the timed links.
+      game: The ping-pong.
+      budget_s: Time limit of all timings, in seconds.
     """
     self._known, self._budget_s = known, budget_s
     self._game = game
@@ -53,11 +53,11 @@ class LinkTiming:
     self._addresses: dict[str, str] = {}
 
   def once(self, names: Sequence[str], given: Mapping[str, str]) -> None:
-    """Times the wires if tasks have come by that were not there before.
+    """Times the links if there are tasks that were not there before.
 
     Args:
-      names: Of all devices.
-      given: Addresses by task; none of our own, which has any port.
+      names: Names of all devices.
+      given: Addresses by task, without our own, whose port varies.
     """
     tasks = sorted(set(map(connected_devices.task_of, names)))
     if len(tasks) < 2:
@@ -78,7 +78,7 @@ class LinkTiming:
 
 def _timed(tasks: list[str], budget_s: float, game: Game,
            clock: Callable[[], float] = time.perf_counter) -> _Wires:
-  """By pair; of those for which no time is left, the median of the others."""
+  """Times pairs of tasks. Pairs without time get the median of the others."""
   end = clock() + budget_s
   pairs = list(itertools.combinations(tasks, 2))
   wires: _Wires = {}
@@ -99,16 +99,16 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
 
 def _wire(source: str, target: str, end: float, clock: Callable[[], float],
           game: Game) -> task_links.Wire:
-  """What is left of a game between two tasks without what one alone takes.
+  """Returns the link of two tasks: ping-pong minus that within one task.
 
-  Two sizes are played in any case; where the next one would last beyond the
-  end, as on a slow network, it is left out.
+  Two sizes are timed in any case. A further size is left out if it would last
+  beyond the end, as on a slow network.
   """
   sizes: list[int] = []
   seconds: list[float] = []
   for size, trips in _GAMES:
     if len(sizes) > 1:
-      # There and back, once more for the first time.
+      # There and back, and once more for the first call.
       transfers = 2 * trips * (_ROUNDS + 1)
       if clock() + transfers * seconds[-1] * size / sizes[-1] > end:
         break
@@ -137,7 +137,7 @@ def _text(wires: _Wires) -> str:
 
 
 def _kept(place: pathlib.Path) -> _Wires:
-  """What was timed before; empty if nothing was, or it is damaged."""
+  """Returns cached links; empty if the file is missing or damaged."""
   data = cache.kept(place, notices.say)
   if data is None:
     return {}

@@ -36,13 +36,14 @@ _stock: Any = None
 
 
 def checked(value: Any) -> int | str | None:
-  """What `split` may be.
+  """Returns a valid value of `split`: a number of parts, 'auto' or None.
 
   Args:
-    value: Of a user: a number of parts, 'auto', or None or 1 for whole cards.
+    value: The user's value: a number of parts, 'auto', or None or 1 for whole
+      cards.
 
   Raises:
-    ValueError: something else.
+    ValueError: the value is something else.
   """
   if value is None or value == AUTO:
     return value
@@ -55,7 +56,7 @@ def checked(value: Any) -> int | str | None:
 
 
 def from_environment() -> int | str | None:
-  """What GDP_SPLIT asks for; None if it is not set, or is wrong and said so."""
+  """Value of GDP_SPLIT; None if it is not set, or wrong, after a warning."""
   try:
     return in_environment()
   except ValueError as error:
@@ -64,10 +65,10 @@ def from_environment() -> int | str | None:
 
 
 def in_environment() -> int | str | None:
-  """What GDP_SPLIT asks for; None if it is not set.
+  """Value of GDP_SPLIT; None if it is not set.
 
   Raises:
-    ValueError: it is wrong, and therefore ignored.
+    ValueError: the value is wrong.
   """
   text = environment.split().strip().lower()
   if not text:
@@ -84,15 +85,15 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
     gdp_grappler.split(2)
 
   Call it before the first op. The logical GPUs share the card's memory in equal
-  parts. They are cut when TensorFlow's runtime starts; where that is not
+  parts. Cards are cut when TensorFlow's runtime starts. If that is not
   possible, one line says why.
 
   Args:
-    parts: 2 to 4; 1 leaves cards whole; 'auto' takes 2 where each part gets a
-      few gigabytes.
+    parts: Logical GPUs of each card, 2 to 4. 1 leaves cards whole. 'auto' means
+      2 if each part gets a few gigabytes.
     private_threads: Whether each logical GPU gets threads of its own for
       dispatch (TF_GPU_THREAD_MODE=gpu_private), or shares those of the process
-      (global). None leaves that as it is.
+      (global). None leaves the variable as it is.
 
   Raises:
     ValueError: a wrong number of parts.
@@ -103,10 +104,10 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
 
 
 def arm(value: int | str | None) -> None:
-  """Lets the start of the runtime cut cards.
+  """Makes the start of the runtime cut cards.
 
   Args:
-    value: As of `checked`; None changes nothing.
+    value: Result of `checked`. None changes nothing.
   """
   if value is None:
     return
@@ -114,11 +115,11 @@ def arm(value: int | str | None) -> None:
 
 
 def arm_of(context: Any, value: int | str) -> None:
-  """The same of a context that has been made.
+  """Makes the start of an existing context cut cards.
 
   Args:
     context: An eager context.
-    value: As of `checked`.
+    value: Result of `checked`.
   """
   global _wanted, _stock
   with _lock:
@@ -135,12 +136,12 @@ def arm_of(context: Any, value: int | str) -> None:
 
 
 def _ensure_initialized(self: Any) -> None:
-  """Cuts cards; then as TensorFlow has it, from now on."""
+  """Cuts cards, and starts the runtime. Restores TensorFlow's own method."""
   global _stock
   with _lock:
     stock = _stock
     if stock is not None:
-      # First, as what follows may ask for the runtime.
+      # First, because the code below may start the runtime.
       type(self).ensure_initialized = stock
       _stock = None
       if not self._initialized:
@@ -149,23 +150,23 @@ def _ensure_initialized(self: Any) -> None:
 
 
 def _cut(context: Any, value: int | str | None) -> None:
-  """Never raises: a program runs on whole cards then."""
+  """Cuts cards. After an error the program runs on whole cards."""
   if value is None or value == 1:
     return
   try:
     for line in cut(context, value):
       _say(line)
-  # The user's program goes on whatever happens here.
+  # The user's program has to go on after any error.
   except Exception as error:  # pylint: disable=broad-exception-caught
     _warn(f'GPUs are not split: {errors.one_line(error)}')
 
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-  """What becomes of the cards of a context.
+  """The decision about the cards of a context.
 
   Attributes:
-    line: What the user should read.
+    line: Line for the user.
     limits: Memory of each logical GPU in MiB, by the name of its card; empty if
       cards stay whole.
     parts: Logical GPUs of each card; 1 if cards stay whole.
@@ -180,11 +181,11 @@ def cut(context: Any, value: int | str) -> list[str]:
   """Configures logical GPUs of all visible cards of a context.
 
   Args:
-    context: That has not started.
+    context: An eager context that has not started.
     value: 2 to 4, or 'auto'.
 
   Returns:
-    What the user should read.
+    Lines for the user.
 
   Raises:
     ClusterError: TensorFlow does not describe its GPUs.
@@ -201,11 +202,11 @@ def cut(context: Any, value: int | str) -> list[str]:
 
 
 def plan(context: Any, value: int | str) -> Cut:
-  """What `cut` would do.
+  """Returns the decision of `cut` without changing the context.
 
   Args:
-    context: As of `cut`.
-    value: As of `cut`.
+    context: See `cut`.
+    value: See `cut`.
 
   Raises:
     ClusterError: TensorFlow does not describe its GPUs.
@@ -238,7 +239,7 @@ def plan(context: Any, value: int | str) -> Cut:
 
 
 def _users_own(context: Any, cards: Sequence[Any]) -> str:
-  """What the program has configured that is in the way; '' for nothing."""
+  """The program's own configuration that prevents a cut; '' for none."""
   for card in cards:
     if context.get_logical_device_configuration(card) is not None:
       return f'the program has configured logical devices of {card.name}'
@@ -249,7 +250,7 @@ def _users_own(context: Any, cards: Sequence[Any]) -> str:
 
 
 def _free_bytes(names: Sequence[str]) -> dict[str, int | None]:
-  """By physical device: what TensorFlow could allocate there now."""
+  """Bytes that TensorFlow could allocate now, by physical device."""
   from gdp_grappler.cluster import local_devices
   found = local_devices.free_bytes()
   return {name: found.get(name) for name in names}

@@ -1,8 +1,8 @@
 """The links to the tasks that this process is connected to.
 
-For programs that called `tf.config.experimental_connect_to_host` or
-`_to_cluster`. `fit` times the links before its first step. Until then the
-figures that `cluster/remote_devices` assumes hold.
+A program connects by `tf.config.experimental_connect_to_host` or `_to_cluster`.
+`fit` times the links before its first step. Until then the links have the
+figures that `cluster/remote_devices` assumes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _NOTE = 'measured: the network between tasks'
 
 @dataclasses.dataclass(frozen=True)
 class Wire:
-  """A whole transfer from one task to another takes latency + bytes / rate.
+  """A link between two tasks. A transfer takes latency + bytes / rate.
 
   Attributes:
-    latency_s: Seconds.
-    bytes_per_s: Of large tensors.
+    latency_s: Latency, in seconds.
+    bytes_per_s: Rate for large tensors.
   """
 
   latency_s: float
@@ -32,32 +32,32 @@ class Wire:
 
 
 class TaskLinks:
-  """Wires between tasks, in both directions alike."""
+  """Timed links between tasks. Both directions are alike."""
 
   def __init__(self) -> None:
-    """Nothing is known yet."""
+    """Creates the object without links."""
     self._wires: dict[frozenset[str], Wire] = {}
 
   def know(self, wires: Mapping[frozenset[str], Wire]) -> None:
-    """Takes what was timed, in place of what was known.
+    """Replaces the links by timed ones.
 
     Args:
-      wires: By the two tasks, such as '/job:worker/replica:0/task:1'.
+      wires: Links by pairs of tasks, such as '/job:worker/replica:0/task:1'.
     """
     self._wires = dict(wires)
 
   def cluster(
       self, name: str | None, names: Sequence[str],
       limits: max_memory.MaxMemory | None = None) -> cluster_lib.Cluster:
-    """What an option's cluster is, with what was timed of our own one.
+    """Returns the cluster of an option, with timed links if it is our own.
 
     Args:
-      name: Of a preset or file; None for that of this process.
-      names: Of devices that the program has.
-      limits: What placements may use of its memories.
+      name: Name of a preset or file. None means the cluster of this process.
+      names: Names of the devices of the program.
+      limits: Limits on the memories that placements may use.
 
     Raises:
-      ClusterError: there is none of that name.
+      ClusterError: there is no cluster of that name.
     """
     result = resolve.resolve(name or resolve.LOCAL, names, limits or ())
     return self._applied(result) if is_own(name) else result
@@ -77,9 +77,9 @@ class TaskLinks:
 
 
 def is_own(name: str | None) -> bool:
-  """Whether an option's cluster is what this process has."""
+  """Whether the cluster of an option is that of this process."""
   return name is None or name == resolve.LOCAL
 
 
-# Of this process.
+# The links of this process.
 KNOWN = TaskLinks()

@@ -13,7 +13,7 @@ from typing import Any, Callable, TYPE_CHECKING
 
 from gdp_grappler import stack_room
 
-# Imported where it is used: every program loads this module.
+# Imported where it is used, because every program loads this module.
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
 
@@ -23,12 +23,12 @@ _KERAS_3 = 'keras.src.trainers.trainer'
 
 
 class Handling(enum.Enum):
-  """What becomes of XLA where Keras chose it.
+  """The handling of XLA if Keras chose it.
 
   Attributes:
-    KEPT: The model is compiled, and not placed.
-    COMPARED: Its `fit` is timed, compiled and placed; the faster way stays.
-    HELD_BACK: It is not compiled, and placed at once.
+    KEPT: XLA compiles the model, and the model is not placed.
+    COMPARED: `fit` is timed with XLA and placed, and the faster way stays.
+    HELD_BACK: XLA does not compile the model, and the model is placed at once.
   """
 
   KEPT = enum.auto()
@@ -37,10 +37,10 @@ class Handling(enum.Enum):
 
 
 def handling(settings: settings_lib.Settings) -> Handling:
-  """What the option means for a model that Keras has compiled by XLA.
+  """Returns the handling of a model that Keras compiles by XLA.
 
-  Nothing predicts what XLA gains. So where steps are not timed, XLA stays,
-  unless the user has decided on a placement.
+  The gain of XLA is not predicted. So XLA stays if steps are not timed, unless
+  the user has decided on a placement.
 
   Args:
     settings: The user's option.
@@ -56,10 +56,10 @@ def handling(settings: settings_lib.Settings) -> Handling:
 
 
 def remember_auto() -> None:
-  """Has models of Keras 3 know that their `jit_compile` was "auto".
+  """Makes models of Keras 3 remember that their `jit_compile` was "auto".
 
-  Of what Keras resolved it keeps the result alone. So that has to be noted
-  before there is a model, whether or not the option is ever switched on.
+  Keras keeps only the result of "auto". So the argument has to be recorded when
+  a model is compiled, even if the option is switched on later or never.
   """
   import wrapt
   wrapt.register_post_import_hook(_wrap_compile, _KERAS_3)
@@ -67,7 +67,7 @@ def remember_auto() -> None:
 
 def chosen_by_keras(model: Any) -> bool:
   """Whether Keras, and not the user, chose XLA for a model."""
-  # One that was never compiled resolves it when it is first used.
+  # A model that was never compiled resolves "auto" when it is first used.
   never_asked = not getattr(model, 'compiled', True)
   return bool(vars(model).get(_AUTO, never_asked) and model.jit_compile)
 
@@ -91,10 +91,10 @@ def _wrap_compile(module: Any) -> None:
 
 
 def watch_functions(tell: Callable[[str], None]) -> None:
-  """Has every `tf.function(jit_compile=True)` told of when it is traced.
+  """Reports each `tf.function(jit_compile=True)` when it is traced.
 
   Args:
-    tell: Hears the name of the function.
+    tell: Called with the name of the function.
   """
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
   cls = polymorphic_function.Function

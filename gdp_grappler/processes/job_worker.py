@@ -1,8 +1,8 @@
-"""The process of a worker: makes something of a setup, answers jobs with it.
+"""The process of a worker, which gets a setup once and then answers jobs.
 
-The function that makes it runs in this process as well. It may hold on to
-whatever takes long to make, start threads, or fork; unless it forks, it calls
-`alone` first.
+A function gets the setup and returns the function that is called with each job.
+Both run in this process. The first one may keep data that take long to make,
+start threads, or fork. If it does not fork, it has to call `alone` first.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ _LONGEST = 500  # Characters of what a job raised.
 
 
 def main(function: str) -> None:
-  """Answers jobs with (result, problem) until the parent is gone.
+  """Answers jobs with (result, problem) until the parent has ended.
+
+  The first message is the setup. It gets no answer.
 
   Args:
-    function: 'package.module:function'. Called with the setup, which is the
-      first message and has no answer, it returns what is called with each job.
+    function: 'package.module:function'. It gets the setup, and returns the
+      function that is called with each job.
   """
   output = messages.answers()
   try:
@@ -41,7 +43,7 @@ def main(function: str) -> None:
 
 
 def alone() -> None:
-  """For a process that does not fork: ends it with its parent, or for memory.
+  """Makes a process that does not fork end with its parent, or for memory.
 
   A thread watches the parent, and a process with threads should not fork.
   """
@@ -50,16 +52,16 @@ def alone() -> None:
 
 
 def _tried(work: Callable[[], Any]) -> tuple[Any, str]:
-  """What it returns and '', or None and why not."""
+  """Returns the result of the work and '', or None and the reason."""
   try:
     return work(), ''
   except Exception as error:
-    # Whatever it raises is told by whoever wanted the job done.
+    # The caller reports any error.
     return None, errors.described(error, _LONGEST)
 
 
 def _read(size: int) -> bytes:
-  """Unbuffered, so that `select` tells a worker whether there is more."""
+  """Reads without a buffer, so that `select` shows whether there is more."""
   data = b''
   while len(data) < size:
     part = os.read(sys.stdin.fileno(), size - len(data))

@@ -1,9 +1,9 @@
-"""How a child's interpreter is started: its command and its environment.
+"""The command and the environment of a child's interpreter.
 
 A child runs one function of a module, named as 'package.module:function'. The
-parent need not import that module, which may load a library that is not for
-the parent; the child imports it under its own name, so that what is pickled
-there has the same class here.
+parent need not import that module, which may load a library that the parent
+must not load. The child imports the module under its own name, so that pickled
+objects have the same class in both processes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from gdp_grappler import spelling
 
 _CHILD = 'gdp_grappler.processes.child'
 WITHOUT_KERAS, SPELLING = '--without-keras', '--spelling='
-# What would make a child's TensorFlow run another graph than it is given. Which
-# Keras it has is for the user to say, not for us, who may need another.
+# Variables that would make a child's TensorFlow change its graphs. The choice
+# of Keras is the user's, even if this process needs another one.
 _SCRUBBED = (environment_lib.PLACEMENT, environment_lib.CAPTURE_DIR,
              environment_lib.LEGACY_KERAS, 'TF_XLA_FLAGS', 'TF_CONFIG')
 
 
 def command(function: str, arguments: Iterable[Any] = (),
             keras: bool = True) -> list[str]:
-  """The command that runs a function in an interpreter of its own.
+  """Returns the command that runs a function in a new interpreter.
 
-  The current folder is not on the child's import path unless it is on ours: a
-  file there that is called like a module of somebody's is not run. Its messages
-  spell arguments as ours do.
+  The current folder is on the child's import path only if it is on ours. So a
+  file in that folder with the name of a module is not run. Messages of the
+  child spell arguments as those of this process.
 
   Args:
     function: 'package.module:function'.
-    arguments: What it is called with; JSON.
-    keras: Whether it may import Keras. TensorFlow does so first of all, which
-      is a quarter of its start.
+    arguments: Arguments of the function, as values for JSON.
+    keras: Whether the child may import Keras. TensorFlow's start imports Keras,
+      which takes a quarter of the start.
   """
   options = [] if keras else [WITHOUT_KERAS]
   spelled = spelling.handed_over()
@@ -50,10 +50,11 @@ def command(function: str, arguments: Iterable[Any] = (),
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-  """The variables of a child: ours, without what would steer it.
+  """Returns the environment of a child.
 
-  Without the plugin and XLA, with our import path and the Keras that the user
-  has chosen. Where things are kept (cache, policy) stays.
+  It is ours without variables that change TensorFlow's graphs: no plugin, no
+  XLA. The import path, the user's choice of Keras, and the folders of caches
+  and policies stay.
 
   Args:
     changes: Variables that differ.
@@ -65,18 +66,18 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
       environment_lib.DISABLE: '1',
       environment_lib.LOG_LEVEL: environment_lib.QUIETEST,
       'PYTHONPATH': os.pathsep.join(p for p in sys.path if p),
-      # gRPC would look for local workers behind a proxy for web pages.
+      # Otherwise gRPC would look for local workers behind a web proxy.
       'no_grpc_proxy': ','.join(filter(None, [direct, 'localhost,127.0.0.1'])),
   })
   return {**result, **(changes or {})}
 
 
 def resolve(function: str) -> Callable[..., Any]:
-  """The function of a name, 'package.module:function'.
+  """Returns the function of a name, 'package.module:function'.
 
   Raises:
-    ImportError: no such module.
-    AttributeError: no such function in it.
+    ImportError: there is no such module.
+    AttributeError: the module has no such function.
   """
   module, _, name = function.partition(':')
   return getattr(importlib.import_module(module), name)

@@ -12,30 +12,33 @@ from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import worker_process
 
-_TICK_S, _LEAVING_S = .5, 5.
+# Seconds between two looks at the time limits of jobs.
+_TICK_S = .5
+# Seconds that forked processes get to end.
+_LEAVING_S = 5.
 _SERVE = f'{job_worker.__name__}:main'
 
 
 class Here(jobs_lib.Machines):
-  """This machine.
+  """This machine, as `jobs.Machines`.
 
   Attributes:
     width: See `jobs.Machines`.
   """
 
   def __init__(self, width: int) -> None:
-    """That runs `width` jobs side by side."""
+    """Creates machines that run `width` jobs at the same time."""
     self._width = width
 
   def __enter__(self) -> Here:
     return self
 
   def __exit__(self, *unused_error: object) -> None:
-    """There is nothing to be ended: teams end their processes."""
+    """Does nothing, because teams end their processes."""
 
   @property
   def width(self) -> int:
-    """Jobs at a time."""
+    """Number of jobs at the same time."""
     return self._width
 
   def team(self, function: str, setup: Any,
@@ -48,11 +51,11 @@ class Worker:
   """A process that answers jobs, and the folder for its temporary files."""
 
   def __init__(self, function: str, setup: Any) -> None:
-    """Starts it.
+    """Starts the process.
 
     Args:
-      function: As of `jobs.Machines.team`.
-      setup: For it.
+      function: See `jobs.Machines.team`.
+      setup: The setup; see `jobs.Machines.team`.
     """
     # A process that is killed removes nothing.
     self._folder = scratch.Folder('gdp_job')
@@ -65,39 +68,39 @@ class Worker:
 
   @property
   def alive(self) -> bool:
-    """Whether its process runs."""
+    """Whether the process runs."""
     return self._process.alive
 
   @property
   def pid(self) -> int:
-    """Of its process; None before it starts."""
+    """Number of the process; None before it starts."""
     return self._process.pid
 
   def fileno(self) -> int:
-    """Becomes readable when it answers or ends; for selectors."""
+    """A file for selectors; readable when the process answers or ends."""
     return self._process.fileno()
 
   def send(self, job: jobs_lib.Job) -> None:
-    """Hands over a job.
+    """Sends a job to the process.
 
     Raises:
-      Died: it has ended.
+      Died: the process has ended.
     """
     self._process.send(job)
 
   def receive(self, timeout_s: float) -> tuple[Any, str]:
-    """The result of the job and '', or None and why there is none.
+    """Returns the result of the job and '', or None and the reason.
 
     Raises:
-      Died: it has ended, or it takes too long.
+      Died: the process has ended, or takes too long.
     """
     result, problem = self._process.receive(timeout_s)
     return result, problem
 
   def close(self) -> None:
-    """Ends it, and removes what it has left."""
+    """Ends the process, and removes its temporary files."""
     self._process.close()
-    # What it has forked may write for a moment.
+    # Forked processes may write for a moment.
     deadline = time.monotonic() + _LEAVING_S
     self._folder.cleanup()
     while os.path.exists(self._folder.name) and time.monotonic() < deadline:
@@ -109,19 +112,19 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
   """Processes that run jobs, one at a time each."""
 
   def __init__(self, function: str, setup: Any, count: int) -> None:
-    """Starts up to `count` of them, when there are jobs.
+    """Starts no process before there are jobs.
 
     Args:
-      function: As of `jobs.Machines.team`.
-      setup: For each of them.
-      count: Most of them.
+      function: See `jobs.Machines.team`.
+      setup: The setup of each process.
+      count: Largest number of processes.
     """
     self._function, self._setup, self._count = function, setup, count
     self._idle: list[Worker] = []
     self._busy: dict[Worker, tuple[int, jobs_lib.JobT, float]] = {}
 
   def close(self) -> None:
-    """Ends them all."""
+    """Ends all processes."""
     for process in (*self._idle, *self._busy):
       process.close()
     self._idle, self._busy = [], {}
@@ -137,7 +140,7 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
           self._start(*waiting.pop())
         yield from self._ended()
     finally:
-      # Of a caller who has seen enough: the next jobs are others.
+      # The caller has stopped early. These jobs are not those of the next run.
       for process in self._busy:
         process.close()
       self._busy = {}
@@ -170,6 +173,6 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       except worker_process.Died as error:
         result, problem = None, str(error)
         process.close()
-      # Until here whoever interrupts finds it among those to be ended.
+      # Until here, an interrupt ends the process as one of the busy ones.
       del self._busy[process]
       yield jobs_lib.Ended(index, job, result, problem, now - start)

@@ -1,9 +1,9 @@
-"""What a process of Ray's begins a job with; it is sent there as it stands.
+"""The first function of a job in a process of Ray, which is sent by value.
 
-Ray has its processes look for modules in the folder that a command was given
-in. A source tree there, such as another release of this package, would be
-imported in place of what is installed. So the function below comes by value and
-imports nothing before that folder is gone.
+Processes of Ray look for modules in the folder in which a command was typed. A
+source tree in that folder, such as another release of this package, would be
+imported in place of the installed package. So this function comes by value, and
+imports nothing before it has removed that folder from the import path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Sequence
 
 
 def folders() -> list[str]:
-  """Where Ray's processes would look for modules and this process does not."""
+  """Returns folders of modules for Ray's processes that we do not use."""
   here = os.path.abspath(os.curdir)
   own = {os.path.realpath(folder) for folder in sys.path if folder}
   looks_here = '' in sys.path or os.path.realpath(here) in own
@@ -23,12 +23,12 @@ def folders() -> list[str]:
 
 
 def run(strange: Sequence[str], packed: bytes, setup: Sequence[Any]) -> Any:
-  """Calls `ray_worker.run` where the command's own modules are found.
+  """Calls `ray_worker.run` with the installed modules.
 
   Args:
-    strange: Of `folders`, where the command was given.
-    packed: Its other arguments, pickled: their classes are to be found, too.
-    setup: As of `ray_worker.run`; Ray has to see it.
+    strange: Result of `folders` on the machine of the command.
+    packed: Other arguments, pickled, because their classes are in modules.
+    setup: See `ray_worker.run`. Ray has to see this argument.
   """
   sys.path[:] = [p for p in sys.path if p not in strange]
   from gdp_grappler.processes import ray_worker

@@ -1,7 +1,7 @@
 """Jobs on the machines of a Ray cluster; the only module that imports Ray.
 
-Ray decides where a job runs, runs it again elsewhere if its host or its process
-of Ray's is lost, and has new hosts take part. What a job does is `ray_worker`.
+Ray chooses the host of a job, runs the job again on another host if a host or a
+process of Ray is lost, and uses new hosts. `ray_worker` does the work of a job.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from gdp_grappler.processes import ray_entry
 from gdp_grappler.processes import ray_worker
 
 LOCAL = 'local'
-# Jobs that Ray knows of at a time: enough for it to see that more hosts are
-# wanted, few enough to be given up at once.
+# Number of jobs in Ray's queue: enough that Ray asks for more hosts, few enough
+# to be cancelled at once.
 _AHEAD = 256
 _TICK_S = 1.
-# Of the folder for temporary files; Ray adds up to 82 bytes.
+# Longest path of the folder for temporary files. Ray adds up to 82 bytes.
 _LONGEST_FOLDER = 24
-# Of one job, for losses that are not its own.
+# Retries of a job after losses of hosts.
 _RETRIES = 20
-# For objects, on this machine. Ray's default is a third of the memory.
+# Bytes of Ray's store on this machine. The default is a third of the memory.
 _STORE_BYTES = 512 << 20
 # Of a cluster on this machine. A token that is not written anywhere lets no
 # other user in; without "clusters" Ray listens on the loopback only. By its own
@@ -49,10 +49,10 @@ _TOKEN = 'RAY_AUTH_TOKEN'
 
 
 def check(address: str) -> None:
-  """Raises an error for what can be told before anything is connected.
+  """Checks the address of a cluster before a connection is made.
 
   Raises:
-    GdpError: it names no cluster, or Ray is not installed.
+    GdpError: the address names no cluster, or Ray is not installed.
   """
   if not address:
     raise errors.GdpError(f'{spelling.argument("ray")} names no cluster. '
@@ -74,14 +74,14 @@ class RayMachines(jobs_lib.Machines):
     Args:
       address: 'auto' for the cluster that this machine is part of, the address
         of its head as HOST:PORT, or `LOCAL` to start one on this machine.
-      workers: Of a local one, jobs side by side; by default one per core.
+      workers: Jobs at the same time on a local cluster. None: one per core.
     """
     self._address, self._workers = address, workers
     self._folder: scratch.Folder | None = None
     self._variables = contextlib.ExitStack()
 
   def __enter__(self) -> RayMachines:
-    """Connects.
+    """Connects to the cluster.
 
     Raises:
       GdpError: Ray is not installed, or there is no such cluster.
@@ -103,7 +103,7 @@ class RayMachines(jobs_lib.Machines):
       self.__exit__()
       raise
     finally:
-      # Ray takes the signal for itself.
+      # Ray installs a handler of its own.
       signal.signal(signal.SIGTERM, ended_by)
     progress.doing('running jobs on Ray')
     return self
@@ -118,7 +118,7 @@ class RayMachines(jobs_lib.Machines):
 
   @property
   def width(self) -> int:
-    """Jobs at a time."""
+    """Number of jobs at the same time."""
     import ray
     return max(1, int(ray.cluster_resources().get('CPU', 1)))
 
@@ -129,7 +129,7 @@ class RayMachines(jobs_lib.Machines):
                    _largest_host() if whole_host else {'num_cpus': 1})
 
   def _complaint(self, error: Exception) -> str:
-    """That there is no cluster, and what to do."""
+    """Returns an error text that there is no cluster, with advice."""
     said = errors.one_line(error).rstrip('. ')
     if self._address == LOCAL:
       return (f'Ray does not start on this machine: {said}. Try again when it '
@@ -143,14 +143,14 @@ class RayMachines(jobs_lib.Machines):
       import ray
       ray.init(self._address, **quiet)
       return
-    # Ray reads them when it is imported, and its processes when they start.
+    # Ray reads these variables when it is imported, and so do its processes.
     for name, value in (*_LOCAL_VARIABLES.items(), (_TOKEN, _token())):
       self._variables.enter_context(_set(name, value))
     import ray
 
-    # For this user alone; Ray makes what is in it anybody's.
+    # Only this user can read the folder. Ray lets all users read its contents.
     self._folder = scratch.Folder('gdp_ray', _parent())
-    # What workers that are killed leave behind goes there, too.
+    # Files of workers that are killed are in this folder, too.
     with _set('TMPDIR', self._folder.name):
       ray.init(LOCAL, num_cpus=self._workers or len(os.sched_getaffinity(0)),
                include_dashboard=False, object_store_memory=_STORE_BYTES,
@@ -158,16 +158,16 @@ class RayMachines(jobs_lib.Machines):
 
 
 class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
-  """Jobs that have one setup in common, which is in Ray's store."""
+  """Jobs with a common setup, which is in Ray's store."""
 
   def __init__(self, function: str, setup: Any, resources: dict[str,
                                                                 float]) -> None:
-    """Hands the setup over.
+    """Puts the setup into Ray's store.
 
     Args:
-      function: As of `jobs.Machines.team`.
-      setup: For all workers.
-      resources: What a job reserves, as options of Ray's.
+      function: See `jobs.Machines.team`.
+      setup: The setup of all workers.
+      resources: Resources that a job reserves, as options of Ray.
     """
     import ray
     self._function, self._name = function, uuid.uuid4().hex
@@ -181,7 +181,7 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     self._pending: dict[Any, tuple[int, jobs_lib.JobT]] = {}
 
   def close(self) -> None:
-    """Gives up what has not ended."""
+    """Cancels the jobs that have not ended."""
     import ray
     for reference in self._pending:
       ray.cancel(reference, force=True)
@@ -207,28 +207,28 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
           index, job = self._pending.pop(reference)
           yield jobs_lib.Ended(index, job, *_outcome(reference))
     finally:
-      # Of a caller who has seen enough: the next jobs are others.
+      # The caller has stopped early. These jobs are not those of the next run.
       self.close()
 
 
 def _outcome(reference: Any) -> tuple[Any, str, float]:
-  """Result, problem and seconds of a job that has ended."""
+  """Returns result, problem and seconds of a job that has ended."""
   import ray
   try:
     result, problem, seconds = ray.get(reference)
     return result, problem, seconds
   except ray.exceptions.RayError as error:
-    # Such as a host without this package: Ray could not even begin.
+    # For example, the host lacks this package, so Ray could not begin.
     return None, f'Ray could not run it: {errors.one_line(error)}', 0.
 
 
 def _largest_host() -> dict[str, float]:
-  """All processors and GPUs of a host, so that nothing else runs there.
+  """Returns all processors and GPUs of a host, so that no other job runs there.
 
-  Of the host with the most; where they differ, smaller ones measure nothing.
+  The host is the largest one. Smaller hosts run no such job.
 
   Raises:
-    GdpError: the cluster has no host to run anything on.
+    GdpError: the cluster has no host.
   """
   import ray
   hosts = [node['Resources'] for node in ray.nodes() if node['Alive']]
@@ -243,12 +243,15 @@ def _largest_host() -> dict[str, float]:
 
 @functools.cache
 def _token() -> str:
-  """Of this process: Ray remembers the first one that it has read."""
+  """Returns the token of this process. Ray keeps the first token it reads."""
   return secrets.token_hex(32)
 
 
 def _parent() -> str:
-  """Where Ray's folder may be: the name of a socket has 107 bytes at most."""
+  """Returns a folder for Ray's files, with a name short enough for sockets.
+
+  Names of sockets have 107 bytes at most.
+  """
   usual = tempfile.gettempdir()
   return usual if len(usual) <= _LONGEST_FOLDER else '/tmp'
 

@@ -1,8 +1,8 @@
-"""What Ray runs for a job: it hands it to a process of its own and waits.
+"""The function that Ray runs for a job: it passes the job to another process.
 
-That process is the one that runs jobs without Ray (`job_worker`): it may crash,
-fork or load TensorFlow, and has nothing of Ray in it. A process of Ray's keeps
-it from job to job of a team.
+The other process also runs jobs without Ray (`job_worker`). It may crash, fork
+or load TensorFlow, and has not loaded Ray. A process of Ray keeps the other
+process for all jobs of a team.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
 from gdp_grappler.processes import worker_process
 
-# What decides about results and is not the same in every process: Ray sets the
+# Variables that change results and differ between processes: Ray sets the
 # number of threads by the processors that a job has reserved.
 _VARIABLES = (environment.POLICY, 'OMP_NUM_THREADS')
 _PACKAGES = ('tensorflow', 'numpy')
-# Compiled where it is installed, or made when it is run.
+# Compiled at installation, or written at run time.
 _NOT_COMPARED = ('.so', '.pyc', '.json')
 
-# The one process of this process of Ray's: the name of its team, and itself.
+# The name of a team and its process; one for this process of Ray.
 _kept: dict[str, local_team.Worker] = {}
 
 
 def variables() -> dict[str, str | None]:
-  """Those that a job is to see, as they are here; None for one not set."""
+  """Returns environment variables for jobs; None if a variable is not set."""
   return {name: os.environ.get(name) for name in _VARIABLES}
 
 
 @functools.cache
 def installed(function: str) -> str:
-  """16 hex digits of what runs a function; equal on hosts that may share jobs.
+  """Returns a digest of the code; it is equal on hosts that may share jobs.
 
   Args:
     function: 'package.module:function'.
@@ -60,16 +60,16 @@ def run(team: str, function: str, setup: Sequence[Any], job: jobs_lib.Job,
   """Runs a job on this host.
 
   Args:
-    team: Its name, like no other's.
-    function: As of `jobs.Machines.team`.
-    setup: [1], where it is in Ray's store; fetched only if there is no process
-      for the team.
-    job: What to do.
-    code: `installed` where the job comes from.
-    seen: `variables` where the job comes from.
+    team: Unique name of the team.
+    function: See `jobs.Machines.team`.
+    setup: [1], reference to the setup in Ray's store. It is fetched only if
+      there is no process for the team.
+    job: The job.
+    code: Result of `installed` on the machine of the command.
+    seen: Result of `variables` on the machine of the command.
 
   Returns:
-    Its result, '' or why there is none, and the seconds that it took.
+    The result, the reason if there is none, and the seconds of the job.
   """
   if installed(function) != code:
     return None, (f'host {platform.node()} has another release of '
@@ -100,7 +100,7 @@ def _process(team: str, function: str, setup: Sequence[Any],
 
 
 def _close() -> None:
-  """Ends the process of this or another team."""
+  """Ends the present process, of any team."""
   for process in _kept.values():
     process.close()
   _kept.clear()

@@ -1,4 +1,4 @@
-"""Prints a calibration: measured costs of the host and rates of the kernels."""
+"""Text of a calibration: times of the host, and rates of kernels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _COUNT = 'side_by_side_devices'
 
 
 def text(found: calibration_lib.Calibration, brief: bool = False) -> str:
-  """Returns two tables, and the measurements that were left out, as lines.
+  """Returns two tables, and a line about op types that were left out.
 
   Args:
     found: The calibration.
-    brief: Whether to leave out the tables and state only their sizes.
+    brief: Whether to return only the numbers of measurements.
   """
   driver = f', driver {found.driver}' if found.driver else ''
   head = (f'{found.card}{driver}, TensorFlow {found.tensorflow}: '
@@ -48,7 +48,7 @@ def _value(name: str, value: float) -> str:
 
 
 def _kernels(found: calibration_lib.Calibration) -> str:
-  """Returns a table with the shortest and longest time of each op type."""
+  """Returns a table with the smallest and the largest size of op types."""
   rows = [('op type', 'count', 'least', 'most', 'FLOP/s', 'bytes/s')]
   for op_type, columns in found.columns.items():
     flops, io_bytes, seconds = columns[np.argsort(columns[:, 2])].T

@@ -1,7 +1,6 @@
-"""Prints a cluster: its devices and its links in two tables.
+"""Text of a cluster: two tables with its devices and links.
 
-Devices with the same figures share a line. Links of the same kind share a line
-as well.
+Devices with the same figures share a line, and so do links of the same kind.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from gdp_grappler.reports import units
 
 def text(cluster: cluster_lib.Cluster,
          timings: ping_pong.Timings | None = None) -> str:
-  """Returns the devices, the links, and the notes of a cluster as lines.
+  """Returns tables of devices and links, and lines about both.
 
   Args:
     cluster: The cluster.
-    timings: Measured times of its links; None if they were not measured.
+    timings: Measured timings of its links, if there are any.
   """
   parts = [
       f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
@@ -68,13 +67,13 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
 
 
 def _sharing(labels: np.ndarray, index: int) -> list[int]:
-  """Returns the devices with the label of a device; [] for this one only."""
+  """Returns the devices with the label of a device, if there are others."""
   same = [i for i, label in enumerate(labels) if label == labels[index]]
   return same if len(same) > 1 else []
 
 
 def _of_card(cluster: cluster_lib.Cluster, index: int) -> list[int]:
-  """Returns the logical devices of a device's card; [] if it is not cut."""
+  """Returns the logical devices of a device's card, if the card is cut."""
   cards = cluster.cut_cards
   return [] if cards[index] < 0 else _sharing(cards, index)
 
@@ -144,7 +143,7 @@ def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
 
 
 def _short(cluster: cluster_lib.Cluster, index: int) -> str:
-  """Returns 'GPU:0', or 'task 1 GPU:0' in a cluster of several tasks."""
+  """Returns 'GPU:0', or 'task 1 GPU:0' if several tasks have a GPU:0."""
   device = cluster.devices[index]
   tasks = {cluster_lib.task(name) for name in cluster.device_names}
   if len(tasks) == 1:

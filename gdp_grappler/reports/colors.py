@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gdp_grappler.evaluation.costs import op_families
 
-# Transfers of tensors, and the work of devices for transfers.
+# For tensors that are sent, and for the work of a device to send them.
 TRANSFER = '#8c8c8c'
-# Based on Paul Tol's "muted" and "light" schemes, whose colours the colour
-# blind can tell apart. Related families have similar colours.
+# After Paul Tol's "muted" and "light" schemes, made for colour-blind people.
+# Related families have similar colours.
 FAMILIES = {
     'matmul': '#332288',
     'batch_matmul': '#5b4fb0',
@@ -26,8 +26,7 @@ FAMILIES = {
     'random': '#77aadd',
     'sort': '#ffaabb',
 }
-# Trace viewers accept only reserved names of colours. Each name is that of the
-# colour nearest to the one in `FAMILIES`.
+# Trace viewers accept only these names. Each is the nearest to the colour.
 TRACE_FAMILIES = {
     'matmul': 'light_memory_dump',
     'batch_matmul': 'rail_response',
@@ -47,18 +46,17 @@ TRACE_FAMILIES = {
     'sort': 'cq_build_failed',
 }
 TRACE_TRANSFER = 'generic_work'
-# Colour of ops that launch no kernel; colour of all families that take too
-# little time for a colour of their own.
+# For ops that launch no kernel, and for families that take little time.
 NO_KERNEL, OTHER = '#dde0c8', '#555555'
 _DEVICES = ('#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377',
             '#997700', '#004488', '#bb5566', '#225522')
 
 
 def of_op_in_trace(op_type: str) -> str:
-  """Returns the name of an op's colour in trace viewers."""
+  """Returns the colour of an op, by its name in trace viewers."""
   return TRACE_FAMILIES[op_families.family(op_type).name]
 
 
 def of_device(index: int) -> str:
-  """Returns the colour of the device with this index in the cluster."""
+  """Returns the colour of a device, by its index in the cluster."""
   return _DEVICES[index % len(_DEVICES)]

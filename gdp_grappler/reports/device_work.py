@@ -1,4 +1,4 @@
-"""Adds up the work of each device in a simulated step."""
+"""The work of each device in a simulated step, in seconds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gdp_grappler.reports import units
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DeviceWork:
-  """The work of D devices, summed over the slots of each device.
+  """Work of D devices. The seconds of parallel slots are added up.
 
   Attributes:
-    ops: int [D], number of ops of each device.
+    ops: int [D], number of ops.
     op_s: float64 [D], seconds of these ops.
-    copy_s: float64 [D], seconds of copying; 0 for devices with copy engines.
+    copy_s: float64 [D], seconds of copying for devices without copy engines.
   """
 
   ops: np.ndarray
@@ -40,11 +40,11 @@ def of_schedule(placement: placement_lib.Placement,
 
 def rows(placement: placement_lib.Placement,
          schedule: schedule_lib.Schedule) -> list[tuple[str, ...]]:
-  """Returns the rows of a table of the devices, the head first.
+  """Returns a table of the devices, with the head as first row.
 
   Args:
-    placement: A placement on D devices.
-    schedule: The schedule of this placement.
+    placement: Placement on D devices.
+    schedule: Schedule of this placement.
   """
   cluster = placement.cluster
   work = of_schedule(placement, schedule)

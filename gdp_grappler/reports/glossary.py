@@ -247,10 +247,10 @@ TERMS = {
 
 
 def text(word: str = '') -> str:
-  """Returns definitions for a terminal, in lines of bounded width.
+  """Returns definitions for a terminal, in lines of at most 79 columns.
 
   Args:
-    word: A term, in upper or lower case; '' for all terms.
+    word: A term, in any case. '' means all terms.
 
   Raises:
     GdpError: the glossary has no such term.

@@ -1,9 +1,8 @@
 """Turns a simulated step into lanes of pixels: one per device and per sender.
 
-The step is cut into as many intervals as the picture has columns of pixels. A
-column of a lane shows how busy the device or sender was during the interval,
-and with which family of ops. Therefore large graphs are as readable as small
-ones.
+Time is cut into as many columns as the picture has pixels, so that 80,000 ops
+are as readable as 80. A column of a lane shows how busy the device was, and the
+family of ops that took most of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 
 _MOST_KINDS = 6
-# Colour of a lane while nothing happens.
+# The colour of a column in which nothing happens.
 _IDLE = np.array([242, 242, 242])
 
 
@@ -30,10 +29,9 @@ class Lane:
   """A row of a chart of C columns.
 
   Attributes:
-    label: Label of the device or sender, and its busy share of the step.
-    busy: float64 [C], busy share of each interval, from 0 to 1.
-    kinds: int [C], main kind of work in each interval: an index of
-      `Lanes.names`.
+    label: Name of the device or the sender, and its busy share of the step.
+    busy: float64 [C], busy share of each column, from 0 to 1.
+    kinds: int [C], family of the ops that ran, an index into `Lanes.names`.
   """
 
   label: str
@@ -46,10 +44,9 @@ class Lanes:
   """All lanes of a step.
 
   Attributes:
-    rows: The lanes, from top to bottom.
-    names: [K], kinds of work: the families of ops that take the most time,
-      'other' if there are more families, and 'transfer'.
-    palette: [K], colours of these kinds.
+    rows: Lanes, from top to bottom.
+    names: [K], families of ops, maybe 'other' for the rest, and 'transfer'.
+    palette: [K], colours of the families.
   """
 
   rows: tuple[Lane, ...]
@@ -57,23 +54,23 @@ class Lanes:
   palette: tuple[str, ...]
 
   def pixels(self, row: int) -> np.ndarray:
-    """Returns a lane as uint8 [C, 3]: colour by kind, paler if less busy."""
+    """Returns a lane, uint8 [C, 3]: colours of families, pale if less busy."""
     lane = self.rows[row]
     rgb = np.array([_rgb(color) for color in self.palette])[lane.kinds]
-    # Even the shortest work gets a visible colour.
+    # Even a short op can be seen.
     strength = np.where(lane.busy > 1e-9, .25 + .75 * lane.busy, 0.)[:, None]
     return np.round(strength * rgb + (1 - strength) * _IDLE).astype(np.uint8)
 
 
 def lanes(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule, columns: int) -> Lanes:
-  """Returns the lanes of all devices and all senders of a step.
+  """Returns the lanes of devices and senders.
 
   Args:
-    graph: A graph of N ops.
-    placement: A placement of these ops.
-    schedule: The schedule of this placement.
-    columns: C, the number of intervals that the step is cut into.
+    graph: N ops.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
+    columns: C, number of parts into which the step is cut.
   """
   kinds, names, palette = _kinds(graph, schedule)
   rows = (*_device_lanes(placement, schedule, kinds, len(names), columns),
@@ -88,10 +85,9 @@ def _rgb(color: str) -> tuple[int, ...]:
 def _kinds(
     graph: op_graph.OpGraph,
     schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str], list[str]]:
-  """Returns the kind of each op [N], and the names and colours of the kinds.
+  """Returns the family of each op, int [N], and names and colours of families.
 
-  The families that take the most time are kinds of their own. All others are
-  one kind, 'other'.
+  Families that take the most time have names. The rest is 'other'.
   """
   families = [roofline.family(t) for t in graph.op_types]
   known, index = np.unique(families, return_inverse=True)
@@ -120,8 +116,7 @@ def _device_lanes(placement: placement_lib.Placement,
                      schedule.step_time_s, columns)
     room_s = schedule.step_time_s * device.slots
     share = (end_s - start_s).sum() / room_s if room_s else 0.
-    # The sum over slots is not divided by their number: a host has many slots,
-    # so a few busy slots would be invisible.
+    # A host runs many ops at a time. Two of 20 slots would be invisible.
     yield Lane(f'{placement.cluster.device_labels[number]}  {share:.0%}',
                np.minimum(shares.sum(axis=0), 1.), shares.argmax(axis=0))
 
@@ -146,8 +141,8 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
             num_kinds: int, step_s: float, columns: int) -> np.ndarray:
   """Returns float64 [num_kinds, C], how much of each column intervals cover.
 
-  An interval covers all columns between its ends. So it is enough to add
-  differences at the two ends of each interval, and to sum them over columns.
+  Each interval changes the covered share of a column only at its two ends. So
+  differences are added at the ends, and their cumulative sum is the share.
   """
   result = np.zeros((num_kinds, columns + 2))
   if not step_s:
@@ -156,8 +151,7 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
     at = np.clip(moment / step_s, 0., 1.) * columns
     column = np.minimum(at.astype(int), columns - 1)
     part = at - column
-    # An interval that begins at `at` covers 1 - part of this column, and all of
-    # the later columns.
+    # From `at` on, 1 - part of its column and all later columns are covered.
     np.add.at(result, (kinds, column), sign * (1. - part))
     np.add.at(result, (kinds, column + 1), sign * part)
   return result.cumsum(axis=1)[:, :columns].clip(0.)

@@ -1,4 +1,4 @@
-"""Makes a progress bar for a program that runs in a terminal."""
+"""A bar of progress for programs that run in a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import rich.progress
 
 
 def live_bar(console: rich.console.Console) -> rich.progress.Progress | None:
-  """Returns a bar with a count and the field `eta`; None for no terminal."""
+  """Returns a bar with a count and the field `eta`; None without terminal."""
   if not console.is_terminal:
     return None
   return rich.progress.Progress(

@@ -1,9 +1,9 @@
-"""Writes a graph and the devices of its ops for Model Explorer.
+"""A graph and the devices of its ops, for Model Explorer.
 
 Formats: ai-edge-model-explorer 0.1.34, `graph_builder.GraphCollection` and
 `node_data_builder.GraphNodeData`. Model Explorer's own reader of GraphDefs
-numbers the nodes, so data by the names of ops would match no node. Therefore
-the graph is written as well, with the names of ops as ids.
+gives nodes numbers as ids, so data with the names of ops would match no node.
+Therefore the graph is written as well, with the names of ops as ids.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
   """Writes the graph, and a file that colours each node by its device.
 
   Args:
-    path: The file with the colours.
-    graph: A graph of N ops.
-    placement: A placement of these ops.
+    path: File to write.
+    graph: N ops.
+    placement: Placement of these ops.
 
   Returns:
-    The file with the graph, in the same folder: 'a.graph.json' for 'a.json'.
+    The file with the graph in the same folder: 'a.graph.json' for 'a.json'.
 
   Raises:
     GdpError: a file cannot be written.
@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 
 def node_data(graph: op_graph.OpGraph,
               placement: placement_lib.Placement) -> dict[str, Any]:
-  """Returns the node data that colours the nodes of `graph_collection`."""
+  """Returns the data that colour the nodes of `graph_collection`."""
   labels = placement.cluster.device_labels
   return {
       'name': f'device on {placement.cluster.name}',
@@ -53,14 +53,14 @@ def node_data(graph: op_graph.OpGraph,
               'textColor': 'white'
           } for name, device in zip(graph.names, placement.devices.tolist())
       },
-      # A layer shows how many of its ops are on each device.
+      # The label of a layer has the number of its ops on each device.
       'showExpandedSummaryOnGroupNode': True,
       'showLabelCountColumnsInChildrenStatsTable': True,
   }
 
 
 def graph_collection(graph: op_graph.OpGraph) -> dict[str, Any]:
-  """Returns the graph, with the scopes of op names as layers."""
+  """Returns the graph, with ops in layers by their name scopes."""
   inputs = node_inputs.of(graph)
   return {
       'label':

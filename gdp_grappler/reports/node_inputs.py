@@ -1,4 +1,4 @@
-"""Lists the inputs of each op of a graph, in the order of a GraphDef."""
+"""The inputs of each op of a graph, in the order of a GraphDef."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Input:
   """An edge into an op.
 
   Attributes:
-    op: Index of the op that the edge comes from.
-    output: Number of that op's output; None for a control edge.
+    op: The producer.
+    output: Number of the producer's output; None for a control edge.
   """
 
   op: int
@@ -23,7 +23,7 @@ class Input:
 
 
 def of(graph: op_graph.OpGraph) -> list[list[Input]]:
-  """Returns [N], the inputs of each op, control edges last."""
+  """Returns the inputs of each op, [N], control edges last."""
   first = np.searchsorted(np.sort(graph.tensor_ops), np.arange(graph.num_ops))
   by_op = np.argsort(graph.tensor_ops, kind='stable')
   outputs = np.empty(len(by_op), int)

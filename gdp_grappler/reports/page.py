@@ -1,8 +1,8 @@
 """Writes a report as one HTML file that loads no other file.
 
-The data are compressed JSON. The page inserts them only as text, so the name of
-an op is never markup. A content security policy in the page's head forbids it
-to load anything.
+The data are compressed JSON. The page shows names of ops only as text, so that
+a name is never markup. A policy in the page's head forbids the page to load
+anything.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _PLOTLY = pathlib.Path('package_data') / 'plotly.min.js'
 
 
 def html_page(title: str, data: Mapping[str, Any]) -> str:
-  """Returns the text of the HTML file.
+  """Returns the text of the file.
 
   Args:
     title: Title of the page.
-    data: The result of `page_data.page_data`.
+    data: Result of `page_data.page_data`.
 
   Raises:
     GdpError: plotly is not installed.
@@ -42,7 +42,7 @@ def html_page(title: str, data: Mapping[str, Any]) -> str:
       'STYLE': _asset('page.css'), 'PLOTLY': script,
       'DATA': base64.b64encode(packed).decode(), 'SCRIPT': _asset('page.js')
   }
-  # An inserted part may contain '@@' itself, so the template is split first.
+  # An inserted text may contain a marker. So the template is split first.
   pieces = _asset('page.html').split('@@')
   return ''.join(parts[piece] if index % 2 else piece
                  for index, piece in enumerate(pieces))

@@ -1,8 +1,7 @@
-"""Collects the data of a report page as JSON: ops and simulated steps.
+"""The data of a report page, as JSON: columns of ops and of simulated steps.
 
-All ops and transfers are in the data; the page's script draws only what is
-visible. Times are in microseconds. The unit of the axes depends on the length
-of the step.
+The data are complete, and the page draws only the part that can be seen. Times
+are in microseconds. Axes have a unit that suits the step time.
 """
 
 from __future__ import annotations
@@ -24,22 +23,24 @@ from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import device_work
 
-# Units of an axis, each with the length of the shortest step that uses it, in
-# microseconds.
+# Units of an axis, and the least step time for each, in microseconds.
 _AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
-# Limits: points of a curve of memory, tensors of the table of cuts, and rows of
-# the critical chain.
-_MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
+# Largest number of points of a curve of memory.
+_MEMORY_POINTS = 1500
+# Largest number of tensors in the table of the cut.
+_MOST_CUTS = 100
+# Largest number of rows of the critical chain.
+_MOST_STRETCHES = 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageRun:
-  """A plan and its simulated step.
+  """A plan, and its simulated step.
 
   Attributes:
-    name: Name of the plan on the page.
-    price: Placement and simulated step of the plan.
-    layers: Rows of the table of the plan's layers, without the head.
+    name: Name of the plan for readers.
+    price: Step time, schedule and placement of the plan.
+    layers: Rows of a table of the layers, without the head.
   """
 
   name: str
@@ -49,12 +50,12 @@ class PageRun:
 
 def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
               reasons: reasons_lib.Reasons, verdict: str) -> dict[str, Any]:
-  """Returns the data of a page.
+  """Returns all data of a page.
 
   Args:
-    graph: A graph of N ops.
+    graph: N ops.
     runs: Plans of this graph on one cluster, in the order of the page.
-    reasons: Reasons for the devices of the graph's ops on this cluster.
+    reasons: Reasons for the legal devices of this graph on the cluster.
     verdict: First sentence of the page.
   """
   cluster = runs[0].price.placement.cluster
@@ -70,7 +71,7 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
 
 
 def _axis(step_us: float) -> dict[str, Any]:
-  """Returns the unit of axes for a step, and the unit in microseconds."""
+  """Returns the unit of axes for a step, and the microseconds of the unit."""
   unit, unit_us = next((axis for axis in _AXES if step_us >= axis[1]),
                        _AXES[-1])
   return {'unit': unit, 'us': unit_us}
@@ -86,7 +87,7 @@ def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
 
 def _ops(graph: op_graph.OpGraph,
          reasons: reasons_lib.Reasons) -> dict[str, Any]:
-  """Returns columns of N ops; types and reasons are indices into lists."""
+  """Columns [N] of ops. Types, families and reasons are indices of names."""
   types = {name: i for i, name in enumerate(dict.fromkeys(graph.op_types))}
   families = list(colors.FAMILIES)
   family_of = [families.index(op_families.family(t).name) for t in types]
@@ -143,7 +144,7 @@ def _cut(graph: op_graph.OpGraph, cut: what_if.Cut) -> dict[str, Any]:
 
 def _transfers(graph: op_graph.OpGraph,
                schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Returns columns of the transfers with bytes, which messages lack."""
+  """Columns of transfers with bytes; messages are left out."""
   tensors = schedule.transfer_tensors
   rows = np.flatnonzero(tensors >= 0)
   rows = rows[graph.tensor_bytes[tensors[rows]] > 0]
@@ -160,7 +161,7 @@ def _transfers(graph: op_graph.OpGraph,
 
 def _memory(schedule: schedule_lib.Schedule,
             pools: int) -> list[dict[str, list[Any]]]:
-  """Returns for each memory pool a curve, thinned to the peaks of intervals."""
+  """Returns a curve of memory for each pool, with the peak of each interval."""
   step_s = schedule.step_time_s or 1.
   result = []
   for pool in range(pools):
@@ -180,7 +181,7 @@ def _memory(schedule: schedule_lib.Schedule,
 
 def _work(placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Returns the time of each device for ops, for copying and for waiting."""
+  """Returns the time of ops, of copying and of neither for each device."""
   work = device_work.of_schedule(placement, schedule)
   slots = np.array([device.slots for device in placement.cluster.devices])
   waiting = np.maximum(schedule.step_time_s - (work.op_s + work.copy_s) / slots,
@@ -195,7 +196,7 @@ def _stretches(
     graph: op_graph.OpGraph, placement: placement_lib.Placement,
     schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
-  """Returns rows of the chain; successive ops on a device share a row."""
+  """The critical chain, with consecutive ops of a device as one part."""
   rows: list[dict[str, Any]] = []
   for part in chain:
     index = part.index

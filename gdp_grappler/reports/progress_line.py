@@ -1,8 +1,8 @@
-"""Shows the progress of a program: one rewritten line, or plain lines.
+"""The progress of a program: a line that is rewritten, or plain lines.
 
-On a terminal, the line has the current task, its elapsed or its remaining time.
-Elsewhere the first task gets a line at once. A later task gets a line if it
-takes longer than a moment. A long task gets further lines at regular intervals.
+On a terminal the line has the present work, its time and the time that is left.
+In a file the first line comes at once. Further lines come for work that takes
+longer than a second, and every ten seconds with the progress.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ from gdp_grappler import progress
 from gdp_grappler.reports import units
 
 _TICK_S = .5
-# Seconds until the first plain line of a task, and between later lines.
-_FIRST_S, _EVERY_S = 1., 10.
-# The elapsed time is shown after this time only.
+# Seconds until the first plain line of a piece of work.
+_FIRST_S = 1.
+# Seconds between later plain lines.
+_EVERY_S = 10.
+# Shorter times are not shown.
 _SHORT_S = 2.
-# Share of the task from which the remaining time can be predicted.
+# Share of the work before which no time left is shown.
 _LEAST_SHARE = .02
 _ERASE = '\r\x1b[K'
 
 
 class ProgressLine:
-  """A listener that shows progress; several threads may call it."""
+  """Shows progress. Several threads may call it."""
 
   def __init__(self, program: str, stream: TextIO,
                clock: Callable[[], float] = time.monotonic) -> None:
     """Makes a line that shows nothing yet.
 
     Args:
-      program: Name of the program, at the beginning of each line.
-      stream: Stream to write to.
-      clock: Function that returns seconds since a fixed moment.
+      program: Name of the program; each line begins with it.
+      stream: The stream to write to.
+      clock: Returns seconds since a fixed moment.
     """
     self._program, self._stream, self._clock = program, stream, clock
     self._terminal = stream.isatty()
@@ -69,7 +71,7 @@ class ProgressLine:
       self._erase()
 
   def tick(self) -> None:
-    """Shows the progress: always on a terminal, else if a line is due."""
+    """Shows the progress, if a line is due."""
     with self._lock:
       if self._what and (self._terminal or self._clock() >= self._due_s):
         self._show()
@@ -91,7 +93,7 @@ class ProgressLine:
       self._is_shown = False
 
   def _text(self) -> str:
-    """Returns a text such as 'searching, 40%, best 3 ms, ETA 0:12'."""
+    """Returns a text such as 'searching, 40 %, best 3 ms, 0:12 left'."""
     seconds = self._clock() - self._begin_s
     parts = [self._what]
     if self._share:
@@ -106,7 +108,7 @@ class ProgressLine:
     return ', '.join(parts)
 
   def _write(self, text: str) -> None:
-    """Writes text; a closed stream is no error of the program."""
+    """Writes a text. A stream that is closed or full raises no error."""
     with contextlib.suppress(OSError, ValueError):
       self._stream.write(text)
       self._stream.flush()
@@ -114,10 +116,10 @@ class ProgressLine:
 
 @contextlib.contextmanager
 def shown(program: str, quiet: bool = False) -> Iterator[None]:
-  """Shows progress on standard error while the context lasts.
+  """In the context, progress is shown on standard error.
 
   Args:
-    program: Name of the program, at the beginning of each line.
+    program: Name of the program; each line begins with it.
     quiet: Whether to show nothing.
   """
   if quiet or sys.stderr is None or sys.stderr.closed:
@@ -144,7 +146,7 @@ def _tick(line: ProgressLine, ended: threading.Event) -> None:
 
 @contextlib.contextmanager
 def _own_stderr() -> Iterator[TextIO]:
-  """Yields a copy of standard error, which `quiet` does not redirect."""
+  """Opens a copy of standard error, which `quiet` sometimes holds back."""
   try:
     copy = os.dup(sys.stderr.fileno())
   except (OSError, ValueError):

@@ -8,31 +8,37 @@ import re
 import shutil
 from typing import Container, Iterable, Sequence
 
-_LEAST_WIDTH, _GAP = 40, 2
-# Where a cell may be broken into lines. First choice: after a space, except
-# between a number and its unit. Second: between the parts of a long name.
-# Third: within such a part.
+# Least width of a table, in characters.
+_LEAST_WIDTH = 40
+# Characters between two columns.
+_GAP = 2
+# A line of a cell may end after a space, but not between a number and its unit.
+# It may end within a name that is wider than this, and within a part of such a
+# name.
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
-_NAME_WIDTH, _CELL_WIDTH = 24, 16
+_NAME_WIDTH = 24
+# A column need not be narrower than this.
+_CELL_WIDTH = 16
 _Rows = Sequence[Sequence[str]]
 
 
 def text(rows: _Rows, width: int | None = None,
          right: Container[int] = ()) -> str:
-  """Returns a table as text, without a newline at the end.
+  """Returns columns side by side, without an end of line.
 
-  A table that is wider than the width gets cells of several lines, broken at
-  spaces and between the parts of names. If the table is still too wide, the
-  columns are distributed over several blocks, which all begin with the first
-  column. A part of a name that is longer than a line stays whole.
+  No line is longer than the width, and no word is cut. A cell may take several
+  lines, which end between words or between parts of a name. If that is not
+  enough, the table is divided into blocks, one below the other. Each block
+  begins with the first column. A part of a name that is longer than a line
+  stays whole.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    width: Characters of a line; None for the width of the terminal.
-    right: Indices of right-aligned columns, such as numbers.
+    width: Characters of a line. None means those of the terminal, or 80.
+    right: Columns that are aligned to the right, such as numbers.
   """
   if width is None:
     width = terminal_width()
@@ -50,12 +56,13 @@ def text(rows: _Rows, width: int | None = None,
 
 def titled(title: str, rows: _Rows, caption: str = '',
            width: int | None = None) -> str:
-  """Returns a table of names and numbers between a title and a caption.
+  """Returns a table of names and numbers, with a title and a caption.
 
   Args:
-    title: Text above the table.
-    rows: See `text`. All columns except the first are right-aligned.
-    caption: Text below the table; '' for none.
+    title: Line above the table.
+    rows: [R] of [C] cells, the head first. All columns but the first are
+      aligned to the right.
+    caption: Lines below the table.
     width: See `text`.
   """
   table = text(rows, width, range(1, len(rows[0])))
@@ -64,20 +71,20 @@ def titled(title: str, rows: _Rows, caption: str = '',
 
 
 def wrapped(words: str, width: int | None = None) -> str:
-  """Returns a paragraph in lines; the rules of `text` for cells apply."""
+  """Returns a paragraph in lines. Long names are divided at their parts."""
   return '\n'.join(
       _lines(' '.join(words.split()),
              terminal_width() if width is None else width))
 
 
 def common_scope(names: Iterable[str]) -> str:
-  """Returns the scopes, with a '/' at the end, that all names begin with.
+  """Returns the scopes that all names begin with, with the last '/'.
 
   Args:
     names: Names of ops.
 
   Returns:
-    The scopes; '' if the names share none, or if fewer than two names differ.
+    '' if there are no such scopes, or fewer than two names.
   """
   distinct = set(names)
   if len(distinct) < 2:
@@ -86,17 +93,17 @@ def common_scope(names: Iterable[str]) -> str:
 
 
 def left_out(scope: str) -> str:
-  """Returns a note about the scope that a table leaves out of names."""
+  """Returns a line that names the scope which names are shown without."""
   return f'Left out below, at the beginning of names: {scope}'
 
 
 def terminal_width() -> int:
-  """Returns the characters of a line; without a terminal, the usual 80."""
+  """Returns the characters of a line; 80 without a terminal."""
   return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
 
 
 def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
-  """Returns how many of the remaining columns fit beside the first column."""
+  """Returns the number of remaining columns that fit beside the first."""
   columns = list(zip(*rows))
   needed = _least(columns[0])[1]
   for count, column in enumerate(left):
@@ -107,7 +114,7 @@ def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
 
 
 def _least(column: Sequence[str]) -> tuple[int, int]:
-  """Returns the least widths of a column: with whole words, and with parts."""
+  """Returns the least width of a column by words, and by parts of names."""
   words = [word for cell in column for word in _WORDS.split(cell)]
   names = [name for word in words for name in _NAMES.split(word)]
   parts = [part for name in names for part in _PARTS.split(name)]
@@ -121,10 +128,10 @@ def _longest(pieces: Sequence[str]) -> int:
 
 
 def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
-  """Returns rows as text, with all their columns side by side."""
+  """Returns rows with all columns side by side."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   room = width - _GAP * (len(widths) - 1)
-  # Names are broken only if breaks at spaces do not save enough.
+  # Lines end between words if that is enough.
   for least in zip(*map(_least, zip(*rows))):
     _narrow(widths, least, room)
   lines = []
@@ -139,7 +146,7 @@ def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
 
 
 def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
-  """Narrows the widest columns, not below `least`, until they fit a room."""
+  """Narrows the widest columns until all fit, or have their least width."""
   while sum(widths) > room:
     wide = [c for c, width in enumerate(widths) if width > least[c]]
     if not wide:
@@ -148,7 +155,7 @@ def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
 
 
 def _lines(cell: str, width: int) -> list[str]:
-  """Returns a cell in lines; a word that fits a line is not broken."""
+  """Returns the lines of a cell. Only words that are too long are divided."""
   pieces = [cell]
   for ends in (_WORDS, _NAMES, _PARTS):
     pieces = [
@@ -164,7 +171,7 @@ def _lines(cell: str, width: int) -> list[str]:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-  """Returns a table in Markdown; bars within cells are escaped.
+  """Returns a table in Markdown. A bar in a cell is escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
@@ -176,12 +183,12 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_html(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
-  """Returns a table in HTML; the cells are escaped.
+  """Returns a table in HTML. Markup in cells is escaped.
 
   Args:
     rows: [R] of [C] cells, the head first.
-    right: Indices of right-aligned columns, such as numbers. All others are
-      left-aligned. If there are none, the page aligns all columns.
+    right: Columns that are aligned to the right, such as numbers. All others
+      are then aligned to the left. Without such columns the page decides.
   """
   sides = [''] * len(rows[0])
   if right:
@@ -202,7 +209,7 @@ def _html_row(row: Sequence[str], tag: str, sides: Sequence[str]) -> str:
 
 
 def paragraph(lines: Sequence[str]) -> str:
-  """Returns lines of text as an HTML paragraph; '' for no lines."""
+  """Returns lines of text as a paragraph in HTML; '' for no lines."""
   if not lines:
     return ''
   return f'<p>{"<br>".join(map(html.escape, lines))}</p>'

@@ -1,8 +1,8 @@
 """Writes a placed step for TensorBoard: graph, text, histogram and timeline.
 
-TensorFlow alone writes the events in the formats of TensorBoard's plugins, so
-TensorBoard need not be installed. TensorBoard can colour the graph by device.
-The simulated times of an op are attributes of its node.
+TensorFlow alone writes the events, in the format that TensorBoard's plugins
+read. TensorBoard need not be installed on this machine. The graph has a colour
+for each device, and ops have their simulated times as attributes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gdp_grappler.reports import timeline_image
 def write(folder: str | os.PathLike[str], graph: op_graph.OpGraph,
           placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
           lines: Sequence[str], step: int = 0) -> None:
-  """Writes the events of one placement.
+  """Writes the events of a placement.
 
   Args:
-    folder: Folder of the events, to be given to TensorBoard.
-    graph: A graph of N ops.
-    placement: A placement of these ops.
-    schedule: The schedule of this placement.
+    folder: Folder that TensorBoard reads.
+    graph: N ops.
+    placement: Placement of these ops.
+    schedule: Schedule of this placement.
     lines: Lines of the text above the table of devices.
-    step: TensorBoard's step of the text, the histogram and the picture.
+    step: Step number of the text, the histogram and the picture.
 
   Raises:
     GdpError: the events cannot be written.
@@ -63,7 +63,7 @@ def decisions(name: str, counts: np.ndarray) -> None:
 
   Args:
     name: Name of the histogram.
-    counts: int [D], how often each device was chosen.
+    counts: int [D], number of times that each device was chosen.
   """
   edges = np.arange(len(counts) + 1) - .5
   _write(name, 'histograms', np.stack([edges[:-1], edges[1:], counts], axis=1))
@@ -71,7 +71,7 @@ def decisions(name: str, counts: np.ndarray) -> None:
 
 def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
               schedule: schedule_lib.Schedule) -> tf.compat.v1.GraphDef:
-  """Returns the N ops, with devices and simulated times, without constants."""
+  """Returns N ops with devices and simulated times, without values."""
   result = tf.compat.v1.GraphDef()
   for name, op_type, device, inputs, start_s, end_s in zip(
       graph.names, graph.op_types, placement.device_strings(), _inputs(graph),
@@ -88,10 +88,10 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
   Args:
     folder: Folder of the events.
-    remedy: Last sentence of the message: what the user can do.
+    remedy: Advice for the user.
 
   Raises:
-    GdpError: TensorFlow cannot write the events.
+    GdpError: in place of an error of TensorFlow.
   """
   try:
     yield
@@ -103,7 +103,7 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
-  """Returns [N], the inputs of each op in the format of a GraphDef."""
+  """Returns the inputs of each op, [N], as in a GraphDef."""
   return [[_tensor(graph.names[edge.op], edge.output) for edge in own]
           for own in node_inputs.of(graph)]
 
@@ -120,13 +120,13 @@ def _write_timeline(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   drawn = timeline_image.png(
       lanes_lib.lanes(graph, placement, schedule, timeline_image.COLUMNS),
       schedule.step_time_s)
-  # The header of a PNG contains the picture's width and height.
+  # The header of a PNG has the size of the picture.
   width, height = struct.unpack('>II', drawn[16:24])
   _write('placement/timeline', 'images', [str(width), str(height), drawn])
 
 
 def _write(name: str, plugin: str, value: Any) -> None:
-  """Writes a value for a plugin of TensorBoard to the default writer."""
+  """Adds a value for a plugin of TensorBoard to the default writer."""
   metadata = tf.compat.v1.SummaryMetadata()
   metadata.plugin_data.plugin_name = plugin
   tf.summary.write(name, value, metadata=metadata)

@@ -1,11 +1,10 @@
 """Writes a simulated schedule as a Chrome trace.
 
-Perfetto and chrome://tracing show such traces. Format: "Trace Event Format",
-Google, 2016. `trace_tracks` defines the tracks. Each memory pool has a counter,
-which includes workspace. On a device without copy engines, the device's work
-for a transfer is an event among the device's ops. Events have the colours of
-the op families in chrome://tracing and TensorBoard; Perfetto has its own
-colours.
+Format: "Trace Event Format", Google, 2016. `trace_tracks` names the tracks.
+Each memory has a counter, which includes the workspace of ops. If a device has
+no copy engines, its work for a transfer is an event among its ops. Colours are
+those of the op families in chrome://tracing and TensorBoard. Perfetto chooses
+its own colours.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from gdp_grappler.reports import trace_tracks
 def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
                        schedule: schedule_lib.Schedule,
                        placement: placement_lib.Placement) -> None:
-  """Writes the trace of a schedule; after an error, no partial file remains.
+  """Writes a schedule to a file. An error leaves no partial file.
 
   Args:
     path: File to write.
-    graph: The simulated graph.
+    graph: The graph.
     schedule: `Simulator.schedule` of `graph` and `placement`.
-    placement: The placement of the graph.
+    placement: Placement of the graph.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -45,7 +44,7 @@ def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 
 def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
                  placement: placement_lib.Placement) -> dict[str, Any]:
-  """Returns the trace as the JSON object that `write_chrome_trace` writes.
+  """Returns the trace that `write_chrome_trace` writes.
 
   Raises:
     ValueError: graph, schedule and placement do not belong together.
@@ -117,7 +116,7 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def _memory(schedule: schedule_lib.Schedule,
             cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
-  """Yields the counters of the memory pools."""
+  """Yields the events of a counter for each pool."""
   pools = cluster.memory_pools.tolist()
   names = [
       ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)

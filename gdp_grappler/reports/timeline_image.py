@@ -14,7 +14,11 @@ from gdp_grappler.reports import lanes as lanes_lib
 from gdp_grappler.reports import units
 
 COLUMNS = 1200
-_LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
+# Heights in pixels: of a lane, between lanes, around the chart, and of text.
+_LANE = 26
+_GAP = 2
+_SPACE = 12
+_TEXT = 13
 _TICKS = 6
 _ROOM = .08  # Share of the axis that the label of its last tick takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -25,13 +29,13 @@ def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
 
   Args:
     lanes: Lanes of a step.
-    step_time_s: Time of the step, in seconds.
+    step_time_s: Step time, in seconds.
   """
   font = ImageFont.load_default(_TEXT)
   left = _SPACE + max(int(font.getlength(lane.label)) for lane in lanes.rows)
   left += _SPACE
   height = len(lanes.rows) * (_LANE + _GAP)
-  # Half of the last tick's label reaches beyond the end of the lanes.
+  # The last tick needs room for half of its text.
   image = Image.new('RGB', (left + COLUMNS + 4 * _SPACE, height + 6 * _SPACE),
                     'white')
   draw = ImageDraw.Draw(image)
@@ -58,7 +62,7 @@ def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
 
 
 def _round_moments(step_time_s: float) -> list[float]:
-  """Returns round times for ticks, from 0 to before the last tick's label."""
+  """Returns up to six round times from 0 on, with room for the end."""
   if not step_time_s > 0:
     return []
   power = 10.**math.floor(math.log10(step_time_s / _TICKS))

@@ -1,4 +1,4 @@
-"""Makes a Chrome trace's events of transfers, messages and arrows."""
+"""Transfers, messages and arrows of a Chrome trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
              shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """Yields the transfers without bytes; those that overlap share an event."""
+  """Yields messages, which have no bytes. Those that overlap are one event."""
   empty = np.flatnonzero(trace_tracks.sizes(graph, schedule) == 0)
   if not len(empty):
     return
@@ -81,7 +81,7 @@ def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           'pid': trace_tracks.PROCESS,
           'tid': track,
           'ts': moment,
-          # Binds the arrow to the event at `ts`, not to the next event.
+          # The arrow ends at the event that begins here, not at the next one.
           'bp': 'e'
       }
 
@@ -94,9 +94,9 @@ def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
 def _first_consumers(
     graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     placement: placement_lib.Placement) -> dict[tuple[int, int], int]:
-  """Returns the op on a device that reads a tensor first, by both."""
+  """Returns the first reader by tensor and device."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
-  # Later entries of a dict replace earlier ones, so the first op comes last.
+  # Entered from late to early, so that the earliest reader stays.
   edges = edges[np.argsort(-schedule.start_s[graph.edges[edges, 1]],
                            kind='stable')]
   ops = graph.edges[edges, 1]

@@ -1,10 +1,9 @@
 """Defines the tracks of a Chrome trace and their order.
 
 All tracks are threads of one process, because Perfetto orders threads by number
-but processes by the number of their events. First come the accelerators, with a
-track for each used slot of their compute units. The CPUs follow in the same
-way, then the links that carry bytes, by sender and receiver, then one track for
-all messages.
+but processes by size. Accelerators come first, with a track for each compute
+slot that is used. CPUs follow, also by slots. Then come the links that carry
+bytes, by sender and receiver, and last all messages.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 Event = dict[str, Any]
-# Also the number of the first track, which viewers take for the main thread.
+# The first track has this number, too. Viewers call it the main thread.
 PROCESS = 1
 
 
@@ -28,9 +27,9 @@ class Tracks:
   """Numbers of tracks, which increase from top to bottom.
 
   Attributes:
-    slots: Track by device and slot.
-    links: Track by sender and receiver.
-    messages: Track of all transfers without bytes.
+    slots: Tracks by device and slot.
+    links: Tracks by sender and receiver.
+    messages: The track of messages, which have no bytes.
   """
 
   slots: dict[tuple[int, int], int]
@@ -61,7 +60,7 @@ def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def names(shown: Tracks, schedule: schedule_lib.Schedule,
           placement: placement_lib.Placement, title: str) -> Iterator[Event]:
-  """Yields the events that name the process and its tracks."""
+  """Yields events that name the process and its tracks."""
   labels = placement.cluster.device_labels
   yield _told('process_name', PROCESS, 'name', title)
   several = {device for device, slot in shown.slots if slot}
@@ -75,17 +74,17 @@ def names(shown: Tracks, schedule: schedule_lib.Schedule,
 
 
 def microseconds(seconds: np.ndarray) -> list[float]:
-  """Returns times in microseconds, rounded to the viewers' nanosecond.
+  """Returns times in microseconds, rounded to the nanosecond.
 
-  Equal times stay equal. So rounding makes no events of a track overlap, which
-  Perfetto would drop.
+  Viewers read times to the nanosecond, and Perfetto drops events of a track
+  that overlap. Times that are equal stay equal when they are rounded.
   """
   return np.round(seconds * 1e6, 3).tolist()
 
 
 def event(track: int, start: float, end: float, name: str, category: str,
           color: str, args: dict[str, Any]) -> Event:
-  """Returns an event that lasts from start to end, in microseconds."""
+  """Returns an event from one time to another, in microseconds."""
   return {
       'ph': 'X', 'name': name, 'cat': category, 'pid': PROCESS, 'tid': track,
       'ts': start, 'dur': round(end - start, 3), 'cname': color, 'args': args
@@ -94,7 +93,7 @@ def event(track: int, start: float, end: float, name: str, category: str,
 
 def sizes(graph: op_graph.OpGraph,
           schedule: schedule_lib.Schedule) -> np.ndarray:
-  """Returns int64 [M], bytes of each transfer; 0 for messages."""
+  """Returns the bytes of each transfer, int64 [M]; 0 for messages."""
   tensors = schedule.transfer_tensors
   result = np.zeros(len(tensors), np.int64)
   result[tensors >= 0] = graph.tensor_bytes[tensors[tensors >= 0]]

@@ -1,4 +1,4 @@
-"""Formats numbers with units for tables and messages."""
+"""Texts of numbers and units."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def amount(value: float, unit: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-  """Returns a number and its noun: '1 tensor' or '2 tensors'."""
+  """Returns '1 tensor' or '2 tensors' for a number and 'tensor'."""
   return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
 def ms(seconds: float) -> str:
-  """Returns seconds in milliseconds: '12.34 ms' for 0.01234."""
+  """Returns '12.34 ms' for 0.01234."""
   return f'{seconds * 1e3:.4g} ms'
 
 
 def clock(seconds: float) -> str:
-  """Returns '3:07' for 187 seconds; '?' for a value that is no number."""
+  """Returns '3:07' for 187 seconds; '?' for NaN and infinity."""
   if math.isnan(seconds):
     return '?'
   minutes, rest = divmod(int(round(seconds)), 60)

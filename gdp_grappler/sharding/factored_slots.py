@@ -1,8 +1,8 @@
-"""State of optimizers that is made for each part and fits no other parts.
+"""State of optimizers that depends on the parts of a table.
 
-Adafactor keeps the means of rows and of columns of squared gradients. Those of
-a part are computed from its gradient alone, so neither the whole table's follow
-from them nor they from the whole table's. A checkpoint with other parts is
+Adafactor keeps means of rows and columns of squared gradients. The means of a
+part are computed from its gradient alone. They do not determine the means of
+the whole table, and the other way round. So a checkpoint with other parts is
 refused before a value is restored.
 """
 
@@ -35,24 +35,25 @@ class _State:
   """The variables of an optimizer.
 
   Attributes:
-    shapes: Of those that are no scalars, in order of size; tables are whole.
-    has_parts: Whether some of them are for the part of a table.
+    shapes: Shapes of the variables that are no scalars, in order of size.
+      Tables are whole.
+    has_parts: Whether some of the variables are for the part of a table.
   """
 
   shapes: _Shapes
   has_parts: bool
 
   def fits(self, other: _State) -> bool:
-    """Whether one can be loaded into the other, as far as parts decide it."""
+    """Whether a state can be loaded into the other, judged by the parts."""
     return (self.shapes == other.shapes or
             not self.has_parts and not other.has_parts)
 
 
 def wrap(cls: Any, joined: whole_weights.Joined) -> None:
-  """Has optimizers check a checkpoint before TensorFlow restores a value.
+  """Makes optimizers check a checkpoint before TensorFlow restores a value.
 
   Args:
-    cls: Of either Keras.
+    cls: Class of optimizers of Keras 3 or tf_keras.
     joined: Joins the parts of tables.
   """
   stock = cls._checkpoint_adapter
@@ -75,8 +76,8 @@ def check_waiting(optimizer: Any, variables: Iterable[Any],
   """Checks checkpoints that were restored before the optimizer had variables.
 
   Args:
-    optimizer: Before it makes them.
-    variables: That it is going to train.
+    optimizer: An optimizer that has no variables yet.
+    variables: Variables that the optimizer will train.
     joined: Joins the parts of tables.
 
   Raises:
@@ -98,7 +99,7 @@ def check_waiting(optimizer: Any, variables: Iterable[Any],
 
 
 def is_built(optimizer: Any) -> bool:
-  """Whether an optimizer, of either Keras, has its variables."""
+  """Whether an optimizer of Keras 3 or tf_keras has its variables."""
   return bool(
       getattr(optimizer, 'built', False) or getattr(optimizer, '_built', False))
 
@@ -108,7 +109,7 @@ def _is_factored(optimizer: Any) -> bool:
 
 
 def _factors(variable: Any) -> _Shapes:
-  """What is kept of the rows and of the columns of a variable."""
+  """Returns the shapes of the means of rows and columns of a variable."""
   shape = tuple(variable.shape)
   if len(shape) < 2:
     return []
@@ -126,7 +127,7 @@ def _check(path: str, optimizer: Any, own: _State) -> None:
   """Raises an error if no optimizer of a checkpoint fits.
 
   Raises:
-    GdpError: none does.
+    GdpError: no optimizer fits.
   """
   known = _states(path)
   if not known or any(own.fits(state) for state in known):
@@ -141,7 +142,7 @@ def _check(path: str, optimizer: Any, own: _State) -> None:
 
 
 def _states(path: str) -> list[_State]:
-  """Of all optimizers in a checkpoint."""
+  """Returns the states of all optimizers in a checkpoint."""
   reader = tf.train.load_checkpoint(path)
   shapes = reader.get_variable_to_shape_map()
   if base.OBJECT_GRAPH_PROTO_KEY not in shapes:

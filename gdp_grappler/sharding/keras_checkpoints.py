@@ -1,9 +1,9 @@
-"""Checkpoints of TensorFlow have a table of Keras 3 as one variable.
+"""Saves a table of Keras 3 as one variable in TensorFlow's checkpoints.
 
-Keras 3 knows nothing of `tf.train.Checkpoint`: TensorFlow finds variables by
-the attributes of layers, and by their places in the lists of optimizers. So
-layers and optimizers show it a table where a variable would be, and lists
-without the parts.
+Keras 3 does not know `tf.train.Checkpoint`. TensorFlow finds variables by the
+attributes of layers, and by the positions in the lists of optimizers. So layers
+and optimizers show TensorFlow a table in place of a variable, and lists without
+the parts.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gdp_grappler.sharding import table as table_lib
 _MARK = '_gdp_shows_whole'
 _WHOLE, _LISTS, _WAITING = '_gdp_whole', '_gdp_lists', '_gdp_waiting'
 _CHECKPOINT = 'checkpoint'
-# The optimizer's list of weights.
+# Name of the optimizer's list of weights.
 _TRAINED = '_trainable_variables'
 _VALUE = base.VARIABLE_VALUE_KEY
 
 
 class _Whole(base.Trackable):
-  """A table, as checkpoints take it: by its value."""
+  """Makes checkpoints save and restore a table by its value."""
 
   def __init__(self, table: table_lib.Table) -> None:
     self._table = table
@@ -56,11 +56,11 @@ class _Whole(base.Trackable):
 
 
 def wrap_layer(cls: Any, attribute: str) -> None:
-  """Has layers of a class show their table.
+  """Makes layers of a class show their table.
 
   Args:
-    cls: Of Keras 3.
-    attribute: By which a layer has its weight.
+    cls: Class of layers of Keras 3.
+    attribute: Attribute of the weight.
   """
   stock, stock_adapter = cls._trackable_children, cls._checkpoint_adapter
   if getattr(stock, _MARK, False):
@@ -75,7 +75,7 @@ def wrap_layer(cls: Any, attribute: str) -> None:
       found[attribute] = _whole(table)
     return found
 
-  # TensorFlow asks each layer for its adapter before it restores a value.
+  # TensorFlow calls this method of a layer before it restores a value.
   @functools.wraps(stock_adapter)
   def adapter(self: Any, path: str) -> Any:
     table = getattr(self, attribute, None)
@@ -91,18 +91,18 @@ def restore_layer(layer: Any, attribute: str, table: table_lib.Table) -> None:
   """Gives a table the value of a checkpoint that was restored before `build`.
 
   Args:
-    layer: Of Keras 3.
-    attribute: By which the layer has its weight.
+    layer: A layer of Keras 3.
+    attribute: Attribute of the weight.
     table: The weight.
   """
   layer._handle_deferred_dependencies(name=attribute, trackable=_whole(table))
 
 
 def wrap_optimizer(cls: Any) -> None:
-  """Has optimizers show lists in which tables are in place of their parts.
+  """Makes optimizers show lists with tables in place of their parts.
 
   Args:
-    cls: Of Keras 3, for TensorFlow.
+    cls: Class of optimizers of Keras 3 for TensorFlow.
   """
   stock = cls._trackable_children
   if getattr(stock, _MARK, False):
@@ -125,10 +125,11 @@ def wrap_optimizer(cls: Any) -> None:
 def hold(optimizer: Any) -> None:
   """Keeps back a checkpoint that waits for the slots of parts.
 
-  It would give parts what it has for whole variables at their places.
+  Otherwise the checkpoint would restore values of whole variables into parts at
+  the same positions.
 
   Args:
-    optimizer: Before it makes slots.
+    optimizer: An optimizer that has no slots yet.
   """
   waiting = optimizer._variables._deferred_dependencies
   kept = dict(waiting)
@@ -146,10 +147,10 @@ def hold(optimizer: Any) -> None:
 
 
 def release(optimizer: Any) -> None:
-  """Gives slots that are complete what `hold` has kept back for them.
+  """Restores the values that `hold` has kept back into complete slots.
 
   Args:
-    optimizer: After it has made a slot.
+    optimizer: An optimizer that has just made a slot.
   """
   waiting = vars(optimizer).get(_WAITING)
   if not waiting:
@@ -162,7 +163,7 @@ def release(optimizer: Any) -> None:
 
 
 def _is_list_of(position: Any, nodes: set[tuple[int, int]]) -> bool:
-  """Whether all that a position of a checkpoint has is among these nodes."""
+  """Whether a position of a checkpoint has only nodes of this set."""
   proto = position.object_proto
   return bool(proto.children) and not proto.attributes and all(
       (position.restore_uid, child.node_id) in nodes
@@ -176,7 +177,7 @@ def _check_is_whole(path: str, table: table_lib.Table) -> None:
   weights, and none in the layer.
 
   Raises:
-    GdpError: it has them.
+    GdpError: the checkpoint has the parts.
   """
   part = table_lib.part_of(table.parts[0])
   if part is None:
@@ -203,7 +204,7 @@ def _check_is_whole(path: str, table: table_lib.Table) -> None:
 
 
 def _joined_shape(shapes: list[Any], axis: int) -> tuple[int, ...] | None:
-  """The shape of the whole; None if these are not the parts of one table."""
+  """Shape of the whole; None if these are not the parts of one table."""
   whole = list(shapes[0])
   if axis >= len(whole) or any(len(shape) != len(whole) for shape in shapes):
     return None
@@ -212,7 +213,7 @@ def _joined_shape(shapes: list[Any], axis: int) -> tuple[int, ...] | None:
 
 
 def _is_complete(item: Any) -> bool:
-  """Whether all parts of a table are there."""
+  """Whether all parts of a table or slot exist."""
   if not isinstance(item, table_lib.Table):
     return True
   part = table_lib.part_of(item.parts[0])
@@ -220,7 +221,7 @@ def _is_complete(item: Any) -> bool:
 
 
 def _joined(optimizer: Any, name: str, variables: Any) -> Any:
-  """The list of this name with tables; the same as long as it stays so."""
+  """Returns the list of a name with tables; the same object if unchanged."""
   lists = vars(optimizer).setdefault(_LISTS, {})
   ids = tuple(map(id, variables))
   if name not in lists or lists[name][0] != ids:
@@ -233,7 +234,7 @@ def _joined(optimizer: Any, name: str, variables: Any) -> Any:
 
 
 def _whole(table: table_lib.Table) -> _Whole:
-  """One for all tables of the same parts."""
+  """Returns the saver of a table, one for all tables of the same parts."""
   first = table.parts[0]
   if not hasattr(first, _WHOLE):
     setattr(first, _WHOLE, _Whole(table))

@@ -1,8 +1,8 @@
 """Layers of Keras 3 whose weight may be in parts.
 
-Written against what Keras 3 makes of a layer: `build` asks `add_weight` for the
-weight, `call` uses it. A table takes the variable's place in both; whatever
-else reads the layer's weight gets the whole, as a tensor that is made for it.
+In Keras 3, `build` of a layer makes the weight by `add_weight`, and `call` uses
+the weight. A table replaces the variable in both. Other code that reads the
+weight gets the whole weight as a new tensor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler.sharding import wanted
 
 _MARK = '_gdp_splits'
 _LAYERS = 'keras.src.layers.core'
-# Class, weight, its attribute, and the axis that it is split along.
+# Class, weight, its attribute, and the axis of the split.
 _WEIGHTS = {
     'embedding': ('Embedding', 'embeddings', '_embeddings', 0),
     'dense': ('Dense', 'kernel', '_kernel', 1)
@@ -27,7 +27,7 @@ _WEIGHTS = {
 
 @functools.cache
 def install() -> None:
-  """Has layers of Keras 3 ask how their weights are made."""
+  """Makes layers of Keras 3 look at the decision about their weights."""
   import wrapt
   for module in _WEIGHTS:
     wrapt.register_post_import_hook(functools.partial(_wrap, module),
@@ -55,7 +55,7 @@ def _wrap(which: str, module: Any) -> None:
     if count < 2:
       return stock_add(self, **how)
     keras_saving.install()
-    # It needs TensorFlow, which Keras has loaded by now.
+    # The module needs TensorFlow, which Keras has loaded by now.
     from gdp_grappler.sharding import keras_checkpoints
     keras_checkpoints.wrap_layer(cls, attribute)
     table = _in_parts(functools.partial(stock_add, self), how, axis, count)
@@ -130,7 +130,7 @@ def _initializer(given: Any) -> Callable[..., Any]:
 
 
 def _rows(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
-  """As `Embedding.call`."""
+  """Computes `Embedding.call` with a table."""
   import keras
   import tensorflow as tf
 
@@ -143,7 +143,7 @@ def _rows(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
   parts = [part.value for part in table.parts]
 
   def look_up(ids: Any) -> Any:
-    # Keras counts negative numbers from the end.
+    # Negative numbers count from the end, as in Keras.
     return looking_up.rows(parts, each, tf.where(ids < 0, ids + length, ids))
 
   found = (tf.ragged.map_flat_values(look_up, inputs) if isinstance(
@@ -153,7 +153,7 @@ def _rows(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
 
 def _products(layer: Any, table: table_lib.Table, inputs: Any,
               training: Any = None) -> Any:
-  """As `Dense.call`."""
+  """Computes `Dense.call` with a table."""
   del training
   import keras
   result = keras.ops.concatenate(
@@ -164,7 +164,7 @@ def _products(layer: Any, table: table_lib.Table, inputs: Any,
 
 
 def _reverse(layer: Any, table: table_lib.Table, inputs: Any) -> Any:
-  """As `ReversibleEmbedding.call` in reverse, with tied weights."""
+  """Computes `ReversibleEmbedding.call` in reverse, with tied weights."""
   from keras import ops
   dtype = layer.reverse_dtype
   inputs = inputs if dtype is None else ops.cast(inputs, dtype)

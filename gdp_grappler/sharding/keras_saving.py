@@ -1,8 +1,8 @@
-"""Keras 3 takes the parts of a table for one weight where weights are kept.
+"""Makes Keras 3 save and load the parts of a table as one weight.
 
-`get_weights` and `set_weights`, files of models and of weights, and what an
-optimizer saves are as if the table were one variable: what was saved in parts
-is loaded whole, and the other way round.
+`get_weights` and `set_weights`, files of models and weights, and files of
+optimizers treat the table as one variable. So a table that was saved in parts
+can be loaded whole, and the other way round.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
 _TRACKED = 'keras.src.backend.tensorflow.optimizer'
 _LAYERS = 'keras.src.layers.layer'
 _H5 = 'keras.src.legacy.saving.legacy_h5_format'
-# Their updates look at a variable as a whole, by norms or by rows and columns.
+# Their updates depend on the whole variable, by norms or by rows and columns.
 _NOT_BY_ELEMENT = ('Lamb', 'Adafactor', 'Muon')
 
 
 @functools.cache
 def install() -> None:
-  """Wraps what reads and writes the weights of layers and optimizers."""
+  """Wraps the methods that read and write weights and slots."""
   import wrapt
   wrapt.register_post_import_hook(_wrap_layers, _LAYERS)
   wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
@@ -76,7 +76,7 @@ def _wrap_variables(cls: Any) -> None:
   @functools.wraps(stock_add_own)
   def add_own(self: Any, *args: Any, **how: Any) -> Any:
     result = stock_add_own(self, *args, **how)
-    # Of a slot it is not known yet whether it is for a part.
+    # It is not known yet whether a slot is for a part.
     if _ADDS_SLOT not in vars(self):
       keras_checkpoints.release(self)
     return result

@@ -13,13 +13,13 @@ from gdp_grappler.sharding import tf_keras_layers
 
 
 class split_tables(contextlib.AbstractContextManager[Any]):
-  """Layers built inside have their tables in parts, each a variable.
+  """In this scope, layers make their tables in parts, each a variable.
 
-  For an embedding, or a last layer, that no device can hold: parts are
-  variables like others, with their own gradients and slots, and may be placed
-  anywhere. `Embedding` and `ReversibleEmbedding` are split by rows, `Dense` by
-  units, in Keras 3 on TensorFlow and in tf_keras. Weights are saved, loaded and
-  got as whole ones; so is what optimizers keep. Works with the option off, too.
+  Use it for an embedding or a last layer that no device can hold. Parts are
+  variables with their own gradients and slots, and may have different devices.
+  `Embedding` and `ReversibleEmbedding` are split by rows, `Dense` by units, in
+  Keras 3 on TensorFlow and in tf_keras. Weights and slots are saved and loaded
+  as whole ones. The scope also works while the option is off.
 
     with gdp_grappler.split_tables({'words': 4}):
       words = keras.layers.Embedding(50_000_000, 128, name='words')
@@ -39,7 +39,7 @@ class split_tables(contextlib.AbstractContextManager[Any]):
       tables: Names of layers, or patterns of them, with the number of parts.
 
     Raises:
-      GdpError: it is not such a mapping.
+      GdpError: the value is not such a mapping.
     """
     self._chosen = choice.checked(tables)
 

@@ -1,8 +1,8 @@
 """Layers of tf_keras whose weight may be in parts.
 
-`add_weight` of tf_keras takes a function that makes the variable. Here it makes
-several, in a container that tf_keras and TensorFlow know from parameter
-servers. So lookups need nothing else, and products a `call` by parts.
+`add_weight` of tf_keras takes a function that makes the variable. The function
+here makes several, in a container that tf_keras and TensorFlow know from
+parameter servers. So lookups need no change. Products need a `call` by parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gdp_grappler.sharding import wanted
 
 _MARK = '_gdp_splits'
 _LAYERS = 'tf_keras.src.layers.core'
-# Class, weight, and the axis that it is split along.
+# Class, weight, and the axis of the split.
 _WEIGHTS = {
     'embedding': ('Embedding', 'embeddings', 0), 'dense': ('Dense', 'kernel', 1)
 }
@@ -27,7 +27,7 @@ _WEIGHTS = {
 
 @functools.cache
 def install() -> None:
-  """Has layers of tf_keras ask how their weights are made."""
+  """Makes layers of tf_keras look at the decision about their weights."""
   import wrapt
   for module in _WEIGHTS:
     wrapt.register_post_import_hook(functools.partial(_wrap, module),
@@ -63,7 +63,7 @@ def _wrap(which: str, module: Any) -> None:
 
 
 def _wrap_call(cls: Any, weight: str) -> None:
-  """Layers that multiply by their weight multiply by each part."""
+  """Makes layers multiply by each part of their weight."""
   stock = cls.call
 
   @functools.wraps(stock)
@@ -100,7 +100,7 @@ def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
 
 
 def _products(layer: Any, table: Any, inputs: Any, stock: Any) -> Any:
-  """As `Dense.call`, with one matrix product per part."""
+  """Computes `Dense.call` with one matrix product per part."""
   import tensorflow as tf
   dtype = layer._compute_dtype_object
   found = [

@@ -1,7 +1,8 @@
-"""Optimizers of tf_keras keep for a table what they keep for one variable.
+"""Makes optimizers of tf_keras save the slots of a table as one variable.
 
-Slots are made for parts, beside them. To checkpoints and files those of one
-table are one variable: so it is in tf_keras for parameter servers, by rows.
+Each part has slots of its own on its device. Checkpoints and files have the
+slots of a table as one variable. tf_keras does so for parameter servers, by
+rows only.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from gdp_grappler.sharding import whole_weights
 
 _MARK = '_gdp_joins'
 _OPTIMIZERS = 'tf_keras.src.optimizers'
-# What an optimizer has whether or not it has slots.
+# Names of variables that every optimizer has, even without slots.
 _OWN = ('_variables', '_iterations', '_learning_rate')
-# Updates that look at a variable as a whole, by norms or by rows and columns.
+# Updates that depend on the whole variable, by norms or by rows and columns.
 _NOT_BY_ELEMENT = ('Adafactor',)
 
 
 @functools.cache
 def install() -> None:
-  """Wraps what makes, saves and loads slots."""
+  """Wraps the methods that make, save and load slots."""
   import wrapt
   wrapt.register_post_import_hook(_wrap_optimizers, f'{_OPTIMIZERS}.optimizer')
   wrapt.register_post_import_hook(_wrap_legacy,
@@ -32,10 +33,10 @@ def install() -> None:
 
 
 class _Slots:
-  """Collects what an optimizer keeps for the parts of one table.
+  """Collects the slots of the parts of one table.
 
-  It stands for tf_keras' own, which takes all tables for rows and gives what
-  it makes of them one and the same name.
+  It replaces a class of tf_keras that joins all tables by rows, and gives the
+  results the same name.
   """
 
   def __init__(self, table: tf_keras_table.Table) -> None:
@@ -92,7 +93,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 @contextlib.contextmanager
 def _taken_for_whole(variable: Any) -> Iterator[None]:
-  """Within the context a variable counts as whole, and so do its slots."""
+  """In the context, a variable and its slots count as whole."""
   container = vars(variable).pop('_sharded_container', None)
   try:
     yield

@@ -1,8 +1,8 @@
-"""tf_keras takes the parts of a table for one weight where weights are kept.
+"""Makes tf_keras save and load the parts of a table as one weight.
 
-`get_weights` and `set_weights`, files and checkpoints are as if the table were
-one variable. What tf_keras does for parameter servers is used where it is
-enough; it knows no columns, and joins no weights of layers for files.
+`get_weights` and `set_weights`, files and checkpoints treat the table as one
+variable. tf_keras' own code for parameter servers is used if it is enough. But
+that code knows no columns, and does not join weights of layers for files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MARK = '_gdp_joins'
 
 @functools.cache
 def install() -> None:
-  """Wraps what reads and writes the weights of layers and optimizers."""
+  """Wraps the methods that read and write weights and slots."""
   import wrapt
   for wrap, module in ((_wrap_layers, 'engine.base_layer'),
                        (functools.partial(whole_weights.wrap_h5,

@@ -1,8 +1,8 @@
 """A weight of tf_keras that is several variables.
 
-TensorFlow has such a thing for parameter servers, `ShardedVariable`: tf_keras
-takes its variables for weights, and checkpoints and SavedModels have it whole.
-It is split by rows alone, so what is here adds columns.
+TensorFlow has the class `ShardedVariable` for parameter servers. tf_keras uses
+its variables as weights, and checkpoints and SavedModels have the whole. The
+class is split by rows only. This module adds columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from gdp_grappler.sharding import table
 
-# By this name TensorFlow finds the first part.
+# TensorFlow finds the first part by this name.
 _VALUE_KEY = 'VARIABLE_VALUE'
 
 
@@ -29,9 +29,9 @@ class Table(sharded_variable.ShardedVariable):
     """Makes one weight of variables.
 
     Args:
-      parts: K variables, alike but for their size along `axis`. The first has
-        the weight's name, with the number of the part.
-      axis: Along which the parts are joined.
+      parts: K variables, equal except for their size along `axis`. The name of
+        the first one is the weight's name with the number of the part.
+      axis: Axis along which the parts are joined.
     """
     name = parts[0].name.split(':')[0].replace(f'{table.PART}0', '')
     if axis == 0:
@@ -61,33 +61,33 @@ class Table(sharded_variable.ShardedVariable):
 
   @property
   def name(self) -> str:
-    """As TensorFlow would call the variable."""
+    """TensorFlow's name of the whole variable."""
     return f'{self._name}:0'
 
   @property
   def parts(self) -> list[Any]:
-    """[K] variables."""
+    """[K], the variables."""
     return list(self._variables)
 
   @property
   def trainable(self) -> bool:
-    """Whether training changes it."""
+    """Whether training changes the weight."""
     return bool(self._variables[0].trainable)
 
   def value(self) -> Any:
-    """The whole as a tensor, which is made anew for each use."""
+    """The whole weight as a tensor, which each use makes anew."""
     return tf.concat(self.variables, self.axis)
 
   def numpy(self) -> np.ndarray:
-    """The whole, in the host's memory."""
+    """Returns the whole weight as an array in the host's memory."""
     return np.concatenate([part.numpy() for part in self._variables], self.axis)
 
   def assign(self, value: Any, use_locking: bool | None = None,
              name: str | None = None, read_value: bool = True) -> Table:
-    """Takes a value of the whole's shape.
+    """Sets all parts to a value of the whole weight's shape.
 
     Raises:
-      ValueError: it has another shape.
+      ValueError: the value has another shape.
     """
     del use_locking, name, read_value
     value = np.asarray(value) if isinstance(value, (list, tuple)) else value
@@ -112,7 +112,7 @@ class Table(sharded_variable.ShardedVariable):
 
   def _gather_saveables_for_checkpoint(
       self) -> dict[str, Callable[..., list[Any]]]:
-    """Slices of one tensor, whatever the axis."""
+    """Returns savers of slices of one tensor, along any axis."""
 
     def saveables(name: str = self.name) -> list[Any]:
       return [
@@ -129,7 +129,7 @@ class Table(sharded_variable.ShardedVariable):
 
   def _export_to_saved_model_graph(self, object_map: Any, tensor_map: Any,
                                    options: Any, **how: Any) -> list[Any]:
-    """A SavedModel has one variable, of the whole's shape."""
+    """Exports one variable of the whole weight's shape."""
     resources = []
     for variable in [*self._variables, self._saving_variable]:
       resources += variable._export_to_saved_model_graph(
@@ -153,7 +153,7 @@ for _name in tf.Tensor.OVERLOADABLE_OPERATORS - {'__getitem__'}:
 
 
 def table_of(variable: Any) -> Table | None:
-  """The weight that a variable is a part of; None if it is whole."""
+  """Returns the weight of which a variable is a part; None if it is whole."""
   reference = getattr(variable, '_sharded_container', None)
   found = None if reference is None else reference()
   return found if isinstance(found, Table) else None
@@ -165,7 +165,7 @@ def has_parts(variables: Iterable[Any]) -> bool:
 
 
 def joined(variables: Iterable[Any]) -> list[Any]:
-  """Variables, with one table in place of its parts."""
+  """Returns variables, with one table in place of its parts."""
   found: dict[int, Any] = {}
   for variable in variables:
     whole = table_of(variable)
@@ -179,7 +179,7 @@ def sizes(length: int, count: int) -> tuple[int, ...]:
 
   Args:
     length: Rows of the table.
-    count: Parts that were asked for; fewer come about where rows are few.
+    count: Wanted number of parts. There are fewer if there are fewer rows.
   """
   each, more = divmod(length, min(count, length))
   return tuple(each + (i < more) for i in range(min(count, length)))

@@ -34,7 +34,11 @@ _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
                           'tables')))
 _NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
 _QUICK_BUDGET_S = 2.
-_QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
+# Time limits of a cell: of a quick run, of a usual run, and of a placer that
+# learns.
+_QUICK_TIMEOUT_S = 120.
+_TIMEOUT_S = 900.
+_LEARNED_TIMEOUT_S = 6 * 3600.
 
 
 @dataclasses.dataclass(frozen=True)

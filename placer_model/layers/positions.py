@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-# Periods over a whole graph, of the fastest and of the slowest sine.
-_MOST_WAVES, _LEAST_WAVES = 128., .5
+# Periods of the fastest sine over a whole graph.
+_MOST_WAVES = 128.
+# Periods of the slowest sine over a whole graph.
+_LEAST_WAVES = .5
 
 # Periods of the fastest sine of coordinates. It distinguishes twice as many
 # equal parts.

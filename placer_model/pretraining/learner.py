@@ -16,7 +16,9 @@ from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 
-_BETAS, _TINY = (.9, .999), 1e-8
+# Constants of Adam (Kingma and Ba, ICLR 2015): decays, and the least divisor.
+_BETAS = (.9, .999)
+_TINY = 1e-8
 _TRAINED = ('hidden_weights', 'hidden_bias', 'weights', 'bias')
 _LEAST_DEVIATION = 1e-2
 

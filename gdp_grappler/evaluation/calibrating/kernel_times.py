@@ -29,9 +29,12 @@ _AHEAD_S = 2.5e-3
 _PRODUCT = 2048
 _MOST_PRODUCTS = 500
 _PROBE = 8  # Number of products that are timed to find the time of one.
-# Seconds that the copies of an op should fill, within limits of their number.
+# Seconds that the copies of an op should fill, within the limits below.
 _COPIES_S = 1e-3
-_LEAST_COPIES, _MOST_COPIES = 2, 40
+# Least number of copies.
+_LEAST_COPIES = 2
+# Largest number of copies.
+_MOST_COPIES = 40
 # Ops with a longer estimate are not measured.
 _LONGEST_S = .03
 # Largest share of the memory for inputs and outputs of one op.

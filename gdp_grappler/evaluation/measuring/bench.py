@@ -15,10 +15,12 @@ from gdp_grappler.processes import worker_process
 _START_TIMEOUT_S = 300.  # Time to import TensorFlow and read the graph.
 # Time between the loss of a server's connections and the end of its process.
 _LAST_MOMENTS_S = 2.
-# Number of runs of a placement whose processes are killed. A placement that
-# exceeds the memory is killed in every run, so few runs are enough. Other kills
-# on this machine may happen several times by chance.
-_TRIES, _TRIES_WITHOUT_MEMORY = 10, 3
+# Number of runs of a placement whose processes are killed. Other causes on this
+# machine may kill processes several times by chance.
+_TRIES = 10
+# The same if the memory ran out. A placement that exceeds the memory is killed
+# in every run, so few runs are enough.
+_TRIES_WITHOUT_MEMORY = 3
 _STARTS = 10
 
 

@@ -7,9 +7,12 @@ import os
 import pathlib
 import sys
 
-# The state of a listening socket in /proc/net/tcp, and the columns of a line.
+# The state of a listening socket in /proc/net/tcp.
 _LISTEN = '0A'
-_ADDRESS, _STATE, _INODE = 1, 3, 9
+# Columns of a line of that file.
+_ADDRESS = 1
+_STATE = 3
+_INODE = 9
 
 
 def outside_loopback() -> list[str]:

@@ -25,9 +25,10 @@ from gdp_grappler.processes import worker_process
 # The thread pool of ops also serves RecvTensor, which a small pool would block.
 INTER_OP_THREADS = 24
 _START_TIMEOUT_S = 120.
-# Attempts to start a server: its port may be in use, or the server may be
-# killed.
-_ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
+# Attempts to start a server, because its port may be in use.
+_ATTEMPTS = 3
+# Attempts to start a server that is killed.
+_ATTEMPTS_KILLED = 20
 _HOST = '127.0.0.1'
 # Each server takes some hundred megabytes and a share of a core.
 _MOST_PER_CORE = 32

@@ -21,7 +21,10 @@ from gdp_grappler.processes import worker_process
 
 _ROUNDS = 3
 _WINDOW_S = 1.5
-_START_S, _STEPS_S = 300., 120.
+# Time limit of the start of a process, in seconds.
+_START_S = 300.
+# Time limit of its steps, in seconds.
+_STEPS_S = 120.
 
 
 def measure(setups: Sequence[profiling_worker.Setup],

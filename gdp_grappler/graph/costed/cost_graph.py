@@ -45,7 +45,10 @@ _ENDS = ('_SOURCE', '_SINK')
 _US_PER_S = 1e6
 # Limit of outputs that are used but not described. A real graph has hardly any.
 _MOST_UNTOLD = 1 << 22
-_RESOURCE, _FIRST_REF = 20, 101
+# Number of the type of resources in types.proto.
+_RESOURCE = 20
+# Number of the first reference type in types.proto.
+_FIRST_REF = 101
 # Names of types in the order of tensorflow/core/framework/types.proto.
 _DTYPES = (
     'INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL '

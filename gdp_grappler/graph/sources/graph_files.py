@@ -28,8 +28,10 @@ from gdp_grappler.graph.sources import origin as origin_lib
 # First bytes of an HDF5 file.
 HDF5 = b'\x89HDF\r\n'
 _HEAD_BYTES = 4096  # Enough to recognize a text.
-# Limits of a node's outputs, and of the digits of an output's number.
-_MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9
+# Limit of a node's outputs.
+_MOST_OUTPUTS = 1 << 16
+# Limit of the digits of an output's number.
+_MOST_DIGITS = 9
 # Limit of the size of an unpacked Keras archive, in times its own size. The
 # limit of a text is added.
 _MOST_UNPACKED = 2

@@ -26,8 +26,10 @@ from gdp_grappler.graph.sources import opened_files
 
 # Seconds of processor time. Graphs that took less are not kept.
 _WORTH_S = 5.
-# Limits of the number of graphs and of the size of each.
-_MOST_KEPT, _MOST_BYTES = 64, 256 << 20
+# Largest number of graphs.
+_MOST_KEPT = 64
+# Largest size of a graph, in bytes.
+_MOST_BYTES = 256 << 20
 _FOLDER = 'traces'
 # Environment variables that depend on the terminal and that no model reads.
 _OF_TERMINALS = re.compile(

@@ -15,9 +15,10 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
 # A chain uses a variable in many time steps: some use has more than this share
-# of the variable's other times before it, and some use has them after it. With
-# fewer times, nothing can be decided.
-_MOST, _FEWEST = .5, 3
+# of the variable's other times before it, and some use has them after it.
+_MOST = .5
+# With fewer times, nothing can be decided.
+_FEWEST = 3
 # Limit of ops between a kernel and the op that uses it.
 _PASSED = 3
 # A state is needed at few times: at the next one, and where several chains

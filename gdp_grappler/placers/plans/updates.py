@@ -14,8 +14,10 @@ from gdp_grappler.graph.structure import variable_uses
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
-# In place of the bytes of the changed variable: the op changes none, or all.
-_NOTHING, _ALL = -2, -1
+# In place of the bytes of the changed variable: the op changes no variable.
+_NOTHING = -2
+# In place of these bytes: the op changes all variables.
+_ALL = -1
 
 
 def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""What Keras' `fit` needs beyond a pass that sees one graph at a time.
+"""Support of Keras' `fit`: moves of variables, timed steps, XLA.
+
+The pass sees one graph at a time. `fit` needs more.
 
 Belongs here: variables that move, the train function whose first calls are
 planned and timed, XLA, messages to the user. Does not belong here: deciding

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def of(variables: Mapping[int, Any], source: source_graph.SourceGraph,
        settings: settings_lib.Settings) -> frozenset[int]:
-  """Numbers of the variables that stay.
+  """Returns the numbers of the arguments whose variables stay.
 
   Args:
-    variables: By the number of the argument.
-    source: The step.
+    variables: Variables by the number of the argument.
+    source: Graph of the step.
     settings: The user's option.
   """
   if not settings.keeps_asked:

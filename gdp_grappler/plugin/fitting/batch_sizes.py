@@ -30,7 +30,7 @@ _local = _Local()
 
 
 def watch() -> None:
-  """Notes the size of what Keras is given from now on."""
+  """Records the batch size of data that Keras gets from now on."""
   import wrapt
   for module, name, attribute in _FEEDS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name, attribute),
@@ -38,7 +38,7 @@ def watch() -> None:
 
 
 def size_of(data: Any) -> int | None:
-  """The size of batches; None if unknown.
+  """Returns the size of batches; None if unknown.
 
   Args:
     data: The argument of a function of Keras. For an iterator without a size,

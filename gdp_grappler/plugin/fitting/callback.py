@@ -1,4 +1,4 @@
-"""`gdp_grappler.PlacementCallback`: what placement does for a fit, by epoch."""
+"""`gdp_grappler.PlacementCallback`: devices and step times by epoch."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from gdp_grappler.plugin import notices
 
 @dataclasses.dataclass(frozen=True)
 class EpochReport:
-  """One epoch of a fit.
+  """Figures of an epoch of a fit.
 
   Attributes:
-    epoch: Its number, from 0.
-    placed_ops: Ops of the train step by device, 'GPU:0' -> 120; empty where it
-      runs as TensorFlow placed it.
-    moved_variables: How many the step has on other devices than they were made.
-    predicted_s: Of a step, simulated; None where nothing was planned.
-    measured_s: Of a step, the mean of the epoch but for its first call.
+    epoch: Number of the epoch, from 0.
+    placed_ops: Numbers of ops of the train step by device, such as 120 for
+      'GPU:0'. Empty if the step runs as TensorFlow placed it.
+    moved_variables: Number of variables that are not on the device on which
+      they were made.
+    predicted_s: Simulated seconds of a step; None without a plan.
+    measured_s: Mean seconds of a step in the epoch, without the first call.
   """
 
   epoch: int
@@ -31,14 +32,14 @@ class EpochReport:
 
 
 class PlacementCallback:
-  """Says after each epoch where the step ran and how long it took.
+  """Prints the devices and the time of a step after each epoch.
 
-  For Keras 3 and for tf_keras, and hence derived from neither.
+  The callback works with Keras 3 and tf_keras, so it is derived from neither.
 
     model.fit(x, y, callbacks=[gdp_grappler.PlacementCallback('logs')])
   """
 
-  # Of tf_keras: tensors need not be fetched for it.
+  # For tf_keras: the callback needs no values of tensors.
   _supports_tf_logs = True
 
   def __init__(self, log_dir: str | os.PathLike[str] | None = None,
@@ -46,7 +47,7 @@ class PlacementCallback:
     """Creates the callback.
 
     Args:
-      log_dir: Where TensorBoard finds the figures; None for nowhere.
+      log_dir: Folder of figures that TensorBoard reads; None writes no figures.
       verbose: Whether to print a line per epoch.
     """
     self.epochs: list[EpochReport] = []
@@ -62,24 +63,24 @@ class PlacementCallback:
     raise AttributeError(name)
 
   def set_model(self, model: Any) -> None:
-    """Of the interface: the model that is trained."""
+    """See `keras.callbacks.Callback`: keeps the model."""
     self._model = model
 
   def set_params(self, params: Any) -> None:
-    """Of the interface."""
+    """See `keras.callbacks.Callback`."""
 
   def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-    """Of the interface: restarts the clock."""
+    """See `keras.callbacks.Callback`: restarts the clock."""
     del epoch, logs
     self._clock = _StepClock()
 
   def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-    """Of the interface: `batch` is the last one of a call."""
+    """See `keras.callbacks.Callback`: `batch` is the last one of a call."""
     del logs
     self._clock.tick(batch)
 
   def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-    """Of the interface: reports."""
+    """See `keras.callbacks.Callback`: reports the epoch."""
     del logs
     made = getattr(self._model.train_function, 'report', None)
     known = made() if made else None
@@ -94,7 +95,7 @@ class PlacementCallback:
       self._write(report)
 
   def on_train_end(self, logs: Any = None) -> None:
-    """Of the interface: the figures are on disk."""
+    """See `keras.callbacks.Callback`: closes the file of figures."""
     del logs
     if self._writer is not None:
       self._writer.close()
@@ -108,7 +109,7 @@ class PlacementCallback:
       for name, value in _scalars(report).items():
         tf.summary.scalar(f'placement/{name}', value, report.epoch)
 
-  # Of tf_keras, which asks before it calls.
+  # For tf_keras, which reads these before it calls.
 
   def _implements_train_batch_hooks(self) -> bool:
     return True
@@ -121,7 +122,7 @@ class PlacementCallback:
 
 
 class _StepClock:
-  """The mean time of the steps of an epoch, from one end to another."""
+  """Measures the mean time from the end of a step to the end of the next."""
 
   def __init__(self) -> None:
     self._first: tuple[int, float] | None = None
@@ -162,4 +163,4 @@ def _scalars(report: EpochReport) -> dict[str, float]:
 
 
 def _ignore(*unused_args: Any, **unused_kwargs: Any) -> None:
-  """Of the interface: what the callback has no use for."""
+  """Does nothing, for the rest of the interface of callbacks."""

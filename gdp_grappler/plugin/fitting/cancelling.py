@@ -1,7 +1,8 @@
-"""Calls that code within them can cancel.
+"""Calls of functions that can be cancelled while they run.
 
-TensorFlow has one cancellation manager per process: to cancel one call would
-also cancel the calls of other threads. Here each thread has its own manager.
+TensorFlow has one cancellation manager per process. To cancel a call by this
+manager would also cancel the calls of other threads. Here each thread has its
+own manager.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ _local = _Local()
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[cancellation.CancellationManager]:
-  """Functions that this thread calls meanwhile end when they are told to.
+  """Makes functions that this thread calls in the context cancellable.
 
-  Servers run them later, and look at the manager then; so it waits for them.
+  Servers run functions later, and then look at the manager. So the context ends
+  when they have finished.
 
   Yields:
-    What tells them.
+    The manager that cancels the functions.
   """
   _install()
   manager = cancellation.CancellationManager()
@@ -43,7 +45,7 @@ def cancellable() -> Iterator[cancellation.CancellationManager]:
 
 @functools.cache
 def _install() -> None:
-  """Wraps what calls of functions ask, once per process."""
+  """Wraps the method that returns the manager of a call, once per process."""
   stock = cancellation.context
 
   @functools.wraps(stock)

@@ -15,18 +15,20 @@ _CPU_FLAG = 'tf_xla_cpu_global_jit'
 
 @dataclasses.dataclass(frozen=True)
 class FitReport:
-  """What became of a train function so far.
+  """The state of a train function, for users.
 
   Attributes:
-    placed_ops: Ops by the short name of their device, with its host where
-      those are several; empty if it runs as TensorFlow placed it.
-    moved_variables: How many are not where they were made for it.
-    predicted_s: Of a step by the plan; None without a plan.
-    before_s: Measured median of steps as Keras would run them; None if not
-      measured.
-    placed_s: Of placed steps, likewise.
-    predicted_before_s: Of a step as it was; None without a plan.
-    way: What the step runs like.
+    placed_ops: Numbers of ops by the short name of their device, with the host
+      if there are several. Empty if the step runs as TensorFlow placed it.
+    moved_variables: Number of variables that are not on the device on which
+      they were made.
+    predicted_s: Predicted seconds of a placed step; None without a plan.
+    before_s: Measured median seconds of steps as Keras would run them; None if
+      not measured.
+    placed_s: Measured median seconds of placed steps; None if not measured.
+    predicted_before_s: Predicted seconds of a step as it was; None without a
+      plan.
+    way: The way in which the step runs, a value of `ways.FitWay`.
   """
 
   placed_ops: dict[str, int]
@@ -40,15 +42,15 @@ class FitReport:
 
 @dataclasses.dataclass
 class Course:
-  """How far it has come.
+  """The state of planning and timing.
 
   Attributes:
-    plan: None until there is one.
-    comparison: Of ways that are timed; None if none are.
-    way: How steps run now.
-    is_decided: Whether that is how they stay.
-    timing: Of steps that run this way.
-    moving_s: Seconds that it took to move variables for the plan.
+    plan: The plan; None before the step is planned.
+    comparison: The comparison of the ways that are timed; None without one.
+    way: The way in which steps run now.
+    is_decided: Whether steps will stay in this way.
+    timing: The timing of steps that run in this way.
+    moving_s: Seconds that the moves of variables for the plan took.
   """
 
   plan: plan_lib.FitPlan | None = None
@@ -60,34 +62,34 @@ class Course:
 
   @property
   def stays(self) -> bool:
-    """Whether steps are not going to be placed."""
+    """Whether it is decided that steps are not placed."""
     return self.is_decided and not self.way.is_placed
 
   def enter(self, way: ways.FitWay) -> None:
-    """From now on steps run this way, with times of their own."""
+    """Makes steps run in a way from now on, and times them anew."""
     self.way = way
     is_clustered = way is ways.FitWay.CLUSTERS
     self.timing = (guard.StepTiming(guard.WARM_UP_OF_CLUSTERS)
                    if is_clustered else guard.StepTiming())
 
   def give_up(self, way: ways.FitWay) -> None:
-    """Steps cannot be placed, and stay this way."""
+    """Decides for a way, because steps cannot be placed."""
     self.enter(way)
     self.is_decided = True
 
   def moved_in(self, seconds: float) -> None:
-    """Variables have moved for the plan, if any had to."""
+    """Adds the seconds that a move of variables took."""
     if self.plan is not None and self.plan.moves:
       self.moving_s = seconds
 
   def note(self, steps_per_call: int) -> ways.FitWay:
-    """Takes down what was timed.
+    """Records the timing of the present way.
 
     Args:
-      steps_per_call: Each call that was timed had as many.
+      steps_per_call: Number of steps in each timed call.
 
     Returns:
-      What is to be timed next, or, once all is known, how steps stay.
+      The way to be timed next or, after the last one, the way that stays.
     """
     assert self.comparison is not None
     self.comparison.note(
@@ -99,10 +101,11 @@ class Course:
     return waiting or self.comparison.best
 
   def report(self, moved_variables: int) -> FitReport:
-    """What became of it so far.
+    """Returns the state for users.
 
     Args:
-      moved_variables: How many are not where they were made.
+      moved_variables: Number of variables that are not on the device on which
+        they were made.
     """
     plan = self.plan
     if plan is None or not plan.changes:
@@ -115,18 +118,18 @@ class Course:
         plan.outcome.before_s, self.way.value)
 
   def _measured_s(self, *several: ways.FitWay) -> float | None:
-    """Seconds of a step, the least of several ways; None if none was timed."""
+    """Least measured seconds of a step in several ways; None if not timed."""
     known = self.comparison.measured if self.comparison else {}
     return min((known[way].step_s for way in several if way in known),
                default=None)
 
   def compare(self, plan: plan_lib.FitPlan, has_xla: bool,
               settings: settings_lib.Settings) -> ways.FitWay:
-    """What is to be timed first, or next if that has begun.
+    """Returns the way to be timed first, or next if timing has begun.
 
     Args:
-      plan: That changes something.
-      has_xla: Whether Keras would have the step compiled.
+      plan: A plan that changes a device or an edge.
+      has_xla: Whether Keras would compile the step by XLA.
       settings: The user's option.
     """
     if self.comparison is None:
@@ -134,7 +137,7 @@ class Course:
     return self.comparison.next or self.comparison.best
 
   def describe(self, steps_per_call: int) -> str:
-    """One line about what was timed, and what the user waited for it."""
+    """Returns a line with the timings, and the time that the user waited."""
     assert self.comparison is not None
     said = self.comparison.describe(steps_per_call)
     placed = self.comparison.measured.get(ways.FitWay.PLACED)
@@ -147,11 +150,13 @@ class Course:
 
 
 def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_certain: bool) -> str:
-  """The line of a plan that is not compared with XLA; '' if it is followed.
+  """Returns the line of a plan that is not compared with XLA.
+
+  The line is '' if the plan is followed.
 
   Args:
-    plan: Of a step that Keras has compiled.
-    what: For users, such as 'fit of "sequential"'.
+    plan: Plan of a step that Keras compiles by XLA.
+    what: Name of the step for users, such as 'fit of "sequential"'.
     is_certain: Whether the step is placed without a comparison.
   """
   if not plan.changes:
@@ -167,11 +172,11 @@ def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_certain: bool) -> str:
 
 def _comparison(plan: plan_lib.FitPlan, has_xla: bool,
                 settings: settings_lib.Settings) -> ways.WayComparison:
-  """What is to be timed for a plan.
+  """Returns the comparison of the ways that are timed for a plan.
 
   Args:
-    plan: That changes something.
-    has_xla: Whether Keras would have the step compiled.
+    plan: A plan that changes a device or an edge.
+    has_xla: Whether Keras would compile the step by XLA.
     settings: The user's option.
   """
   predicted = {
@@ -189,6 +194,9 @@ def _comparison(plan: plan_lib.FitPlan, has_xla: bool,
 
 
 def _may_cluster(plan: plan_lib.FitPlan) -> bool:
-  """Whether XLA makes clusters on devices of a plan; of CPUs only if told."""
+  """Whether XLA would make clusters on devices of a plan.
+
+  On CPUs XLA makes clusters only if a flag of TensorFlow says so.
+  """
   return (any('GPU:' in device for device in plan.devices.values()) or
           _CPU_FLAG in os.environ.get('TF_XLA_FLAGS', ''))

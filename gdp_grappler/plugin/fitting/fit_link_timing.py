@@ -1,9 +1,9 @@
 """Times the links to the tasks that this process is connected to, once.
 
 `evaluation/link_timing` needs a session with all devices. A connected program
-has these devices only in its eager context. Functions of TensorFlow therefore
-play the ping-pong here: before the first step of a `fit`, on the thread that
-calls `fit`.
+has these devices only in its eager context. So functions of TensorFlow send
+tensors back and forth here, before the first step of a `fit` and on the thread
+that calls `fit`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from gdp_grappler.plugin import task_links
 
 
 def time_once() -> None:
-  """Times the wires if tasks have come by that were not there before."""
+  """Times the links if there are tasks that were not there before."""
   _TIMING.once(devices.names(), _addresses())
 
 
 def _addresses() -> dict[str, str]:
-  """By task, as TensorFlow was given them; not ours, which has any port."""
+  """Returns the addresses of tasks, without our own, whose port varies."""
   from tensorflow.python.eager import context
   server = context.context().get_server_def()
   found = {} if server is None else {
@@ -37,7 +37,7 @@ def _addresses() -> dict[str, str]:
 
 def _game(source: str, target: str, size: int,
           trips: int) -> Callable[[], None]:
-  """As `link_timing_cache.Game`."""
+  """See `link_timing_cache.Game`."""
   import tensorflow as tf
 
   @functools.partial(tf.function, autograph=False)
@@ -45,7 +45,7 @@ def _game(source: str, target: str, size: int,
     for _ in range(trips):
       for end in (target, source):
         with tf.device(f'{end}/device:CPU:0'):
-          # Nothing that Grappler takes out or, as chains of unary ops, joins.
+          # An op that Grappler neither removes nor joins with others.
           ball = tf.maximum(ball, 1.)
     with tf.device(f'{source}/device:CPU:0'):
       return tf.reduce_max(ball)
@@ -54,7 +54,7 @@ def _game(source: str, target: str, size: int,
     ball = tf.ones([size // 4])
 
   def once() -> None:
-    # Under a scope of another task that task would run all of it.
+    # In the scope of another task, that task would run the whole function.
     with tf.device(None):
       current_call.run(current_call.LeftAlone('timing of the network'),
                        lambda: play(ball).numpy())

@@ -18,18 +18,18 @@ _ENOUGH_S = 10.
 
 
 class StepTiming:
-  """The time of a step, of the first few steps.
+  """Times a few steps.
 
   The number of steps is even. In an epoch of two batches every second batch may
-  be small, and the median of an odd number would be a small batch's for one way
-  to run the step and a full one's for the next.
+  be small. The median of an odd number of steps could then be the time of a
+  small batch for one way to run the step, and of a full batch for the next way.
   """
 
   def __init__(self, warm_up: int = _WARM_UP) -> None:
-    """Nothing is timed yet.
+    """Times nothing yet.
 
     Args:
-      warm_up: Steps that are not counted.
+      warm_up: Number of first steps that are not counted.
     """
     self._to_skip = warm_up
     self._skipped_s: list[float] = []
@@ -44,22 +44,22 @@ class StepTiming:
 
   @property
   def median_s(self) -> float:
-    """Seconds of the step in the middle."""
+    """Median seconds of the timed steps."""
     return statistics.median(self._seconds)
 
   @property
   def steps(self) -> int:
-    """How many steps were timed."""
+    """Number of timed steps."""
     return len(self._seconds)
 
   @property
   def compile_s(self) -> float:
-    """What the steps that are not counted took longer than as many others."""
+    """Extra seconds of the first steps over the same number of timed steps."""
     usual_s = self.median_s * len(self._skipped_s)
     return max(sum(self._skipped_s) - usual_s, 0.)
 
   def run(self, step: Callable[[], Any]) -> Any:
-    """The result of a step, which is waited for."""
+    """Runs and times a step, and returns its result."""
     start = time.perf_counter()
     result = step()
     _wait_for(result)
@@ -73,7 +73,7 @@ class StepTiming:
 
 
 def _wait_for(result: Any) -> None:
-  """Returns when the devices have done all they were told to."""
+  """Waits until the devices have finished."""
   import tensorflow as tf
   for tensor in tf.nest.flatten(result):
     if hasattr(tensor, 'numpy'):

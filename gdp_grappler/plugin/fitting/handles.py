@@ -2,10 +2,11 @@
 
 Code that uses a variable holds the tensor with its handle, for example as a
 capture of a traced function, and no list of these holders exists. So the tensor
-stays and gets another resource. All holders then use the new resource, and a
-function that is called next is instantiated for its device. TensorFlow has no
-API for this. The field of the tensor is found by its content, which TensorFlow
-tells, and not by an offset in bytes. If it is not found, nothing is changed.
+stays and gets another resource. All holders then use the new resource, and the
+next call of a function instantiates the function for its device. TensorFlow has
+no API for this. The field of the tensor is found by its content, which
+TensorFlow reports, and not by an offset in bytes. If the field is not found,
+nothing is changed.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 
 
 def can_exchange(tensor: Any) -> bool:
-  """Whether the tensor is one that `exchange` takes, in this TensorFlow."""
+  """Whether `exchange` accepts the tensor with this TensorFlow."""
   content = _content_function()
   return content is not None and _field(tensor, content) is not None
 
 
 def exchange(first: Any, second: Any) -> None:
-  """Lets each of two eager tensors refer to what the other did.
+  """Exchanges the resources of two eager tensors.
 
-  Their identity, id and attributes stay.
+  The identity, id and attributes of the tensors stay.
 
   Args:
-    first: Of a type and shape with the second one, as nothing here checks.
-    second: Likewise.
+    first: A tensor. The caller has to check that types and shapes are equal.
+    second: The other tensor.
 
   Raises:
     ValueError: `can_exchange` is false for one of them.
@@ -44,13 +45,13 @@ def exchange(first: Any, second: Any) -> None:
   other = content and _field(second, content)
   if one is None or other is None:
     raise ValueError('This is no eager tensor as TensorFlow lays it out.')
-  # The interpreter's lock is held: no thread can read one of them between.
+  # The interpreter's lock is held, so no thread can read one of them between.
   one.value, other.value = other.value, one.value
 
 
 def _field(tensor: Any, content: Callable[[Any],
                                           int]) -> ctypes.c_void_p | None:
-  """Where a tensor keeps what it refers to."""
+  """Returns the field of a tensor that refers to the resource."""
   from tensorflow.python.framework import ops
   if not isinstance(tensor, ops.EagerTensor):
     return None
@@ -66,11 +67,11 @@ def _field(tensor: Any, content: Callable[[Any],
 
 @functools.cache
 def _content_function() -> Callable[[Any], int] | None:
-  """Tells the address of what an eager tensor refers to."""
+  """Returns a function for the address that an eager tensor refers to."""
   import tensorflow as tf
   path = pathlib.Path(tf.__file__).parent / 'python' / _LIBRARY
   try:
-    # Of those that hold the interpreter's lock.
+    # A library whose functions hold the interpreter's lock.
     function = ctypes.PyDLL(str(path))[_SYMBOL]
   except (AttributeError, OSError):
     return None

@@ -1,4 +1,4 @@
-"""The function that Keras calls for a step, as the pass and the user see it."""
+"""Wraps the functions that Keras calls for a step of training or prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_sizes
 
-# Stands for an option that was never read.
+# Value of the option before it is read.
 _UNSEEN = object()
 _LOCAL = '/job:localhost/'
 
@@ -26,9 +26,9 @@ _LOCAL = '/job:localhost/'
 class KerasFunction:
   """A function of Keras whose graphs are placed in the usual way.
 
-  While the option is off it is the function itself. Whatever else it is asked
-  for, it answers as the function does. Where Keras has it compiled by XLA
-  because nobody said anything, another one is made that can be placed.
+  While the option is off, a call is a call of Keras' function. Attributes are
+  those of Keras' function. If Keras chooses XLA by itself, a second function
+  without XLA is made, which can be placed.
   """
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
@@ -38,14 +38,14 @@ class KerasFunction:
     """Wraps a function.
 
     Args:
-      function: Of Keras.
-      what: For users, such as 'fit of "sequential"'.
-      eager: Whether it runs op by op.
-      make_placeable: Makes the same function without XLA; None where Keras
+      function: The function of Keras.
+      what: Name of the function for users, such as 'fit of "sequential"'.
+      eager: Whether the function runs op by op.
+      make_placeable: Makes the same function without XLA. None means that Keras
         does not choose XLA by itself.
-      is_trained_placed: Whether the model's steps of `fit` run placed.
-      scheduled: Whether a call only hands it to workers, which run it later,
-        and then the pass says what becomes of it.
+      is_trained_placed: Returns whether the model's steps of `fit` run placed.
+      scheduled: Whether a call only schedules the function on workers, which
+        run it later. Then the pass itself prints the line for the user.
     """
     self._scheduled = scheduled
     self.is_placed = False
@@ -53,11 +53,11 @@ class KerasFunction:
     self.was_told = False
     self.waiting_since: float | None = None
     self._stock = function
-    # What is placed.
+    # The function that is placed.
     self._function = function
     self._make_placeable = make_placeable
     self._is_trained_placed = is_trained_placed
-    # What becomes of Keras' choice of XLA; None where it is another one.
+    # Handling of Keras' choice of XLA; None if Keras did not choose XLA.
     self._xla: xla.Handling | None = None
     self._what = what
     self._eager = eager
@@ -73,7 +73,7 @@ class KerasFunction:
   def __call__(self, *args: Any) -> Any:
     value = switch.value(context.context())
     if value is not self._seen:
-      # Where the library is missing, that has been said.
+      # If the library is missing, a line has said so.
       works = option.connect()
       self._switch(_with_choice(value) if works else None)
       self._seen = value
@@ -91,44 +91,48 @@ class KerasFunction:
     return getattr(self._function, name)
 
   def task(self, query: Any) -> current_call.Optimize | None:
-    """As `current_call.RunningCall` says: nothing special."""
+    """See `current_call.RunningCall`: the graph is placed in the usual way."""
     del query
     return None
 
   def decided(self) -> None:
-    """As `current_call.RunningCall` says: nothing to do."""
+    """See `current_call.RunningCall`: does nothing."""
 
   @property
   def what(self) -> str:
-    """For users, such as 'fit of "sequential"'."""
+    """Name of the function for users, such as 'fit of "sequential"'."""
     return self._what
 
   @property
   def is_compiled_by_keras(self) -> bool:
-    """Whether XLA compiles it although nobody said so."""
+    """Whether Keras chooses XLA by itself."""
     return self._make_placeable is not None
 
   def _unplaced(self, *args: Any) -> Any:
-    """Graphs may be captured, and then have the name of the call."""
+    """Calls the function while the option is off. Graphs may be captured."""
     if not environment.capture_directory():
       return self._stock(*args)
     return current_call.run(current_call.Named(self._what), self._stock, *args)
 
   def _run(self, *args: Any) -> Any:
-    """Compared is only `fit`; other functions go where its variables are."""
+    """Calls the function with XLA or the one that can be placed.
+
+    Only steps of `fit` are compared with XLA. Other functions run without XLA
+    if the steps of `fit` run placed.
+    """
     stays = (self._xla is xla.Handling.KEPT or
              self._xla is xla.Handling.COMPARED and
              not self._is_trained_placed())
     return (self._stock if stays else self._function)(*args)
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
-    """The option was switched on or off, or changed."""
+    """Takes over an option that was switched on or off, or changed."""
     self._settings = settings
     self.was_told = False
     self._choose_function()
 
   def _choose_function(self) -> None:
-    """Takes the function that can be placed, if it may be."""
+    """Chooses the function without XLA, unless XLA is kept."""
     if self._settings is None or self._make_placeable is None:
       self._xla = None
       return
@@ -137,7 +141,7 @@ class KerasFunction:
       self._function = self._make_placeable()
 
   def _explain(self) -> None:
-    """Tells the user why the pass said nothing."""
+    """Prints why the graph is as it was, if the pass printed no line."""
     self.was_told = True
     scope = context.context().device_name
     if scope and not scope.startswith(_LOCAL):
@@ -171,7 +175,7 @@ class KerasFunction:
 
 
 def _with_choice(option: Any) -> settings_lib.Settings | None:
-  """The settings, unless there is nothing to place, which is said then."""
+  """Returns the settings, or None after a line if there is nothing to place."""
   settings = settings_lib.from_option(option)
   if settings is None or devices.tell_if_no_choice(settings):
     return None

@@ -26,7 +26,7 @@ _MARK = '_gdp_makes'
 _HOST = cluster_lib.local_name('CPU', 0)
 _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
-# Of variables that wait on the host for their place.
+# Handles of variables that wait on the host until `fit` moves them.
 _WAITS = '_gdp_waits'
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
@@ -39,13 +39,13 @@ _WHILE_MADE = 3
 
 
 class made_on_host(contextlib.AbstractContextManager[Any]):
-  """Variables made inside are made on the host, while the option is on.
+  """In this scope, variables are created on the host while the option is on.
 
-  For models that one card cannot hold: `fit` plans its first step and moves
-  each variable, and what the optimizer keeps for it, to where the plan wants
-  it. Nothing else moves them: `predict` of a model that was never fitted reads
-  them from the host; see `gdp_grappler.relocate`. While the option is off the
-  scope does nothing.
+  Use it for models that one card cannot hold. `fit` plans its first step, and
+  moves each variable and its slots to the devices of the plan. Other calls move
+  nothing: `predict` of a model that was never fitted reads variables from the
+  host. See `gdp_grappler.relocate`. While the option is off, the scope does
+  nothing.
 
     with gdp_grappler.made_on_host():
       model = keras.Sequential([...])
@@ -78,10 +78,10 @@ def _on_host(next_creator: Any, **kwargs: Any) -> Any:
 
 
 def waits(variable: Any) -> bool:
-  """Whether a variable is on the host only until `fit` has a place for it.
+  """Whether a variable is on the host only until `fit` moves it.
 
-  A variable that `fit` has brought to a GPU no longer waits: on the CPU its
-  updates would round differently.
+  A variable that `fit` has moved to a GPU no longer waits, because its updates
+  would round differently on the CPU.
 
   Args:
     variable: A `tf.Variable`.
@@ -91,7 +91,7 @@ def waits(variable: Any) -> bool:
 
 @functools.cache
 def install() -> None:
-  """Has Keras 3 look at the room on a card, when it is imported."""
+  """Makes Keras 3 look at the room on a card, when it is imported."""
   import wrapt
   wrapt.register_post_import_hook(_wrap_variables, _VARIABLES)
   wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
@@ -135,7 +135,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _make_room(variables: Sequence[Any]) -> None:
-  """Brings weights to the host if they, slots and gradients have no room."""
+  """Moves weights to the host if they, slots and gradients have no room."""
   here = [v for v in variables if _device(v) == _CARD]
   if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
     return
@@ -161,15 +161,16 @@ def _bytes(variable: Any) -> int:
 
 
 def _is_short_of(needs_bytes: int) -> bool:
-  """Whether GPU:0 has less than that left; False where that is not known."""
+  """Whether GPU:0 has less memory left; False if that is not known."""
   left = left_bytes()
   return left is not None and needs_bytes > left
 
 
 def left_bytes() -> int | None:
-  """What GPU:0 has left for variables; None without such a device.
+  """Returns the bytes that GPU:0 has left for variables; None without a GPU.
 
-  That is what a plan may use of it less what TensorFlow has allocated there.
+  They are the bytes that a plan may use, minus those that TensorFlow has
+  allocated.
   """
   import tensorflow as tf
 

@@ -8,7 +8,7 @@ from gdp_grappler.plugin.fitting import ways
 
 
 class Phase(enum.Enum):
-  """What the next call does."""
+  """A phase, which decides what the next call does."""
 
   LOOKING = 'looking'  # Asks whether the steps of a loop can run one by one.
   PLANNING = 'planning'  # Has the step planned; it may be cancelled.
@@ -22,7 +22,7 @@ AFTER_PLANNING = {Phase.STOCK, Phase.PREPARED, Phase.ONE_BY_ONE}
 
 
 def of_way(way: ways.FitWay) -> Phase:
-  """In which the step runs this way."""
+  """Returns the phase in which steps run in a way."""
   if way.is_placed:
     return Phase.ONE_BY_ONE
   return Phase.STOCK if way is ways.FitWay.XLA else Phase.PREPARED

@@ -35,8 +35,8 @@ class FitPlan:
     outcome: The optimizer's decision.
     has_streams: Whether the step draws random numbers from streams that
       restart with every instantiation.
-    function: What TensorFlow calls the step.
-    graph: The step's serialized GraphDef; b'' where no variable moves.
+    function: TensorFlow's name of the step.
+    graph: The step's serialized GraphDef; b'' if no variable moves.
   """
 
   devices: Mapping[str, str]
@@ -54,7 +54,7 @@ class FitPlan:
 
   @property
   def counts(self) -> dict[str, int]:
-    """Ops by the short names of devices, with hosts where those are several."""
+    """Numbers of ops by short names of devices, if need be with hosts."""
     names = sorted(self.devices.values())
     hosts = set(map(cluster_lib.task, names))
     label = cluster_lib.short_name if len(
@@ -62,7 +62,7 @@ class FitPlan:
     return dict(collections.Counter(map(label, names)))
 
   def describe(self) -> str:
-    """One line for the user, of the plan and its variables."""
+    """Returns a line about the plan and its variables for the user."""
     if not self.moves:
       return self.outcome.message
     return (f'{self.outcome.message}; {len(self.moves)} variables moved, '
@@ -70,7 +70,7 @@ class FitPlan:
 
   @property
   def changes(self) -> bool:
-    """Whether there is anything to do."""
+    """Whether the plan changes a device or an edge."""
     return self.outcome.devices is not None
 
 
@@ -82,9 +82,9 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
-    variables: Those that may move, by the number of the argument.
-    function: What TensorFlow calls the step.
-    asked: Numbers of other variables, which stay because of `tf.device`.
+    variables: Variables that may move, by the number of the argument.
+    function: TensorFlow's name of the step.
+    asked: Numbers of the arguments whose variables stay because of `tf.device`.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -115,7 +115,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 def _marked(source: source_graph.SourceGraph, fixed: Sequence[int],
             asked: Collection[int],
             waiting: Sequence[int]) -> source_graph.SourceGraph:
-  """A copy in which some nodes are told to stay, some of them why, or wait."""
+  """Returns a copy of the graph with marks on nodes that stay or wait."""
   if not fixed and not waiting:
     return source
   graph_def = type(source.graph_def)()
@@ -132,19 +132,20 @@ def _marked(source: source_graph.SourceGraph, fixed: Sequence[int],
 
 def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
            plan: FitPlan, function: str = '') -> outcome_lib.Outcome:
-  """Devices for a step whose variables are where a plan wanted them.
+  """Returns devices for a step whose variables have the devices of a plan.
 
-  The graph is not the planned one to the last node: Grappler works with devices
-  in mind, and where it makes (x + b) - c of x + b and c on one device, but not
-  of those on two, sums are rounded otherwise. So the planned graph runs. What
-  Keras traced for other batches is placed likewise, as it is; what cannot
-  follow the plan is placed as any graph is.
+  The graph differs a little from the planned one, because Grappler rewrites
+  graphs by their devices. For example, Grappler joins x + b and a later sum
+  with c only if both are on one device, and the result rounds differently. So
+  the planned graph runs. A graph that Keras traced for other batches gets the
+  devices of the plan, too. A graph that cannot follow the plan is placed like
+  any other graph.
 
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
-    plan: Of the same step before its variables moved.
-    function: What TensorFlow calls the step.
+    plan: Plan of the same step before its variables moved.
+    function: TensorFlow's name of the step.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -171,23 +172,23 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 
 def _is_resource(node: Any) -> bool:
-  """Whether a function is given it where it is: a variable, an iterator."""
+  """Whether a node is a resource argument: a variable or an iterator."""
   return node.op == '_Arg' and node.attr['T'].type == types_pb2.DT_RESOURCE
 
 
 def _same_nodes(nodes: Sequence[Any], plan: FitPlan) -> bool:
-  """Whether numbers of nodes mean what they meant in the plan."""
+  """Whether the nodes have the same numbers as in the plan."""
   return [node.name for node in nodes] == list(plan.devices)
 
 
 def _by_group(groups: np.ndarray, known: Sequence[str],
               otherwise: Sequence[str]) -> list[str]:
-  """[N] devices: of each group the one that most of its ops know.
+  """Returns the device of each op, [N]: the commonest one of its group.
 
   Args:
-    groups: [N].
-    known: [N] devices, '' where unknown.
-    otherwise: [N] devices of groups in which no op knows any.
+    groups: int [N], group of each op.
+    known: [N], known devices; '' if unknown.
+    otherwise: [N], devices for groups without a known device.
   """
   votes: dict[int, dict[str, int]] = {}
   for group, device in zip(groups.tolist(), known):

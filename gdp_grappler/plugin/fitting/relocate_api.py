@@ -1,4 +1,4 @@
-"""`gdp_grappler.relocate`: moves variables for loops that are not Keras'."""
+"""`gdp_grappler.relocate`: moves variables of custom training loops."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Placed(Protocol):
 
   @property
   def graph(self) -> op_graph.OpGraph:
-    """N ops."""
+    """The graph, with N ops."""
 
   @property
   def placement(self) -> placement_lib.Placement:
-    """Their devices."""
+    """The placement of these ops."""
 
 
 Plan = Mapping[str, str] | str | os.PathLike[str] | Placed
@@ -83,12 +83,12 @@ def relocate(variables: Any, plan: Plan) -> int:
 
 
 class _Known:
-  """Variables that were given, each once, and what they are called.
+  """The caller's variables, each once, and their names.
 
   Attributes:
     variables: [V], `tf.Variable`s.
-    names: [V], paths of Keras 3, else names.
-    parents: [V], of a slot the name of its variable, else the own name.
+    names: [V], paths of Keras 3, or else names.
+    parents: [V], for a slot the name of its variable, or else the own name.
   """
 
   def __init__(self, given: Any) -> None:
@@ -108,7 +108,7 @@ class _Known:
 
 
 def _wanted(known: _Known, plan: Plan) -> list[str]:
-  """[V], full devices of variables; '' for those that stay."""
+  """Returns full devices of variables, [V]; '' for those that stay."""
   if isinstance(plan, str):
     try:
       return [_full_name(plan)] * len(known.names)
@@ -132,7 +132,7 @@ def _wanted(known: _Known, plan: Plan) -> list[str]:
 
 
 def _of_step(plan: Placed) -> dict[str, str]:
-  """Device by name of variable."""
+  """Returns the devices of a placed step by the names of variables."""
   graph, labels = plan.graph, plan.placement.cluster.device_labels
   return {
       graph.variables[op] or graph.names[op]: labels[plan.placement.devices[op]]
@@ -142,7 +142,7 @@ def _of_step(plan: Placed) -> dict[str, str]:
 
 def _by_name(known: _Known, devices: Mapping[str, str],
              origin: str) -> list[str]:
-  """[V], full devices, of slots without a name there as of their variable."""
+  """Returns full devices, [V]. Slots without a device follow their variable."""
   found = [
       next((devices[name] for name in (own, variable.name.split(':')[0], parent)
             if name in devices), '') for own, variable, parent in zip(
@@ -157,7 +157,7 @@ def _by_name(known: _Known, devices: Mapping[str, str],
 
 
 def _by_layer(known: _Known, layers: Mapping[str, str]) -> list[str]:
-  """[V], full devices."""
+  """Returns full devices by a map of layers, [V]."""
   layers = {
       pattern.removesuffix(':0'): device
       for pattern, device in layer_map.checked(layers)
@@ -189,10 +189,10 @@ def _unknown(pattern: str, names: Sequence[str]) -> str:
 
 
 def _items(given: Any) -> Iterator[Any]:
-  """What was given, one by one.
+  """Yields the objects that the caller gave.
 
   Raises:
-    InfeasiblePlacementError: it is no variable and has none.
+    InfeasiblePlacementError: an object is no variable and has none.
   """
   for item in _parts(given):
     if not hasattr(item, 'variables'):
@@ -201,7 +201,7 @@ def _items(given: Any) -> Iterator[Any]:
 
 
 def _parts(given: Any) -> Iterable[Any]:
-  """Members of a collection; any other object by itself."""
+  """Returns the members of a collection, or an object by itself."""
   if (hasattr(given, 'variables') or _found(given) is not None or
       isinstance(given, (str, bytes, Mapping))):
     return (given,)
@@ -212,7 +212,7 @@ def _parts(given: Any) -> Iterable[Any]:
 
 
 def _all(items: Iterable[Any]) -> Iterator[Any]:
-  """The variables of what was given, one by one."""
+  """Yields the variables of the caller's objects."""
   for item in items:
     own = getattr(item, 'variables', None)
     if own is None:
@@ -229,15 +229,15 @@ def _all(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _name(variable: Any) -> str:
-  """The path of a variable of Keras 3, else its name without ':0'."""
+  """Returns the path of a variable of Keras 3, or a name without ':0'."""
   return getattr(variable, 'path', variable.name.split(':')[0])
 
 
 def _tensorflow(variable: Any) -> Any:
-  """The `tf.Variable` of a variable of Keras 3.
+  """Returns the `tf.Variable` of a variable of Keras 3.
 
   Raises:
-    InfeasiblePlacementError: it is no variable.
+    InfeasiblePlacementError: the object is no variable.
   """
   found = _found(variable)
   if found is None:
@@ -246,7 +246,7 @@ def _tensorflow(variable: Any) -> Any:
 
 
 def _found(given: Any) -> Any:
-  """The `tf.Variable` that is given or is in a variable of Keras 3, or None."""
+  """Returns the object or its `tf.Variable`; None if it is no variable."""
   import tensorflow as tf
   if isinstance(given, tf.Variable):
     return given
@@ -266,10 +266,10 @@ def _shown(given: Any) -> str:
 
 
 def _full_name(device: str) -> str:
-  """As TensorFlow calls a device of this program.
+  """Returns TensorFlow's name of a device of this program.
 
   Raises:
-    ClusterError: there is none.
+    ClusterError: there is no such device.
   """
   from tensorflow.python.eager import context
   wanted = cluster_lib.canonical_device(device)

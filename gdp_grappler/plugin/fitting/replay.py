@@ -1,4 +1,4 @@
-"""Batches that are given a second time, to a call that was cancelled."""
+"""Passes the batches of a call that was cancelled to a second call."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import tensorflow as tf
 
 
 class Replay:
-  """The batches of an iterator, from the first one again.
+  """An iterator whose batches can be read again from the first one.
 
-  Only those of Python have to be kept: a function that is cancelled takes none
-  from an iterator of `tf.data`.
+  Only batches of a Python iterator have to be kept. A function that is
+  cancelled takes no batch from an iterator of `tf.data`.
   """
 
   def __init__(self, iterator: Any) -> None:
-    """Takes nothing yet.
+    """Reads no batch yet.
 
     Args:
-      iterator: Of `tf.data`, of a distribution strategy or of Python.
+      iterator: An iterator of `tf.data`, of a distribution strategy or of
+        Python.
     """
     self._iterator = iterator
     self._in_graph = isinstance(
@@ -27,11 +28,11 @@ class Replay:
     self._taken: list[Any] = []
 
   def first(self) -> Any:
-    """The iterator for the call that may be cancelled."""
+    """Returns the iterator for the call that may be cancelled."""
     return self._iterator if self._in_graph else self._keep()
 
   def again(self) -> Any:
-    """The iterator for the call that takes its place."""
+    """Returns the iterator for the second call."""
     if self._in_graph:
       return self._iterator
     return itertools.chain(self._taken, self._iterator)

@@ -1,8 +1,8 @@
-"""The steps of a call one by one, where Keras would put them into a loop.
+"""Runs the steps of a call one by one, in place of Keras' loop.
 
-With `steps_per_execution` above 1 a call of the train function is a loop of
-steps. A loop is one group, so nothing inside could be placed. Keras 3 makes no
-loop if the batches come from Python.
+With `steps_per_execution` above 1, a call of the train function is a loop of
+steps. All ops of a loop are one group, so they could not have different
+devices. Keras 3 makes no loop if the batches come from Python.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
 
-# What Keras 3 calls the loop.
+# Keras 3's name of the loop.
 _LOOP = 'multi_step_on_iterator'
 
 
 class SingleSteps:
-  """Tells how a model does the steps of a call.
+  """The steps of a call of a model.
 
   Attributes:
-    model: Of Keras.
+    model: A Keras model.
   """
 
   def __init__(self, model: Any) -> None:
-    """Does nothing yet.
+    """Keeps the model.
 
     Args:
-      model: Of Keras.
+      model: A Keras model.
     """
     self.model = model
 
   @property
   def per_call(self) -> int:
-    """Steps that are wanted in a call."""
+    """Number of steps that the user wants in a call."""
     return int(self.model.steps_per_execution or 1)
 
   @property
   def can_be_single(self) -> bool:
-    """Whether there is a loop that can be avoided; not under tf_keras."""
+    """Whether there is a loop that can be avoided. False under tf_keras."""
     return self.per_call > 1 and not self.have_to_loop
 
   @property
@@ -59,13 +59,14 @@ class SingleSteps:
 def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
   """Whether the steps of a loop may run one by one.
 
-  Not if they draw random numbers from streams: those of several steps are not
-  those of one. The loop is traced for this, with the step in it. Grappler does
-  not see it, and nothing is taken from the iterator.
+  They may not if they draw from streams of random numbers, because a loop and
+  single steps draw different numbers. To find out, the function traces the loop
+  with the step in it. Grappler does not see this trace, and nothing is taken
+  from the iterator.
 
   Args:
-    function: Of Keras.
-    iterator: Of `tf.data`.
+    function: The train function of Keras.
+    iterator: An iterator of `tf.data`.
   """
   loop = next((each for each in captures.functions(function)
                if getattr(each.python_function, '__name__', '') == _LOOP), None)
@@ -78,16 +79,16 @@ def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
 
 
 def batches(iterator: Any) -> Iterator[Any]:
-  """What an iterator has left, for Python.
+  """Returns the remaining batches as a Python iterator.
 
-  A step that finds out by itself that there is none would have counted itself
-  by then.
+  A step that finds no batch would already have increased the step counter. So
+  this function looks for the first batch.
 
   Args:
-    iterator: Of `tf.data` or already of Python.
+    iterator: An iterator of `tf.data` or of Python.
 
   Raises:
-    StopIteration: there is nothing, of `tf.data`.
+    StopIteration: the iterator of `tf.data` is at its end.
   """
   if not isinstance(iterator, tf.data.Iterator):
     return iterator
@@ -104,7 +105,7 @@ def _from(batch: Any, iterator: Any) -> Iterator[Any]:
 
 
 def of_a_loop(name: str) -> outcome_lib.Outcome:
-  """Decides that steps stay in the loop that Keras made of them."""
+  """Returns the outcome for steps that stay in Keras' loop."""
   return outcome_lib.Outcome(
       None, f'{name}: left as it was: it draws random numbers from streams, '
       'and those of several steps (steps_per_execution) are not those of one')
@@ -114,7 +115,7 @@ class LoopFunction(keras_function.KerasFunction):
   """A train function whose steps are one loop, which stays as it is."""
 
   def task(self, query: Any) -> current_call.Optimize | None:
-    """Leaves the loop alone and says so: inside it, nothing can be placed."""
+    """Leaves the loop alone, and says that its ops cannot be placed."""
     del query
     return self._stays
 

@@ -1,8 +1,8 @@
-"""Which tables of a program are made in parts, by the option and its devices.
+"""Decides which tables of a program are made in parts.
 
-A table is made when its layer is built, before anybody has seen the graph of a
-step or knows the optimizer. So what is looked at is the table itself, and the
-room that the largest device has.
+A table is made when its layer is built, before the graph of a step and the
+optimizer are known. So the decision compares the table itself with the room on
+the largest device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEPT_PER_TABLE = 4
 
 @functools.cache
 def install() -> None:
-  """Has layers of Keras ask the option how their tables are made."""
+  """Makes layers of Keras look at the option when they make a table."""
   from gdp_grappler.sharding import keras_layers
   from gdp_grappler.sharding import tf_keras_layers
   keras_layers.install()
@@ -38,13 +38,13 @@ def install() -> None:
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int,
           whole_because: str) -> int:
-  """In how many parts a table is made; 0 where the option has no opinion.
+  """Returns the number of parts of a table; 0 if the option leaves it alone.
 
   Args:
     layer: Name of the layer.
-    shape: Of the table.
+    shape: Shape of the table.
     itemsize: Bytes of an element.
-    whole_because: Why it cannot be in parts; '' if it can.
+    whole_because: Why the table cannot be in parts; '' if it can.
   """
   settings = switch.settings()
   if settings is None or settings.split_tables == choice.OFF:
@@ -81,7 +81,7 @@ def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=8)
 def _rooms_of(settings: settings_lib.Settings,
               names: tuple[str, ...]) -> tuple[int, ...]:
-  """What plans may use of cards, or of all memories where there is none."""
+  """Returns the bytes that plans may use of cards or, without cards, of all."""
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names,

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class TrainFunction(keras_function.KerasFunction):
-  """Plans, moves variables, and keeps what is faster."""
+  """Plans the step, moves variables, and keeps the fastest way."""
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
                steps: single_steps.SingleSteps,
@@ -62,37 +62,37 @@ class TrainFunction(keras_function.KerasFunction):
     """Wraps a function.
 
     Args:
-      function: Of Keras.
-      what: For users, such as 'fit of "sequential"'.
-      eager: Whether it runs op by op.
-      steps: Of its calls.
-      make_placeable: As `KerasFunction` wants it.
+      function: The train function of Keras.
+      what: Name of the step for users, such as 'fit of "sequential"'.
+      eager: Whether the function runs op by op.
+      steps: The steps of its calls.
+      make_placeable: See `KerasFunction`.
     """
     super().__init__(function, what, eager, make_placeable)
     self._steps = steps
-    # Whether Keras has put steps into a loop, and it can be avoided.
+    # Whether Keras has put steps into a loop that can be avoided.
     self._has_loop = False
-    # By option: TensorFlow shows a graph once for each.
+    # By option, because TensorFlow calls the pass once for each option.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
-    # What the placer thread made, before it is known whether it is in time.
+    # The plan of the placer thread, until the pass knows that it is in time.
     self._pending: plan_lib.FitPlan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._call: cancellation.CancellationManager | None = None
     self._phase = phases.Phase.PLANNING
 
   def report(self) -> course_lib.FitReport:
-    """What became of it so far."""
+    """Returns the state for users."""
     if self._settings is None:
       stock = ways.stock(self.is_compiled_by_keras)
       return course_lib.FitReport({}, way=stock.value)
     return self._course.report(len(self._origins))
 
   def take_over(self, other: TrainFunction) -> None:
-    """Goes on by the plan of a function that was made for the same model.
+    """Continues with the plan of another function of the same model.
 
-    Nothing has to be planned, moved or timed again, unless the other one has
-    not got that far.
+    Then nothing has to be planned, moved or timed again. If the other function
+    has no plan yet, this one begins anew.
     """
     if other._course.plan is None or other._phase not in phases.AFTER_PLANNING:
       other.retire()
@@ -107,14 +107,13 @@ class TrainFunction(keras_function.KerasFunction):
     self._phase = phases.of_way(self._course.way)
 
   def is_of(self, model: Any) -> bool:
-    """Whether it trains this very model."""
+    """Whether the function trains this model object."""
     return self._steps.model is model
 
   def retire(self) -> None:
-    """Its variables go back; another step is made for the same model.
+    """Moves variables back, because Keras makes another function.
 
-    What that one is planned and timed from is what TensorFlow did, not what
-    this one had made of it.
+    The new function is then planned and timed from TensorFlow's own devices.
     """
     self._undo()
 
@@ -151,7 +150,7 @@ class TrainFunction(keras_function.KerasFunction):
         course.plan.changes and not self.is_placed):
       super()._explain()
       return
-    # Nothing was instantiated: it runs as it did before it was switched off.
+    # TensorFlow instantiated nothing: the step runs as before it was off.
     self.was_told = True
     notices.say(f'{current_call.named(said, self)}; as before')
 
@@ -187,7 +186,7 @@ class TrainFunction(keras_function.KerasFunction):
     elif changed:
       self._phase = phases.Phase.PREPARED
 
-  # What the pass is told.
+  # Calls by the pass.
 
   def task(self, query: library.Query) -> current_call.Optimize | None:
     """Plans the step, follows the plan, or leaves it alone."""
@@ -211,7 +210,7 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _looked_at(self, source: source_graph.SourceGraph,
                  settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """On the placer thread: says why steps of a loop stay in it, if they do."""
+    """Says why steps stay in their loop, if they do. On the placer thread."""
     del settings
     streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
     return single_steps.of_a_loop(
@@ -220,7 +219,7 @@ class TrainFunction(keras_function.KerasFunction):
   def _planned(self, function: str, concrete: Any,
                source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """On the placer thread."""
+    """Plans the step. On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
     asked = asked_weights.of(received, source, settings)
     free = {
@@ -244,7 +243,7 @@ class TrainFunction(keras_function.KerasFunction):
     return outcome_lib.Outcome(None, '') if waits else plan.outcome
 
   def decided(self) -> None:
-    """Takes the plan that came in time, and keeps the step from running."""
+    """Takes the plan, and cancels the call if variables have to move first."""
     if self._pending is None:
       return
     self._course.plan, self._pending = self._pending, None
@@ -252,13 +251,13 @@ class TrainFunction(keras_function.KerasFunction):
       self._cancel()
 
   def _cancel(self) -> None:
-    """Nothing of the call is going to run."""
+    """Cancels the call before an op runs."""
     if self._call is not None:
       self._call.start_cancel()
 
   def _followed(self, function: str, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """On the placer thread."""
+    """Makes this instance follow the plan. On the placer thread."""
     assert self._course.plan is not None
     outcome = plan_lib.follow(source, settings, self._course.plan, function)
     if outcome.message or self._course.comparison is not None:
@@ -266,30 +265,31 @@ class TrainFunction(keras_function.KerasFunction):
     return dataclasses.replace(outcome, message=self._course.plan.describe())
 
   def _would_guard(self, plan: plan_lib.FitPlan) -> bool:
-    """Whether to time steps.
+    """Whether to time steps as they were and placed.
 
-    Not if it changed numbers: streams of random numbers would restart. Nor if
-    steps without placement would run out of memory.
+    They are not timed if the step draws from random streams, because a second
+    instance would restart the streams. They are also not timed if steps without
+    placement would exceed a memory.
     """
     return (self._settings is not None and self._settings.times_steps and
             plan.changes and not plan.has_streams and plan.outcome.fitted)
 
   @property
   def _is_compared(self) -> bool:
-    """Whether the step as Keras would run it is the one with XLA."""
+    """Whether the step is compared with the step that XLA compiles."""
     return self._xla is xla.Handling.COMPARED
 
   def _is_certain(self, plan: plan_lib.FitPlan) -> bool:
-    """Whether the user wants the step placed, or it would not fit otherwise."""
+    """Whether the step is placed in any case: by the user's wish, or to fit."""
     return not plan.outcome.fitted or (self._settings is not None and
                                        self._settings.has_decided)
 
-  # One step in each phase.
+  # One step in each phase of `phases.Phase`.
 
   def _looking_step(self, iterator: Any) -> Any:
-    """Nothing is taken from the iterator before the loop may be left."""
+    """Plans the step if it may leave its loop; else runs the loop."""
     if not isinstance(iterator, tf.data.Iterator):
-      return self._function(iterator)  # Without a loop; one may come yet.
+      return self._function(iterator)  # Keras made no loop for this iterator.
     if single_steps.can_leave_loop(self._function, iterator):
       self._phase = phases.Phase.PLANNING
       return self._planning_step(iterator)
@@ -299,9 +299,9 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _cancellable(self, iterator: Any,
                    at_once: bool = False) -> tuple[Any, bool]:
-    """The result of the function, and whether it was cancelled instead.
+    """Returns the result of the function, and whether it was cancelled.
 
-    Cancelled at once it is instantiated, which has it planned, and ends.
+    A call that is cancelled at once is instantiated and planned. No op runs.
     """
     with cancelling.cancellable() as call:
       self._call = call
@@ -332,13 +332,13 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.give_up(ways.FitWay.XLA)
       self._phase = phases.Phase.STOCK
     else:
-      # Steps one by one that nobody asked about go on as they began.
+      # The pass was not called. Steps that began one by one stay so.
       self._phase = (phases.Phase.PREPARED
                      if was_cancelled else phases.Phase.ONE_BY_ONE)
     return self._step(batches.again()) if was_cancelled else result
 
   def _placeable_step(self, iterator: Any) -> Any:
-    """Without a loop."""
+    """Runs the steps of a call one by one."""
     return self._function(
         single_steps.batches(iterator) if self._has_loop else iterator)
 
@@ -351,7 +351,7 @@ class TrainFunction(keras_function.KerasFunction):
     return result
 
   def _choose(self) -> None:
-    """Goes on to the next way to be timed, or to what stays."""
+    """Goes on to the next way to be timed, or to the way that stays."""
     course = self._course
     way = course.note(self._steps.per_call)
     is_decided = course.is_decided
@@ -361,13 +361,13 @@ class TrainFunction(keras_function.KerasFunction):
       notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
 
   def _compare(self, plan: plan_lib.FitPlan) -> None:
-    """The next steps are timed, the first of them as Keras would run them."""
+    """Times the next steps, first as Keras would run them."""
     assert self._settings is not None
     self._phase = phases.Phase.TIMING
     self._enter(self._course.compare(plan, self._is_compared, self._settings))
 
   def _enter(self, way: ways.FitWay) -> None:
-    """Steps run this way from now on, with their variables where it wants."""
+    """Makes steps run in a way, and moves variables to its devices."""
     self._course.enter(way)
     self.has_clusters = way is ways.FitWay.CLUSTERS
     if way.is_placed and not self.is_placed:
@@ -376,7 +376,7 @@ class TrainFunction(keras_function.KerasFunction):
       self._undo()
 
   def _place(self) -> None:
-    """From the next call on the step runs by its plan."""
+    """Moves variables, so that the next call runs by the plan."""
     assert self._course.plan is not None
     self._origins = tuple((v, v.device) for v, _ in self._course.plan.moves)
     self.is_placed = True

@@ -34,10 +34,10 @@ _local = _Local()
 
 @contextlib.contextmanager
 def unwrapped() -> Iterator[None]:
-  """In the context, functions of Keras are its own, on this thread.
+  """In the context, this thread gets Keras' own functions, not wrapped ones.
 
-  What is traced only to be looked at takes nothing over from what trains the
-  model, which goes on afterwards.
+  A function that is only traced must not take over the plan of the function
+  that trains the model.
   """
   outer, _local.makes_stock = _local.makes_stock, True
   try:
@@ -48,7 +48,7 @@ def unwrapped() -> Iterator[None]:
 
 @functools.cache
 def install() -> None:
-  """Wraps Keras, of either version, when it is imported, or is already."""
+  """Wraps Keras 3 and tf_keras, now or when they are imported."""
   import wrapt
   for module, name in _TRAINERS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
@@ -89,13 +89,13 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
 
 def _places() -> bool:
-  """Whether the option is on, and there may be something to place."""
+  """Whether the option is on, and there are several devices."""
   settings = switch.settings()
   return settings is not None and devices.has_choice(settings)
 
 
 def _succeed(model: Any, before: Any, made: Any) -> None:
-  """A new function goes on where the one before has come to."""
+  """Makes a new function take over the state of the function before."""
   if not hasattr(made, 'take_over'):
     return
   last = _last.get(id(model))
@@ -108,7 +108,7 @@ def _succeed(model: Any, before: Any, made: Any) -> None:
 
 def _wrapped(model: Any, kind: str, function: Any,
              placeable: Callable[[], Any] | None) -> Any:
-  # Imported when needed: most programs import Keras and never switch it on.
+  # Imported when needed. Most programs import Keras and never use the option.
   from gdp_grappler.plugin.fitting import keras_function
   from gdp_grappler.plugin.fitting import single_steps
   from gdp_grappler.plugin.fitting import train_function
@@ -131,7 +131,7 @@ def _is_trained_placed(model: Any) -> bool:
 
 
 def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
-  """What Keras makes for a model if it is not compiled; the model keeps its."""
+  """Returns Keras' function without XLA. The model keeps its own function."""
   settings = switch.settings()
   if settings and xla.handling(settings) is xla.Handling.HELD_BACK:
     notices.say_once(
@@ -148,7 +148,7 @@ def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
 
 
 def _tell_of_xla(function: str) -> None:
-  """Says that a function is one op by its user's choice."""
+  """Prints that a function is one op, because its user chose XLA."""
   call = current_call.current()
   if not _places() or getattr(call, 'is_compiled_by_keras', False):
     return

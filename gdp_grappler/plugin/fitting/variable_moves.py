@@ -1,9 +1,9 @@
 """Moves variables to other devices, and back.
 
 The `tf.Variable` and the tensor with its handle stay. Only the resource behind
-the handle is another one, with the same value (`handles`). Models, optimizers,
-checkpoints and traced functions therefore need no change. The old memory is
-freed after the last call that still uses it.
+the handle is replaced by another one with the same value (`handles`). Models,
+optimizers, checkpoints and traced functions therefore need no change. The old
+memory is freed after the last call that uses it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _lock = threading.RLock()
 # exist, with their original devices.
 _moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _homes: dict[int, str] = {}
-# By id: the models whose steps were planned with a variable.
+# By id of a variable, the model whose step was planned with it.
 _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
-  """Those that can be moved without anybody reading an old value.
+  """Returns the variables that can move without a reader of an old value.
 
-  A dataset that reads a variable keeps a handle of its own, out of reach;
-  variables of distribution strategies are several, or on parameter servers.
+  A dataset that reads a variable has a handle of its own, which cannot be
+  replaced. Variables of distribution strategies consist of several variables,
+  or are on parameter servers. Neither can move.
 
   Args:
-    variables: Of any kind.
-    owner: The model of a step that is being planned; what a step of another
-      one was planned with is not for it to move, and what remains is its own
-      from now on.
+    variables: Variables of any kind.
+    owner: The model whose step is planned. Variables of a planned step of
+      another model are left out. The result belongs to this model from now on.
   """
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   plain = [
@@ -56,12 +56,12 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
 
 
 def _key(variable: Any) -> int:
-  """Unlike `id` of a variable, that of its handle is never used again."""
+  """Returns the id of the handle, which no later variable has."""
   return variable.handle._id
 
 
 def was_moved(variable: Any) -> bool:
-  """Whether the variable is not where it was made."""
+  """Whether the variable is not on the device on which it was made."""
   return _moved.get(id(variable)) is variable
 
 
@@ -69,7 +69,7 @@ def settle(variables: Iterable[Any]) -> None:
   """Makes the devices of variables their original ones for `move_back`.
 
   Args:
-    variables: Those that the user has put on their devices.
+    variables: Variables that the user has moved.
   """
   with _lock:
     for variable in variables:
@@ -78,13 +78,14 @@ def settle(variables: Iterable[Any]) -> None:
 
 
 def move(devices: Iterable[tuple[Any, str]]) -> None:
-  """Moves variables one by one, so that few bytes are held twice.
+  """Moves variables one by one, so that few bytes exist twice.
 
-  Those that a dataset has begun to read stay, as it would go on with the old
-  value: also in a place that they were moved to, until it is gone.
+  A variable that a dataset has begun to read stays, because the dataset would
+  read the old value. This also holds for a variable that was moved before,
+  until the dataset is gone.
 
   Args:
-    devices: Variables that were `movable`, each with the full name of a device.
+    devices: Results of `movable`, each with the full name of a device.
 
   Raises:
     InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
@@ -107,12 +108,12 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
       _moved.pop(id(variable), None)
       if device != home:
         _moved[id(variable)], _homes[id(variable)] = variable, home
-    # Servers do it later, and a function may be there before.
+    # Servers copy later, and a function may run before that.
     context.async_wait()
 
 
 def move_back() -> int:
-  """Moves all variables back to their original devices; how many.
+  """Moves all variables to their original devices, and returns their number.
 
   Variables on a lost host stay, and one line says so.
   """
@@ -138,7 +139,7 @@ def _move(variable: Any, device: str) -> None:
   from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   handle = variable.handle
-  # Outside of any function that the caller is tracing.
+  # Outside of a function that the caller may be tracing.
   with tf.init_scope():
     with tf.device(handle.device):
       value = raw_ops.read_variable_op(handle, variable.dtype)

@@ -16,7 +16,7 @@ _LEAST_GAIN_OF_CLUSTERS = .05
 
 
 class FitWay(enum.Enum):
-  """How a step runs."""
+  """A way to run a step."""
 
   XLA = 'with XLA'
   AS_IT_WAS = 'as it was'
@@ -25,7 +25,7 @@ class FitWay(enum.Enum):
 
   @property
   def is_placed(self) -> bool:
-    """Whether the step and its variables are where the plan wants them."""
+    """Whether the step and its variables have the devices of the plan."""
     return self in (FitWay.PLACED, FitWay.CLUSTERS)
 
 
@@ -46,7 +46,7 @@ class Figures:
 
 
 def stock(has_xla: bool) -> FitWay:
-  """How Keras runs the step without us.
+  """Returns the way in which Keras runs the step without the option.
 
   Args:
     has_xla: Whether Keras compiles the step by XLA.
@@ -55,21 +55,21 @@ def stock(has_xla: bool) -> FitWay:
 
 
 class WayComparison:
-  """Times the step as Keras would run it, and then what may be faster.
+  """Times the step as Keras would run it, and then ways that may be faster.
 
-  A way is not tried if its prediction is slower than what was measured already.
-  Predictions leave out some of what a real step takes. So they err on the side
-  of trying.
+  A way is not tried if its predicted step is longer than a measured one.
+  Predictions leave out a part of the time of a real step. So a way is rather
+  tried than left out.
   """
 
   def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],
                compile_budget_s: float = 0.) -> None:
-    """Nothing is measured yet.
+    """Creates a comparison without measurements.
 
     Args:
-      baseline: As Keras would run it: `XLA` or `AS_IT_WAS`.
-      predicted_s: Of a step, by `AS_IT_WAS` and `PLACED`; a way without a
-        prediction is always tried.
+      baseline: The way in which Keras would run the step: `XLA` or `AS_IT_WAS`.
+      predicted_s: Predicted seconds of a step, for `AS_IT_WAS` and `PLACED`. A
+        way without a prediction is always tried.
       compile_budget_s: Clusters are not tried if XLA took longer to compile the
         whole step.
     """
@@ -77,14 +77,14 @@ class WayComparison:
     self.measured: dict[FitWay, Figures] = {}
     self._predicted_s = predicted_s
     self._compile_budget_s = compile_budget_s
-    # In this order: clusters are predicted from the two before.
+    # In this order, because clusters are predicted from the two ways before.
     self._candidates: tuple[FitWay, ...] = ((FitWay.PLACED, FitWay.AS_IT_WAS,
                                              FitWay.CLUSTERS) if baseline
                                             is FitWay.XLA else (FitWay.PLACED,))
 
   @property
   def next(self) -> FitWay | None:
-    """What is to be timed now; None if all is known."""
+    """Returns the way to be timed now; None if all are timed."""
     if self.baseline not in self.measured:
       return self.baseline
     return next((way for way in self._candidates
@@ -92,22 +92,22 @@ class WayComparison:
 
   @property
   def best(self) -> FitWay:
-    """The fastest that was timed; the baseline if nothing beats it."""
+    """Returns the fastest timed way; the baseline if no way beats it."""
     return min(self.measured, key=lambda way: self.measured[way].step_s)
 
   def note(self, way: FitWay, figures: Figures) -> None:
-    """Takes down what was measured of a way; the baseline is the first."""
+    """Records the measurements of a way. The baseline comes first."""
     self.measured[way] = figures
 
   def without_clusters(self) -> None:
-    """Where XLA would make no clusters on the devices of the plan."""
+    """Leaves out `CLUSTERS`, if XLA makes none on the devices of the plan."""
     self._candidates = self._candidates[:2]
 
   def predicted_s(self, way: FitWay) -> float | None:
-    """Of a step; None if nothing is known.
+    """Predicted seconds of a step; None if unknown.
 
-    XLA inside each device is expected to do for the placed step what it did for
-    the whole.
+    XLA inside each device is expected to shorten the placed step by the same
+    factor as the whole step.
     """
     if way is not FitWay.CLUSTERS:
       return self._predicted_s.get(way)
@@ -117,7 +117,7 @@ class WayComparison:
     return placed_s * self.measured[FitWay.XLA].step_s / stock_s
 
   def why_not(self, way: FitWay) -> str:
-    """Why a way that was not timed need not be; '' if it should be."""
+    """Reason why a way need not be timed; '' if it should be timed."""
     if self.baseline is not FitWay.XLA:
       return ''  # The plan was predicted to be faster than just this.
     if way is FitWay.CLUSTERS:
@@ -134,7 +134,7 @@ class WayComparison:
     return f'predicted {_ms(predicted_s)}'
 
   def describe(self, steps_per_call: int = 1) -> str:
-    """One line: every figure, and what stays."""
+    """Returns a line with all figures, and the way that stays."""
     *most, last = [str(figures.calls) for figures in self.measured.values()]
     calls = f'{", ".join(most)} and {last}' if most else last
     several = f' of {steps_per_call} steps' if steps_per_call > 1 else ''
@@ -155,7 +155,7 @@ class WayComparison:
             "otherwise than TensorFlow's kernels")
 
   def in_short(self) -> str:
-    """The way that stays, for a reader who knows the figures."""
+    """Returns the way that stays, for a reader who knows the figures."""
     if self.best is FitWay.AS_IT_WAS and self.baseline is self.best:
       return 'left as it was, which was measured to be as fast as placed'
     return f'{self._verdict()}; it was measured before'

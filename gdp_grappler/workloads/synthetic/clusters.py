@@ -10,7 +10,10 @@ from gdp_grappler.cluster import presets
 MOST = 16
 _CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
 _NETWORKS = ('eth10', 'eth25', 'eth100', 'ib', 'ib200', 'ib400')
-_MIXED, _HOSTS = .15, .3
+# Probability of cards of several kinds.
+_MIXED = .15
+# Probability of several hosts.
+_HOSTS = .3
 
 
 def draw(rng: np.random.Generator, count: int) -> cluster_lib.Cluster:

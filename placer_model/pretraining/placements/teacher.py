@@ -25,9 +25,10 @@ from placer_model.pretraining.placements import example
 from placer_model.training import environment as environment_lib
 from placer_model.training import equal_devices
 
-# Placers that are run, and the number of most promising placements by
-# coordinates that are priced.
-_PLACERS, _STRUCTURED = ('structured',), 96
+# Placers that are run.
+_PLACERS = ('structured',)
+# Number of most promising placements by coordinates that are priced.
+_STRUCTURED = 96
 # Least share of the units in which two answers differ.
 _DIFFERS = .1
 
