@@ -26,7 +26,7 @@ def mlp() -> keras.Model:
 
 
 def lstm() -> keras.Model:
-  """Four recurrent layers, one upon the other."""
+  """Four stacked recurrent layers."""
   words = keras.Input((48,), batch_size=64, dtype='int32')
   hidden = layers.Embedding(4000, 512)(words)
   for _ in range(4):

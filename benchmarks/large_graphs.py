@@ -174,7 +174,7 @@ def _traced(
 
 def _needed(graph_def: graph_pb2.GraphDef,
             wanted: Sequence[str]) -> graph_pb2.GraphDef:
-  """Nodes with these names, and all that they hang on."""
+  """Returns nodes with these names, and all nodes that they depend on."""
   by_name = {node.name: node for node in graph_def.node}
   pending, seen = list(wanted), set()
   while pending:
@@ -226,7 +226,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _update(graph_def: graph_pb2.GraphDef, cell: _Part, layer: int) -> None:
-  """Gradient descent on the weights of a layer, by all its steps."""
+  """Adds gradient descent on the weights of a layer, by all time steps."""
   rate = graph_def.node.add(name=f'{_layer(layer)}/rate', op='Const')
   rate.attr['dtype'].type = tf.float32.as_datatype_enum
   rate.attr['value'].tensor.CopyFrom(tf.make_tensor_proto(_RATE, tf.float32))

@@ -81,7 +81,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
   arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.out_dir / FILE
   known = read(path)
-  # All ways of one model before the next: what they are compared with.
+  # All ways of a model come before the next model, so that they are comparable.
   pairs = [(model, way) for model in names for way in arguments.ways]
 
   def row(pair: tuple[str, str]) -> _Row:
@@ -184,7 +184,7 @@ def _cells(row: _Row, stock_s: float | None) -> list[str]:
 
 
 def head() -> Sequence[str]:
-  """Titles of the columns of `cells`."""
+  """Returns the titles of the columns of `cells`."""
   return _HEAD
 
 

@@ -119,7 +119,7 @@ def _row(config: pretrain_config.PretrainConfig, measured: _Measured,
   mean_s = float(np.mean(measured.searches_s))
   worst_s = float(np.max(measured.searches_s))
   search_s = rounds * max(worst_s, config.problems * mean_s / at_once)
-  # Each round learns from those before, as far as it remembers.
+  # Each round also learns from a limited number of earlier rounds.
   remembered = sum(min(number + 1, config.memory) for number in range(rounds))
   learn_s = remembered * config.problems * config.passes * measured.learn_s
   driver_s = graphs * measured.job_s

@@ -51,7 +51,7 @@ _MEASURED_OF_OLD = 'runtime_measured.json'
 _COPY_LATENCY_S = 2e-6
 _POLL_S = 79e-6
 _WIRE_BYTES_PER_S = 12e9
-# Ops of less than this launched nothing.
+# Seconds below which an op launched no kernel.
 _LEAST_KERNEL_S = 1e-6
 _LEAST_SPIN_S = 1e-9
 # Names of placements that a search has improved.
@@ -78,7 +78,7 @@ class Run:
 
   @property
   def measured_s(self) -> float:
-    """Seconds of a step, the median."""
+    """Median of the seconds of a step."""
     return statistics.median(self.steps_s)
 
 
@@ -182,7 +182,7 @@ def price(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _num_gpus(task: str) -> int:
-  """4 of 'transformer-xl-4@4xP100'."""
+  """Returns the number of GPUs, 4 for 'transformer-xl-4@4xP100'."""
   return int(task.rsplit('@', 1)[1].split('x')[0])
 
 

@@ -77,7 +77,7 @@ def _run(folder: pathlib.Path) -> list[Any]:
   tasks: list[Any] = found['tasks']
   for task in tasks:
     for placer, cell in task['cells'].items():
-      # There are none where it does not fit, or failed.
+      # A placement that failed or does not fit has no steps.
       if not all(0 < (cell.get(order) or 0) < math.inf for order in _ORDERS):
         raise errors.GdpError(f'{folder}: {task["name"]} has no steps of '
                               f'{placer} in both orders.')

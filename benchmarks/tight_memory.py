@@ -80,12 +80,12 @@ def _row(case: tight_memory.Case, placers: list[str]) -> dict[str, Any]:
 
 
 def _ratio(own_s: float, other_s: float) -> float:
-  """Infinite if only the first is out of memory, NaN if the other one is."""
+  """Returns the ratio of two steps; NaN if the other one has no memory."""
   return round(own_s / other_s, 4) if math.isfinite(other_s) else math.nan
 
 
 def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
-  """How often a placer missed each target, and by how much at worst."""
+  """Returns how often a placer missed each target, and its worst ratios."""
   own = _seconds(rows, name)
   cells = [name, str(np.isinf(own).sum())]
   for other, most in ((_METIS, 1.), (_SEARCH, _TARGET)):

@@ -41,7 +41,7 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
 
 def _measured(tf: Any, name: str, out: pathlib.Path,
               steps: int) -> dict[str, Any]:
-  """Seconds of a step, and the file of its graph."""
+  """Returns the seconds of a step, and writes the graph."""
   import keras
 
   from benchmarks import timed_fits

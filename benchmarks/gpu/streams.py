@@ -23,7 +23,7 @@ _ONE = '--way'
 
 
 def private_threads(options: Any) -> None:
-  """Threads of its own for each logical GPU."""
+  """Requests threads of its own for each logical GPU."""
   del options
   os.environ['TF_GPU_THREAD_MODE'] = 'gpu_private'
 
@@ -38,7 +38,7 @@ def copy_streams(options: Any) -> None:
 
 
 def merged_streams(options: Any) -> None:
-  """Copies between GPUs are put on the compute stream."""
+  """Puts copies between GPUs on the compute stream."""
   merge = options.experimental.stream_merge_options
   merge.merge_device_to_device_stream = True
 
@@ -112,7 +112,7 @@ def _timed(name: str, steps: int, notices: Any) -> dict[str, Any]:
   from benchmarks.gpu import here
   del notices.lines[:]
   model = here.model(name)
-  # The guard has decided after the first half.
+  # The guard decides before the second half.
   seconds = timed_fits.steps_s(model, timed_fits.batch(model), 2 * steps)
   return {
       'step_s': statistics.median(seconds[steps:]), 'said': notices.lines[-3:]

@@ -1,4 +1,4 @@
-"""Writes a simulated schedule as a Chrome trace.
+"""Writes a simulated schedule as a Chrome trace, for Perfetto and others.
 
 Format: "Trace Event Format", Google, 2016. `trace_tracks` names the tracks.
 Each memory has a counter, which includes the workspace of ops. If a device has
