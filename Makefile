@@ -1,37 +1,38 @@
-# `make` lists what there is. Needs Python 3.11, make and g++; `make bazel` also
-# Debian's bazel-bootstrap, see .ci/run.
+# `make` lists the targets. All targets need Python 3.11, make and g++. `make
+# bazel` also needs Debian's bazel-bootstrap, see .ci/run.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 TENSORFLOW := tensorflow>=2.21,<2.22
-# Tools in an environment of their own: tf-agents needs a typing-extensions that
-# mypy is too new for. Of a formatter one release: the next formats differently.
+# The tools have an environment of their own, because tf-agents and mypy need
+# different releases of typing-extensions. The formatter has one fixed release,
+# because other releases format differently.
 TOOLS := $(VENV)/tools/bin
 TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0 \
     mkdocs-material==9.8.1 mkdocstrings-python==2.0.11
-# Of `make fuzz`; FUZZ_ARGS="--seed=9 --placers=heft" are further ones.
+# Arguments of `make fuzz`; FUZZ_ARGS="--seed=9 --placers=heft" adds others.
 FUZZ_GRAPHS ?= 300
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export TF_CPP_MIN_LOG_LEVEL ?= 3
-# The installed package is what is run and tested, not this tree.
+# Programs and tests use the installed package, not this tree.
 unexport PYTHONPATH
 
-# What the installed package is made of. Folders count too: their time changes
-# when a file comes or goes.
+# Sources of the installed package. Folders are included, because their time
+# changes when a file is added or removed.
 SOURCES := setup.py pyproject.toml bazel/native_sources.bzl $(shell find \
     gdp_grappler placer_model \( -name __pycache__ -o -path gdp_grappler/lib \) \
     -prune -o \( -type d -o -type f ! -name '*.pyc' \) -print)
 
-# What git knows or would add, by the end of the name.
+# Files that git tracks or would add, by the end of the name.
 files = $(wildcard $(shell \
     git ls-files --cached --others --exclude-standard $(1)))
 PYTHON_FILES := $(call files,'*.py')
 NATIVE_FILES := $(call files,'*.c' '*.cc' '*.h')
-# Files and what to do with them. The first yapf ever writes a cache that others
-# must not read half written.
+# Runs yapf: $(1) is the files, $(2) the arguments. The first run of yapf writes
+# a cache, which parallel runs must not read before it is complete.
 yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
     | xargs -n 16 -P $$(nproc) $(TOOLS)/yapf $(2)
 
@@ -101,7 +102,7 @@ pictures: $(VENV)/installed  ## make anew what docs/ shows: notebooks, sessions,
 bazel: bazel_build $(VENV)/installed  ## build and test with Bazel, offline
 	bazel test //...
 
-# Needs TensorFlow alone, so that it can run while all else is installed.
+# Needs only TensorFlow, so that it can run while other packages are installed.
 bazel_build: $(VENV)/tensorflow
 	bazel build //...
 
@@ -131,8 +132,8 @@ dist/built: $(VENV)/tensorflow $(SOURCES)
 	    --wheel-dir dist .
 	@touch $@
 
-# What is tested is what users get. The second line is for wheels of a version
-# that is there already.
+# Installs the wheel that users get. The second line replaces an installed wheel
+# of the same version.
 $(VENV)/installed: dist/built
 	$(PIP) --no-build-isolation "$$(ls dist/*.whl)[train,bench,report,completion,dev]"
 	$(PIP) --no-deps --force-reinstall dist/*.whl
@@ -145,7 +146,7 @@ $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow
 	$(TOOLS)/python -m pip install --quiet $(TOOL_PACKAGES)
 	@touch $@
 
-# A minute for all files, so only those that changed since the last time.
+# All files would take a minute, so only files that changed are formatted.
 $(VENV)/tools/formatted: $(VENV)/tools/installed pyproject.toml $(PYTHON_FILES)
 	@$(call yapf,$(if $(filter-out %.py,$?),$(PYTHON_FILES),$?),--diff) \
 	    || { echo "Run make format."; exit 1; }

@@ -48,9 +48,9 @@ _METIS = ['pymetis==2025.2.2']
 _BASELINES = [
     *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<1.16'
 ]
-# Of TensorBoard's, and of what is written for it.
+# Draws the pictures in the events for TensorBoard.
 _PICTURES = ['pillow>=11,<13']
-# Its core alone.
+# The core of Ray, without its extras.
 _RAY = ['ray>=2.60,<2.61']
 _EXTRAS = {
     'metis':
@@ -82,14 +82,14 @@ _EXTRAS = {
 
 
 class _BuildError(SystemExit):
-  """Ends the build with one line."""
+  """An error that ends the build with one line."""
 
   def __init__(self, message: str):
     super().__init__(f'gdp-grappler: {message}')
 
 
 def _tensorflow() -> tuple[str, pathlib.Path]:
-  """Version and folder of the installed TensorFlow, without importing it."""
+  """Returns version and folder of TensorFlow, without importing it."""
   remedy = (f"Run: pip install '{_TENSORFLOW}', then: "
             'pip install --no-build-isolation .')
   try:
@@ -128,7 +128,7 @@ def _is_older(path: pathlib.Path, inputs) -> bool:
 
 
 class _Library:
-  """One entry of the list, and how to make it."""
+  """One native library of the list, and the commands that build it."""
 
   def __init__(self, name: str, spec: dict, tensorflow: pathlib.Path):
     self.path = _LIB_DIR / name
@@ -141,7 +141,7 @@ class _Library:
     return _OBJECT_DIR / (source.replace('/', '_') + '.o')
 
   def compile(self, source: str) -> None:
-    """Makes the object of one source unless it is newer than its inputs."""
+    """Compiles one source, unless its object is newer than the inputs."""
     target = self.object_of(source)
     if not _is_older(target, [source, *self._fixed]):
       return
@@ -157,7 +157,7 @@ class _Library:
     ])
 
   def link(self) -> None:
-    """Makes the library unless it is newer than its objects."""
+    """Links the library, unless it is newer than its objects."""
     objects = [self.object_of(source) for source in self.sources]
     if not _is_older(self.path, objects):
       return
@@ -167,7 +167,7 @@ class _Library:
           f'-L{self._tensorflow}', '-l:libtensorflow_cc.so.2',
           '-l:libtensorflow_framework.so.2'
       ]
-    # A new file, not an overwritten one: a process may have the old one open.
+    # The old file is replaced, not overwritten: a process may have loaded it.
     self.path.unlink(missing_ok=True)
     _run([
         *_compiler(self.sources[0]), '-shared', '-Wl,-z,defs',
@@ -207,10 +207,10 @@ class BuildNative(setuptools.Command):
   user_options = []
 
   def initialize_options(self):
-    """Nothing to set."""
+    """Sets no options."""
 
   def finalize_options(self):
-    """Nothing to check."""
+    """Checks no options."""
 
   def run(self):
     """Compiles the native libraries."""
@@ -218,12 +218,12 @@ class BuildNative(setuptools.Command):
 
 
 class Build(build.build):
-  """The ordinary build after the native one."""
+  """The usual build, after the build of the native libraries."""
 
   def run(self):
-    """Compiles the native libraries, and copies what goes into the wheel."""
+    """Compiles the native libraries, and copies the files of the wheel."""
     _build_native()
-    # A module that was removed must not live on in the next wheel.
+    # The wheel must not contain modules that have been removed.
     shutil.rmtree(self.build_lib, ignore_errors=True)
     super().run()
     # TensorFlow loads every library in site-packages/tensorflow-plugins/.
@@ -240,7 +240,7 @@ class BdistWheel(bdist_wheel.bdist_wheel):
   """
 
   def get_tag(self):
-    """Python's version, ABI and platform, as the file's name has them."""
+    """Returns Python version, ABI and platform for the name of the wheel."""
     platform = super().get_tag()[2]
     machine = platform.removeprefix('linux_')
     if machine != platform:
@@ -250,10 +250,10 @@ class BdistWheel(bdist_wheel.bdist_wheel):
 
 
 class Sdist(sdist.sdist):
-  """Sources only: what was compiled here fits this machine alone."""
+  """A source distribution without libraries compiled for this machine."""
 
   def make_release_tree(self, base_dir, files):
-    """Leaves out what was compiled."""
+    """Leaves out the compiled libraries."""
     super().make_release_tree(
         base_dir, [f for f in files if not f.startswith(f'{_LIB_DIR}/')])
 
@@ -262,7 +262,7 @@ class Distribution(setuptools.Distribution):
   """Tells setuptools that the package is bound to a platform."""
 
   def has_ext_modules(self):
-    """True, as if there were C extensions."""
+    """Returns True, because the package has native libraries."""
     return True
 
 

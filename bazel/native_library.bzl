@@ -1,4 +1,4 @@
-"""A native library from its entry in native_sources.bzl."""
+"""Defines the rule for a native library of native_sources.bzl."""
 
 load("//bazel:native_sources.bzl", "TENSORFLOW_DEFINES", "WARNINGS")
 

@@ -85,7 +85,7 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
-    # Moves of a search: drawn, and what they look like.
+    # Moves of a search: how they are drawn, and their features.
     "libgdp_moves.so": {
         "srcs": [
             "gdp_grappler/features/moves/move_features.cc",
@@ -110,7 +110,7 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
-    # Emulated GPUs: given to TensorFlow by path in processes that emulate.
+    # Emulated GPUs: emulating processes pass the path to TensorFlow.
     "libgdp_emulated_gpus.so": {
         "srcs": [
             "gdp_grappler/evaluation/emulation/clock.cc",
@@ -131,7 +131,7 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": True,
     },
-    # Loaded into servers of our own, which then listen on the loopback alone.
+    # Loaded into our own servers, so that they listen only on the loopback.
     "libgdp_loopback.so": {
         "srcs": ["gdp_grappler/evaluation/measuring/loopback.c"],
         "hdrs": [],
@@ -140,7 +140,7 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-ldl"],
         "tensorflow": False,
     },
-    # The list schedulers among the placers.
+    # The list schedulers of the placers.
     "libgdp_list_scheduler.so": {
         "srcs": ["gdp_grappler/placers/list_scheduling/list_scheduler.cc"],
         "hdrs": [

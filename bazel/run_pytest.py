@@ -6,7 +6,7 @@ import sys
 import pytest
 
 if __name__ == '__main__':
-  # Bazel counts "no test selected" (5) as a failure, and so do we.
+  # "No test selected" (exit code 5) is a failure, as in Bazel.
   sys.exit(
       pytest.main([
           '-c', 'pyproject.toml', '--rootdir',

@@ -1,4 +1,4 @@
-"""Makes @local_config_tf from the TensorFlow that pip installed.
+"""Makes the repository @local_config_tf from the TensorFlow that pip installed.
 
 It looks into .venv of this tree, or asks the Python that the environment
 variable GDP_PYTHON names.

@@ -7,6 +7,6 @@ Does not belong here: what users run (`gdp`, `gdp_bench`).
 import sys
 
 if sys.argv[0] == '-m':
-  # One of them is being started, and imports for some seconds.
+  # `python -m` starts a benchmark, whose imports take some seconds.
   print('benchmarks: loading TensorFlow and what else it needs',
         file=sys.stderr, flush=True)

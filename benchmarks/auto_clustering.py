@@ -34,16 +34,17 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph.sources import tracing_worker
 
-# Divides whatever the price says: logical devices share their cores, so that no
-# other placer finds it worth while.
+# This placer divides a graph even if the step becomes slower. Logical devices
+# share their cores, so a placer that minds the price would not divide the
+# graph.
 PLACER = 'm_topo_published'
-# Patient: a graph that takes too long would be left as it was.
+# A large budget, because a graph that exceeds the budget is not placed.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
 # Timed steps, and steps before them.
 _STEPS = 15
 _WARM_UP = 5
 _DEVICES = 2
-# Without it XLA leaves CPUs alone.
+# Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
 _CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')
 _CHILD = '--child'

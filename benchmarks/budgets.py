@@ -4,16 +4,17 @@ Run it from the repository:
 
   python -m benchmarks.budgets --seconds=0.5,3 rnnlm-2@2xP100 amoebanet@4xP100
 
-Every placer places every task once per budget. Seconds are of the processor,
-those of a placer's own processes included, so that other programs on the
-machine take little from a search. Of what a placer proposes, the step is the
-one with the control edges that pay.
+Every placer places every task once per budget. Budgets are processor seconds,
+which include those of a placer's child processes. So other programs on the
+machine hardly change the result. The placement of a placer gets the control
+edges that pay.
 
-Prints a list of {"task", "seed", "placer", "budget_s", "step_s", "taken_s"}:
-the simulated step, and what the placer took. Without --json, a table: the step
-of the first placer by budget; below, how many times as long the steps of each
-other placer are, as the geometric mean, the least and the most over tasks; and
-how many times as long the first placer's step is as with less time, at most.
+With --json, prints a list of {"task", "seed", "placer", "budget_s", "step_s",
+"taken_s"}: simulated step time, and processor seconds of the placer. Without
+--json, prints tables. The first has the steps of the first placer by budget.
+The second has the steps of each other placer over those of the first: geometric
+mean, least and most over tasks. The third has the largest ratio of the first
+placer's step to its step with less time.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _placed(problem: placer_lib.Problem,
 
 
 def _mean(rows: Sequence[_Row], placer: str, budget_s: float) -> float:
-  """Geometric mean of steps over seeds, seconds."""
+  """Returns the geometric mean of steps over seeds, in seconds."""
   return statistics.geometric_mean(
       row['step_s'] for row in rows
       if row['placer'] == placer and row['budget_s'] == budget_s)

@@ -60,7 +60,7 @@ _ROBUST, _SIMULATED = 'robust', 'simulated'
 
 
 def main() -> int:
-  """0, or 2 if a task or a placer cannot be used."""
+  """Runs the program; returns 0, or 2 for an unusable task or placer."""
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--tasks', default=_TASKS)
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
-  """All placers on one task."""
+  """Returns the rows of all placers on one task."""
   loaded = loading.load(
       task,
       settings_lib.Settings(arguments.seed,
@@ -133,7 +133,7 @@ def _ordered(problem: placer_lib.Problem,
   choice = edge_selection.best(problem, proposals, simulator,
                                lambda _: control_edges.OrderConfig())
   order = choice.order
-  # The emulator makes edges of priorities itself.
+  # The emulator adds the control edges for priorities itself.
   placement = dataclasses.replace(
       choice.placement, priorities=order.priorities if order else None)
   return {

@@ -90,7 +90,9 @@ def _rows(task: str, arguments: argparse.Namespace) -> list[_Row]:
 
 def _row(task: str, placer: str, step: step_lib.Step,
          placement: placement_lib.Placement, precision: int) -> _Row:
-  """Looks for the least memory, to so many percent of the simulated peak.
+  """Searches for the least memory with which a step runs.
+
+  The result is exact to `precision` percent of the simulated peak.
 
   Raises:
     GdpError: the plan leaves all GPUs empty, or cannot be emulated.
@@ -150,7 +152,7 @@ def _in_use(step: step_lib.Step, placement: placement_lib.Placement,
 
 
 def _most(found: evaluator_lib.Evaluation, cluster: cluster_lib.Cluster) -> int:
-  """Bytes of the fullest GPU."""
+  """Returns the peak bytes of the fullest GPU."""
   return max((found.peak_bytes[pool]
               for device, pool in zip(cluster.devices, cluster.memory_pools)
               if device.type == 'GPU'), default=0)

@@ -38,7 +38,7 @@ _WINDOW = 4000
 
 
 class _ByProgram(m_sct.MSctPlacer):
-  """All proposals of ours, with the favourite children of the papers."""
+  """Makes all our proposals, with the favourite children of the papers."""
 
   def _favourites(self, shared: proposals.Proposals,
                   bundles: proposals.Bundles) -> np.ndarray:
@@ -59,7 +59,7 @@ def _graph(num_ops: int, seed: int) -> tuple[op_graph.OpGraph, np.ndarray]:
 def _placed(placer: placer_lib.Placer, graph: op_graph.OpGraph,
             cluster: cluster_lib.Cluster,
             op_s: np.ndarray) -> tuple[float, float]:
-  """Simulated step, and processor seconds."""
+  """Returns the simulated step, and processor seconds."""
   problem = placer_lib.Problem(
       graph, cluster, simulator.Simulator(cluster, clusters.FixedCosts(op_s)))
   busy = time.process_time()

@@ -1,19 +1,22 @@
-"""How far few prices get, from what cheap placers propose.
+"""Steps of searches that price few placements, from those of cheap placers.
 
 Run it from the repository:
 
   python -m benchmarks.few_prices --priced=300 rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with the anchors of the default placer, prices so many
-placements first in, first out, those anchors among them, and stops: once those
-that it draws, once those that the shipped network chooses. Beside it stands
-`best_of`, the best of all placers that do not search. Prints a list of {"task",
-"seed", "best_of_s", "plain_s", "chosen_s"}: simulated steps. Without --json, a
-table with the geometric means over seeds, and best_of / chosen: the geometric
-mean, the least and the most.
+Each search begins with the anchors of the default placer. It stops after
+--priced placements in FIFO order, anchors included. The first search ("plain")
+prices all moves that it draws. The second ("chosen") prices those that the
+shipped network chooses. For comparison, `best_of` is the best of all placers
+that do not search.
 
-With --cost it searches nothing: it prints the processor seconds of the placer
-gdp_policy with its usual number of prices, by part, of the quickest seed.
+With --json, prints a list of {"task", "seed", "best_of_s", "plain_s",
+"chosen_s"}: simulated steps. Without --json, prints a table with geometric
+means over seeds, and with best_of / chosen: geometric mean, least and most.
+
+With --cost, no search runs. Instead the program prints the processor seconds of
+the placer gdp_policy with its usual number of prices, by part, for the quickest
+seed.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ _HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
          'most')
 _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
-# What takes the time of the policy of moves; the rest is `other`.
+# Functions of each part of the policy of moves; other functions are `other`.
 _PARTS: dict[str, Sequence[part_times.Function]] = {
     'coordinates': [(coordinates, 'of')],
     'maps': [(structured, 'candidates')],
@@ -115,7 +118,7 @@ def _cost(task: str, seeds: int) -> list[_Row]:
   shipped_moves.network()
   rows = []
   for seed in range(seeds):
-    # A copy has nothing that was computed before.
+    # A copy has no cached results.
     fresh = step.graph.replace()
     problem = placer_lib.Problem(fresh, step.cluster,
                                  step.problem().evaluator, seed)

@@ -1,21 +1,22 @@
-r"""What `gdp_placement` would do for `fit`, predicted.
+r"""Predicted gains of the option `gdp_placement` for `fit`.
 
 Run it from the repository:
 
   python -m benchmarks.fit_gain --cluster=2xP100 --json GRAPH ...
 
 A GRAPH is a captured graph, or `module:function` that returns a compiled Keras
-model; without any, the three models of `MODELS`. Before, every op with a GPU
-kernel is on the first GPU. The option is True, and variables may move. Prints a
-list of {"graph", "before_s", "after_s", "variables_moved"}, in seconds per
-step, simulated; without --json, a table.
+model. The default is the three models of `MODELS`. "before" means that every op
+with a GPU kernel is on the first GPU. "after" means that the option is True and
+variables may move. With --json, prints a list of {"graph", "before_s",
+"after_s", "variables_moved"}, in simulated seconds per step. Without --json,
+prints a table.
 
-With --search_s=60 there are also "best_s" and "best_by": the best that any
-other placer finds, with the control edges that the pass would add. That is how
-long each of them may search. With --emulated there are "emulated_before_s" and
-"emulated_after_s", what TensorFlow's own runtime takes over emulated GPUs for
-the same two steps; null where one does not run. With --page=FILE the table
-replaces the one in a page of Markdown, between two comments.
+--search_s=60 adds "best_s" and "best_by": the best step of all other placers,
+each with this time limit, with the control edges that the pass would add.
+--emulated adds "emulated_before_s" and "emulated_after_s": seconds of the two
+steps in TensorFlow's own runtime on emulated GPUs, or null for a step that does
+not run. With --page=FILE the table replaces the table between two comments of a
+page in Markdown.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from gdp_grappler.plugin import step_costs
 MODELS = tuple(
     f'benchmarks.keras_models:{name}' for name in ('cnn', 'mlp', 'lstm'))
 _TITLE = 'Gains'
-# Of which the step is the median.
+# Emulated steps; the result is their median.
 _EMULATED_STEPS = 3
 _Row = dict[str, Any]
 
@@ -140,7 +141,7 @@ def _variables_moved(source: source_graph.SourceGraph,
 
 def _emulated(step: step_lib.Step, before: placement_lib.Placement,
               outcome: outcome_lib.Outcome) -> _Row:
-  """Both steps as TensorFlow's runtime takes them."""
+  """Returns the seconds of both steps in TensorFlow's own runtime."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(
       step.cluster, step.cost_model,
@@ -148,7 +149,7 @@ def _emulated(step: step_lib.Step, before: placement_lib.Placement,
       control_edges=lambda graph, placement: edges) as emulator:
     before_s = after_s = _seconds(emulator, step, before)
     if outcome.devices is not None:
-      # Without priorities no edges are asked for.
+      # The emulator adds control edges only to a placement with priorities.
       after = dataclasses.replace(_placement(outcome.devices, step.cluster),
                                   priorities=np.zeros(step.graph.num_ops))
       after_s = _seconds(emulator, step, after)
@@ -163,7 +164,7 @@ def _seconds(emulator: emulator_lib.Emulator, step: step_lib.Step,
 
 def _best(step: step_lib.Step, settings: settings_lib.Settings,
           search_s: float) -> _Row:
-  """The best of what the other placers find."""
+  """Returns the best placement of the other placers, as columns of a row."""
   problem = dataclasses.replace(step.problem(seed=settings.seed),
                                 time_budget_s=search_s)
   unfit = {placer_table.Need.EXPERT, placer_table.Need.KERAS_2}
@@ -174,7 +175,7 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
     try:
       placement = registry.create(name).place(problem)
     except errors.GdpError:
-      continue  # Its library is missing, or it has no answer to this graph.
+      continue  # The library is missing, or the placer cannot place the graph.
     found[name] = control_edges.evaluate(step.graph,
                                          placement, step.simulator(),
                                          step.simulator()).step_time_s

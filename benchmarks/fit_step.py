@@ -4,9 +4,9 @@
 
 The same empty work is called as a function, as a function that reads the next
 batch, as the train function of the smallest model, and by `fit`. Seconds are
-those that the calling thread computes, by its own clock: what other threads of
-the machine do is not in them, and what the thread waits for is not either. The
-least of several rounds is told, since whatever disturbs makes it longer.
+processor seconds of the calling thread. They contain neither the work of other
+threads nor waiting. The result is the least of several rounds, because a
+disturbance can only make a round longer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def thread_seconds(run: Callable[[int], Any]) -> float:
 
 
 def figures() -> dict[str, float]:
-  """Seconds of a step by what calls it."""
+  """Returns the seconds of a step by kind of caller."""
   batch = tf.zeros((1, 1)), tf.zeros((1, 1))
   data = tf.data.Dataset.from_tensors(batch).repeat()
   batches = iter(data)
@@ -61,7 +61,7 @@ def figures() -> dict[str, float]:
 
 
 def _smallest() -> keras.Model:
-  """One number in, one out."""
+  """Returns a model with one input and one output number."""
   features = keras.Input((1,), batch_size=1)
   model = keras.Model(features, keras.layers.Dense(1)(features))
   model.compile('sgd', 'mse', jit_compile=False)

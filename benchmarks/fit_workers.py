@@ -4,20 +4,23 @@ Run it from the repository, on a machine with nothing else to do:
 
   python -m benchmarks.fit_workers --json module:function ...
 
-Each function returns a compiled Keras model; without any, the three of this
-file, which are those of the fidelity study. Two servers, each on cores of its
-own, are reached with `experimental_connect_to_host`; the model is made on the
-first one. It is trained as it is, then with the option, guard included, whose
-ops are priced by a profile of the step on two such servers, and whose network
-was timed between them. What a step of `fit` takes that computes next to nothing
-is measured as well, and part of both predictions. Both ways take turns, so that
-a drift of the machine hits both. Prints a list of {"graph", "one_server_s",
-"one_server_predicted_s", "placed_s", "placed_step_s", "predicted_s"}, seconds a
-step, medians; without --json, a table, in which an error is predicted over
-measured, less 1. Where the guard goes back to what was, "placed_s" is of that,
-and "placed_step_s", to which the error refers, what the guard measured. With
---page=FILE the table replaces the one in a page of Markdown, between two
-comments.
+Each function returns a compiled Keras model. The default is the three models of
+this file, which are those of the fidelity study. There are two servers, each on
+cores of its own. The program connects to them by
+`experimental_connect_to_host`, and makes the model on the first server. The
+model trains without the option and with the option, guard included. The two
+ways take turns, so that a drift of the machine affects both. Prices come from a
+profile of the step on two such servers and from the measured network between
+them. The overhead of `fit`, measured with a nearly empty step, is part of both
+predictions.
+
+With --json, prints a list of {"graph", "one_server_s",
+"one_server_predicted_s", "placed_s", "placed_step_s", "predicted_s"}: medians
+of seconds per step. If the guard undoes the placement, "placed_s" is the step
+after that, and "placed_step_s" is the placed step that the guard measured.
+Without --json, prints a table. Its errors are predicted over measured, less 1,
+and refer to "placed_step_s". With --page=FILE the table replaces the table
+between two comments of a page in Markdown.
 """
 
 from __future__ import annotations
@@ -275,7 +278,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _compared(predicted_s: float | None, measured_s: float | None) -> list[str]:
-  """Measured, predicted, and the error; nothing is predicted without a plan."""
+  """Returns measured and predicted times and the error; '-' if one is None."""
   error = '-'
   if predicted_s is not None and measured_s is not None:
     error = f'{predicted_s / measured_s - 1:+.0%}'

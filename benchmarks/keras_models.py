@@ -1,8 +1,7 @@
 """Compiled Keras models whose steps devices can share, to be measured.
 
-Each function takes no arguments, so that it is given as
-`benchmarks.keras_models:NAME` wherever a graph is asked for. Batches are of a
-known size.
+The functions have no arguments, so `benchmarks.keras_models:NAME` names a graph
+for every program. The batch size of each model is known.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def mlp() -> keras.Model:
 
 
 def lstm() -> keras.Model:
-  """Four recurrent layers, one upon the other."""
+  """Four stacked recurrent layers."""
   words = keras.Input((48,), batch_size=64, dtype='int32')
   hidden = layers.Embedding(4000, 512)(words)
   for _ in range(4):

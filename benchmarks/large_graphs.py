@@ -42,7 +42,7 @@ class _Part:
 
 
 def transformer(ops: int) -> source_graph.SourceGraph:
-  """A stack of attention layers with about so many ops, as it is trained."""
+  """Returns a training step of attention layers with about this many ops."""
   layer = _traced(_attention_layer)
   result = graph_pb2.GraphDef()
   count = max(ops // len(layer.graph_def.node), 1)
@@ -59,7 +59,7 @@ def transformer(ops: int) -> source_graph.SourceGraph:
 
 
 def recurrent(ops: int) -> source_graph.SourceGraph:
-  """Recurrent layers over time steps with about so many ops, as trained."""
+  """Returns a training step of recurrent layers with about this many ops."""
   cell = _traced(_cell)
   result = graph_pb2.GraphDef()
   steps = max(ops // (_RECURRENT_LAYERS * len(cell.graph_def.node)), 1)
@@ -174,7 +174,7 @@ def _traced(
 
 def _needed(graph_def: graph_pb2.GraphDef,
             wanted: Sequence[str]) -> graph_pb2.GraphDef:
-  """Nodes with these names, and all that they hang on."""
+  """Returns nodes with these names, and all nodes that they depend on."""
   by_name = {node.name: node for node in graph_def.node}
   pending, seen = list(wanted), set()
   while pending:
@@ -226,7 +226,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _update(graph_def: graph_pb2.GraphDef, cell: _Part, layer: int) -> None:
-  """Gradient descent on the weights of a layer, by all its steps."""
+  """Adds gradient descent on the weights of a layer, by all time steps."""
   rate = graph_def.node.add(name=f'{_layer(layer)}/rate', op='Const')
   rate.attr['dtype'].type = tf.float32.as_datatype_enum
   rate.attr['value'].tensor.CopyFrom(tf.make_tensor_proto(_RATE, tf.float32))

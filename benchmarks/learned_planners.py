@@ -4,13 +4,13 @@ Run it from the repository, on one core (`taskset -c 0`):
 
   python -m benchmarks.learned_planners rnnlm-2@2xP100 amoebanet@4xP100
 
-HDP and GDP-one, the published method, learn each task for so many seconds of
-the processor, all that they make and compile included: other programs on the
-core make a run longer and change nothing else. Prints a list of {"task",
-"seed", "hdp_s", "gdp_paper_s", "hdp_priced", "gdp_paper_priced"}: simulated
-steps of the best that was found, first in, first out, and placements that were
-priced. Without --json, a table of the steps and of HDP / GDP-one: the geometric
-mean, the least and the most over seeds.
+HDP and GDP-one, the published methods, learn each task for equal processor
+seconds, which include building and compiling their networks. So other programs
+on the core make a run longer, but do not change the result. With --json, prints
+a list of {"task", "seed", "hdp_s", "gdp_paper_s", "hdp_priced",
+"gdp_paper_priced"}: simulated steps of the best placements in FIFO order, and
+numbers of priced placements. Without --json, prints a table of the steps and of
+HDP / GDP-one: geometric mean, least and most over seeds.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Prints what placements over many hosts take, beside published expert layouts.
+"""Prints simulated steps of placements on many hosts, and of expert layouts.
 
-Run it from the repository with `python -m benchmarks.many_hosts`. Workloads of
-the papers on several hosts, simulated: as the papers' experts put them, a layer
-on each device, those of a host one after the other; the same layers on as many
-hosts as there are, one device each;
-all on one device; hosts first, then their devices (`hierarchical`); and the
-default placer without its network, with so many seconds as --time_budget_s. The
-seconds of placers are of the clock.
+Run it from the repository with `python -m benchmarks.many_hosts`. The workloads
+are those of the papers. The placements are:
+
+* the layout of the papers' experts: a layer on each device, host after host;
+* the same layers with one device of each host, hosts in turn;
+* all ops on one device;
+* hosts first, then their devices (`hierarchical`);
+* the default placer without its network, with a limit of --time_budget_s.
+
+The seconds of the placers are wall-clock seconds.
 """
 
 from __future__ import annotations
@@ -123,7 +126,10 @@ def _row(task: str, name: str, placer: str,
 
 def _over_hosts(devices: np.ndarray,
                 cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [N]; what was on the k-th accelerator is on the first one of host k."""
+  """Returns int [N], with the ops of accelerator k on one device of host k.
+
+  If there are more accelerators than hosts, the hosts take turns.
+  """
   first: dict[str, int] = {}
   for device in cluster.accelerators:
     first.setdefault(cluster_lib.task(cluster.device_names[device]), device)

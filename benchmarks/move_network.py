@@ -4,15 +4,17 @@ Run it from the repository:
 
   python -m benchmarks.move_network rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with what cheap placers propose, and anneals, first in, first
-out (or under priorities, with --ordered), for so many seconds of the processor:
-once pricing all that it draws, without moves of repeated structure ('loose')
-and with them ('plain'), once what the shipped network chooses ('chosen').
-Prints a list of {"task", "seed", "loose_s", "plain_s", "chosen_s",
+Each search begins with placements of cheap placers and anneals for equal
+processor seconds, in FIFO order (with --ordered, in the order of priorities).
+There are three searches: 'loose' prices all moves that it draws, without moves
+of repeated structure; 'plain' does the same with such moves; 'chosen' prices
+the moves that the shipped network chooses.
+
+With --json, prints a list of {"task", "seed", "loose_s", "plain_s", "chosen_s",
 "loose_priced", "plain_priced", "chosen_priced"}: simulated steps of the best
-that was found, and placements that were priced. Without --json, a table of the
-steps, of loose / plain, and of plain / chosen: the geometric mean, the least
-and the most over seeds.
+placements, and numbers of priced placements. Without --json, prints a table of
+the steps, of loose / plain, and of plain / chosen: geometric mean, least and
+most over seeds.
 """
 
 from __future__ import annotations

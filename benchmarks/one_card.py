@@ -13,8 +13,8 @@ step, the time of the first step (compiling and planning included), the memory,
 and the way in which steps ran in the end. Results are kept in --out_dir and are
 not measured again.
 
-Without a GPU, ways that cut a card are left out, and the others run on the CPU,
-with small models unless --models says otherwise; that shows nothing of a card.
+Without a GPU, the ways that cut a card are left out. The other ways run on the
+CPU, by default with small models. Such results say nothing about a card.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
   arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.out_dir / FILE
   known = read(path)
-  # All ways of one model before the next: what they are compared with.
+  # All ways of a model come before the next model, so that they are comparable.
   pairs = [(model, way) for model in names for way in arguments.ways]
 
   def row(pair: tuple[str, str]) -> _Row:
@@ -184,7 +184,7 @@ def _cells(row: _Row, stock_s: float | None) -> list[str]:
 
 
 def head() -> Sequence[str]:
-  """Titles of the columns of `cells`."""
+  """Returns the titles of the columns of `cells`."""
   return _HEAD
 
 

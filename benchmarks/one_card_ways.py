@@ -34,7 +34,7 @@ class Way:
 
 
 def _split(into: int) -> dict[str, Any]:
-  """Placed whatever is measured."""
+  """Returns an option that places on parts of a card, without a guard."""
   return {'split': into, 'guard': False}
 
 

@@ -38,7 +38,7 @@ def main(model: str, way: str, steps: str) -> None:
 
 
 def _measured(tf: Any, path: str, way: Any, steps: int) -> dict[str, Any]:
-  """Seconds of a step, of the first one, and how steps ran in the end."""
+  """Returns seconds of a step and of the first step, and the final way."""
   import keras
 
   from benchmarks import timed_fits
@@ -62,7 +62,7 @@ def _measured(tf: Any, path: str, way: Any, steps: int) -> dict[str, Any]:
 
 
 def _chosen(model: Any) -> str:
-  """How steps run, and on which devices if they were placed."""
+  """Returns the way of the steps, and their devices if they are placed."""
   report = getattr(model.train_function, 'report', None)
   found = report() if report else None
   if found is not None and found.placed_ops:

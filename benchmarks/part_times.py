@@ -25,7 +25,7 @@ def clocked(
     Seconds of each part so far.
   """
   seconds = dict.fromkeys(parts, 0.)
-  within = [0.]  # Of each function that runs, what others took in it.
+  within = [0.]  # For each running function, the seconds of inner functions.
   with contextlib.ExitStack() as stack:
     for part, functions in parts.items():
       for owner, name in functions:

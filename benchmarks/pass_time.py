@@ -59,7 +59,7 @@ _REFINING = _Clocked(staged_search, 'searched')
 
 
 def _pass_ms() -> float:
-  """Spent in the pass by this process so far."""
+  """Returns the milliseconds of this process in the pass so far."""
   function = native.load(native.Library.GRAPPLER).gdp_pass_nanoseconds
   function.restype = ctypes.c_int64
   return function() / 1e6

@@ -37,7 +37,7 @@ _PLACERS: dict[str, Callable[[], placer_lib.Placer]] = {
     'm_sct_published': lambda: m_sct.MSctPlacer(published=True),
     'heft': heft.HeftPlacer, 'single_device': single_device.SingleDevicePlacer
 }
-# (placer, ops) -> seconds that it may take on two cores.
+# Limit of the seconds on two cores, by placer and number of ops.
 _TARGETS_S = {('m_etf', 83_000): 2, ('m_sct', 83_000): 20, ('m_etf', 50_000): 2,
               ('m_sct', 50_000): 5}
 _OP_S = 1e-3

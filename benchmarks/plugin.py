@@ -9,10 +9,10 @@ from gdp_grappler import errors
 
 
 def require() -> None:
-  """Does nothing where `import tensorflow` has loaded the plugin.
+  """Checks that `import tensorflow` has loaded the plugin.
 
   Raises:
-    GdpError: it has not, so the option would be measured that nobody reads.
+    GdpError: the plugin is not loaded, so the measured option has no effect.
   """
   if not hasattr(context.Context, '_gdp_hook'):
     raise errors.GdpError(

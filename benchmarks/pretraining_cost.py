@@ -1,11 +1,11 @@
-"""Prints what pre-training on many graphs takes, by the number of machines.
+"""Prints the time of pre-training on many graphs, by the number of machines.
 
-Run it from the repository with `python -m benchmarks.pretraining_cost`. What is
-measured: seconds of processor time of drawing a problem and searching on it, of
-learning from its moves, of one job to the driver, and the bytes of a log. All
-else is extrapolated from these: searches are shared out evenly over the
-machines, learning and the driver's part stay where they are, and a round is
-over when its last search is. Nothing is known of the network.
+Run it from the repository with `python -m benchmarks.pretraining_cost`. The
+program measures processor seconds of drawing a problem, of the search, of
+learning from the search's moves, and of the driver's work for one job. It also
+measures the bytes of a log. All other numbers are extrapolated: the searches
+are divided evenly among the machines, one machine learns and drives, and a
+round ends with its last search. The network between machines is not measured.
 """
 
 from __future__ import annotations
@@ -113,13 +113,13 @@ def _job_s(log: logs.Log, count: int = 200) -> float:
 
 def _row(config: pretrain_config.PretrainConfig, measured: _Measured,
          graphs: int, machines: int, cores: int) -> dict[str, Any]:
-  """Seconds of all rounds in which so many graphs are learned from."""
+  """Returns the seconds of all rounds of learning from a number of graphs."""
   rounds = math.ceil(graphs / config.problems)
   at_once = min(machines * cores, config.problems)
   mean_s = float(np.mean(measured.searches_s))
   worst_s = float(np.max(measured.searches_s))
   search_s = rounds * max(worst_s, config.problems * mean_s / at_once)
-  # Each round learns from those before, as far as it remembers.
+  # Each round also learns from a limited number of earlier rounds.
   remembered = sum(min(number + 1, config.memory) for number in range(rounds))
   learn_s = remembered * config.problems * config.passes * measured.learn_s
   driver_s = graphs * measured.job_s

@@ -35,7 +35,7 @@ def make(setup: Setup) -> Callable[[Any], np.ndarray]:
 
 def _price(graph: op_graph.OpGraph, evaluator: Any,
            job: jobs_lib.Call) -> np.ndarray:
-  """float64 [K]."""
+  """Returns float64 [K], the simulated steps of K placements."""
   seed, count = job.arguments
   groups = np.random.default_rng(seed).integers(0,
                                                 evaluator.cluster.num_devices,
@@ -64,7 +64,7 @@ def pricing(count: int, placements: int) -> list[jobs_lib.Call]:
 
 
 def placement_s(setup: Setup) -> float:
-  """Seconds that a placement takes to price in a job, once laid out."""
+  """Returns the seconds of pricing a placement in a prepared job."""
   placements, seconds = 100, []
   with local_team.Here(1).team(PRICE, setup) as team:
     for _ in range(4):
@@ -74,7 +74,7 @@ def placement_s(setup: Setup) -> float:
 
 def timed(team: jobs_lib.Team[Any],
           jobs: Sequence[jobs_lib.Job]) -> tuple[float, list[Any]]:
-  """Seconds that all jobs took, and their results."""
+  """Returns the seconds of all jobs, and their results."""
   begin = time.monotonic()
   results = team.results(jobs, shown=False)
   return time.monotonic() - begin, results

@@ -1,14 +1,14 @@
-"""Prints what it costs to run jobs on Ray instead of in processes here.
+"""Prints the overhead of running jobs on Ray instead of in local processes.
 
 Run it from the repository with `python -m benchmarks.ray_overhead`. Each row is
-one kind of job: placements priced in jobs of about so many seconds, and cells
-of gdp_bench. With 1 and with 2 workers, jobs run in processes here and on a Ray
-cluster of this machine in turn, several times; shown are the medians of
-jobs per second and of the overhead of each pair. A run of the same jobs comes
-first each time, so that no process is started in what is timed.
+one kind of job: pricing of placements in jobs of a given length, or cells of
+gdp_bench. With 1 and with 2 workers, the jobs run in local processes and on a
+Ray cluster of this machine in turn, several times. The table has the medians of
+jobs per second and of the overhead of each pair of runs. An untimed run of the
+same jobs comes first each time, so that the timed run starts no process.
 
-Ends with 1 if a result differs, or if jobs of 0.1 s and more take more than a
-tenth longer.
+The exit code is 1 if a result differs, or if jobs of 0.1 s and more take more
+than a tenth longer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Kind:
     name: Name of the jobs.
     function: The function of a job; see `jobs.Machines.team`.
     setup: The setup of the function; see `jobs.Machines.team`.
-    jobs: All jobs.
+    jobs: The jobs, as arguments of the function.
     same: Returns whether two results of a job are equal.
   """
 
@@ -140,7 +140,8 @@ def _row(kind: _Kind, workers: int, cluster: jobs_lib.Machines,
     same, job_s = True, 0.
     for turn in range(repeats):
       found = {}
-      # In turn who begins, as a machine that slows down would count for one.
+      # The two ways begin in turn, so that a machine that slows down affects
+      # both alike.
       for name, team in sorted({'here': ours, 'ray': rays}.items(),
                                reverse=bool(turn % 2)):
         team.results(warm, shown=False)

@@ -1,20 +1,22 @@
-"""Prices steps that a real GPU was seen to take, beside what it took.
+"""Compares simulated steps with steps that were measured on a real GPU.
 
 Run it from the repository with `python -m benchmarks.recorded_gpu`; `--json`
 prints a list of rows instead of a table. There are two kinds:
 
-* runs (`--runs=FOLDER`): TensorFlow's own GPU runtime over logical GPUs of one
-  card. Each op is a kernel that spins for as long as the graph prescribes, and
-  each copy is a kernel that spins for its bytes at 12 GB/s. So streams, events,
-  threads and driver are real, seconds are prescribed. `measured.json` has the
-  steps, a file for each task has the graph and the placements;
+* runs (`--runs=FOLDER`): TensorFlow's own GPU runtime on logical GPUs of one
+  card. Each op is a kernel that spins for the seconds that the graph
+  prescribes, and each copy is a kernel that spins for its bytes at 12 GB/s. So
+  streams, events, threads and driver are real, but seconds are prescribed.
+  `measured.json` has the steps. A file for each task has the graph and the
+  placements;
 * graphs (`--graphs=FOLDER`): training steps of Keras models on one card, as the
   pass received them; see `benchmarks.recorded_keras`.
 
-What the host and the driver take is that of every preset, and comes from short
-chains of ops on that card, never from these runs. Only two figures are the
-runs' own, from the same chains: a copy that is a kernel starts sooner than a
-copy of memory, and what waits for it is dispatched later.
+The times of the host and of the driver are those of all presets. They were
+measured with short chains of ops on that card, not with these runs. Only two
+figures, from the same chains, are special to the runs: a copy that is a kernel
+starts sooner than a copy of memory, and ops that wait for it are dispatched
+later.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _MEASURED_OF_OLD = 'runtime_measured.json'
 _COPY_LATENCY_S = 2e-6
 _POLL_S = 79e-6
 _WIRE_BYTES_PER_S = 12e9
-# Ops of less than this launched nothing.
+# Seconds below which an op launched no kernel.
 _LEAST_KERNEL_S = 1e-6
 _LEAST_SPIN_S = 1e-9
 # Names of placements that a search has improved.
@@ -76,15 +78,15 @@ class Run:
 
   @property
   def measured_s(self) -> float:
-    """Seconds of a step, the median."""
+    """Median of the seconds of a step."""
     return statistics.median(self.steps_s)
 
 
 def load_runs(folder: pathlib.Path) -> list[Run]:
-  """All runs that a folder tells of.
+  """Reads all runs of a folder.
 
   Raises:
-    GdpError: `measured.json` is not there, or is something else.
+    GdpError: `measured.json` is missing or has another format.
   """
   path = folder / _MEASURED
   if not path.exists() and (folder / _MEASURED_OF_OLD).exists():
@@ -180,7 +182,7 @@ def price(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _num_gpus(task: str) -> int:
-  """4 of 'transformer-xl-4@4xP100'."""
+  """Returns the number of GPUs, 4 for 'transformer-xl-4@4xP100'."""
   return int(task.rsplit('@', 1)[1].split('x')[0])
 
 

@@ -1,13 +1,13 @@
-"""Predicted beside measured steps of Keras models that one H100 has run.
+"""Predicted and measured steps of Keras models on one H100.
 
 `benchmarks.recorded_gpu` prints them.
 
-The graphs are those that the pass received there, the steps those that were
-measured (`tests/testdata/h100`): the train function called over and over. What
-`op_families` has of [H100] was fitted to three of the graphs. The transformer
-is held out. The MLP is not quite: slower elementwise kernels or slower
-convolutions explain ResNet50's step equally well, and of these pairs of rates
-the one that suits the MLP was taken.
+The graphs are those that the pass received on that machine. The steps were
+measured there by repeated calls of the train function (`tests/testdata/h100`).
+The figures of [H100] in `op_families` were fitted to three of the graphs. The
+transformer is held out. The MLP is held out only in part: slower elementwise
+kernels or slower convolutions explain ResNet50's step equally well, and the
+pair of rates was chosen that suits the MLP.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import step_costs
 
 WHOLE, CUT = '1xH100', '1xH100:2'
-# The step as it was over the placed one; `fit` over two logical GPUs.
+# Unplaced step over placed step of `fit` on two logical GPUs.
 MEASURED_GAINS = {'cnn': 1.39, 'experts': 1.25, 'two_towers': 1.02, 'mlp': 1.}
 _RECORDED = ('cnn', 'mlp')
 
@@ -45,7 +45,7 @@ class Row:
     whole_s: Simulated step on the card as one GPU.
     cut_s: Simulated step of the placement on the card cut in two.
     on_second: Share of the kernels' seconds that is on the second GPU.
-    card_share: What share of the card kernels can use, on average over their
+    card_share: Share of the card that kernels can use, on average over their
       seconds.
     measured_gain: Measured gain of a real `fit`.
   """
@@ -83,7 +83,7 @@ def predict(model: str, placer: str, seconds: float) -> Row:
   shares = simulator.cost_model.card_shares(step.graph, cluster,
                                             op_seconds)[:, gpus[0]]
   whole_s = _whole_s(step.graph)
-  # Whoever gains nothing stays as it was.
+  # A model without a gain stays on the whole card.
   cut_s = min(simulator.evaluate(step.graph, placement).step_time_s, whole_s)
   return Row(model, whole_s, cut_s, second_s / all_s.sum(),
              (all_s * shares).sum() / all_s.sum(), MEASURED_GAINS.get(model))

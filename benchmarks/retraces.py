@@ -40,7 +40,7 @@ _STEPS = 200
 _LAYERS = 40
 _UNITS = 8
 _Row = dict[str, Any]
-# Runs so many steps, after having been traced anew if that is asked for.
+# Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]
 
 
@@ -59,7 +59,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
     tf.config.optimizer.set_experimental_options({'gdp_placement': True})
   run = _PROGRAMS[program]()
   first_s = _seconds(lambda: run(1, False))
-  run(_STEPS, False)  # The guard of `fit` has seen enough.
+  run(_STEPS, False)  # By then the guard of `fit` has decided.
   step_s = _seconds(lambda: run(_STEPS, False)) / _STEPS
   retraces_s = _seconds(lambda: [run(1, True) for _ in range(retraces)])
   return {
@@ -118,14 +118,14 @@ _PROGRAMS: dict[str, Callable[[],
 
 
 def _seconds(job: Callable[[], object]) -> float:
-  """Processor seconds of a job, over all threads."""
+  """Returns processor seconds of a job, over all threads."""
   start = time.process_time()
   job()
   return time.process_time() - start
 
 
 def _rss_mb() -> float:
-  """Memory of this process, without what nobody refers to."""
+  """Returns the memory of this process after a garbage collection."""
   gc.collect()
   with open('/proc/self/statm', encoding='ascii') as file:
     pages = int(file.read().split()[1])

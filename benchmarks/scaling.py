@@ -72,7 +72,7 @@ def make(graph: str, ops: int, path: str) -> None:
 
 
 def measure(graph: str, path: str) -> list[_Row]:
-  """Rows of a graph in a file, of which nothing is in memory."""
+  """Returns the rows of a graph in a file that is not in memory yet."""
   from tensorflow.core.protobuf import meta_graph_pb2
 
   from gdp_grappler.cluster import presets
@@ -212,7 +212,7 @@ def _update(page: pathlib.Path, rows: Sequence[_Row], command: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-  """0, or 2 if something cannot be used."""
+  """Runs the program; returns 0, or 2 for unusable arguments."""
   parser = argparse.ArgumentParser(description='Measures stages by size.')
   parser.add_argument('--ops', default=','.join(map(str, _OPS)))
   parser.add_argument('--graphs', default=','.join(_GRAPHS))

@@ -6,13 +6,14 @@ Run it from the repository, on folders of gdp_bench that differ in --seed:
   gdp_bench --placers=local_search,gdp_held_out --seed=1 --out_dir=bench/1 ...
   python -m benchmarks.seeds bench/0 bench/1
 
-Prints each placer's step of each task, geometric means over seeds, first in,
-first out | with control edges; below, how many times as long it takes as
---ours: geometric means over all tasks, over those with 8 accelerators or more
-or more than 30,000 ops ('large'), and over the others, with the least and the
-most of the means of single seeds in brackets. The last row compares ours with
-edges with the others without. With --json, a list of {"task", "seed", "placer",
-"step_time_s", "ordered_step_time_s"}.
+Prints the step of each placer on each task: the geometric mean over seeds, in
+FIFO order | with control edges. A second table has the steps of each placer
+over those of the placer --ours. Its rows are geometric means over all tasks,
+over large tasks (8 accelerators or more, or more than 30,000 ops), and over all
+other tasks. The least and the most of the means of single seeds are in
+brackets. The last row compares --ours with edges with the other placers without
+edges. With --json, prints a list of {"task", "seed", "placer", "step_time_s",
+"ordered_step_time_s"} instead.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _run(folder: pathlib.Path) -> list[Any]:
   tasks: list[Any] = found['tasks']
   for task in tasks:
     for placer, cell in task['cells'].items():
-      # There are none where it does not fit, or failed.
+      # A placement that failed or does not fit has no steps.
       if not all(0 < (cell.get(order) or 0) < math.inf for order in _ORDERS):
         raise errors.GdpError(f'{folder}: {task["name"]} has no steps of '
                               f'{placer} in both orders.')

@@ -43,7 +43,7 @@ _NUM_GPUS = [2, 3, 4, 6, 9, 14]
 _METIS, _SEARCH = 'metis', 'local_search'
 _PLACERS = ('m_topo', 'm_etf', 'm_sct', 'heft', 'single_device', _METIS,
             _SEARCH)
-# What a placer may take longer than the local search.
+# Largest step of a placer that meets the target, over that of the local search.
 _TARGET = 1.3
 
 
@@ -80,12 +80,12 @@ def _row(case: tight_memory.Case, placers: list[str]) -> dict[str, Any]:
 
 
 def _ratio(own_s: float, other_s: float) -> float:
-  """Infinite if only the first is out of memory, NaN if the other one is."""
+  """Returns the ratio of two steps; NaN if the other one has no memory."""
   return round(own_s / other_s, 4) if math.isfinite(other_s) else math.nan
 
 
 def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
-  """How often a placer missed each target, and by how much at worst."""
+  """Returns how often a placer missed each target, and its worst ratios."""
   own = _seconds(rows, name)
   cells = [name, str(np.isinf(own).sum())]
   for other, most in ((_METIS, 1.), (_SEARCH, _TARGET)):
@@ -133,7 +133,8 @@ def _without_infinities(value: Any) -> Any:
 def _chosen(flags: argparse.Namespace) -> list[tuple[str, bool, int, float]]:
   """Network, whether it trains, number of GPUs and fill of each case."""
   tasks = itertools.product(flags.networks, (True, False))
-  # Neighbours differ in fill, so that each task has several of them.
+  # The share is spread over tasks, GPUs and fills, so that each task keeps
+  # several fills.
   return [(*task, count, fill) for i, task in enumerate(tasks)
           for j, count in enumerate(flags.gpus)
           for k, fill in enumerate(flags.fills)
@@ -141,7 +142,7 @@ def _chosen(flags: argparse.Namespace) -> list[tuple[str, bool, int, float]]:
 
 
 def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
-  """All of them, those of the journal without being made again."""
+  """Yields all rows; rows in the journal are not computed again."""
   known = {}
   if flags.journal is not None and flags.journal.exists():
     for line in flags.journal.read_text(encoding='utf-8').splitlines():
@@ -173,7 +174,7 @@ def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
   print(tables.titled('Simulated steps, ms', steps))
   print(tables.titled(f'Of {len(rows)}', counts))
   if flags.page is not None:
-    # Where the journal is makes no difference.
+    # The path of the journal does not change the result.
     given = [a for a in sys.argv[1:] if not a.startswith('--journal=')]
     command = shlex.join(['python', '-m', 'benchmarks.tight_memory', *given])
     for title, (head, *cells) in (('Steps', steps), ('Targets', counts)):

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from gdp_grappler.graph.sources import training_step
 
-BATCH = 64  # Of models that leave it open.
+BATCH = 64  # For models of any batch size.
 _WARM_UP = 3
 # Inputs and labels, each one array or several.
 Data = tuple[Any, Any]
@@ -32,7 +32,7 @@ class Step:
 
 
 def batch(model: keras.Model) -> Data:
-  """Inputs and labels as the model wants them."""
+  """Returns random inputs and labels in the shapes of a model."""
   random = np.random.default_rng(0)
   batch = model.inputs[0].shape[0] or BATCH
 
@@ -77,7 +77,7 @@ def run(model: keras.Model, data: Data, steps: int) -> list[Step]:
   ends: list[tuple[float, float]] = []
 
   class Clock(keras.callbacks.Callback):
-    """Notes when steps end, and that they do."""
+    """Records the ends of steps."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
       loss = float(logs['loss'])
@@ -91,7 +91,7 @@ def run(model: keras.Model, data: Data, steps: int) -> list[Step]:
 
 
 def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
-  """[steps], after some that do not count."""
+  """Returns the seconds of steps [steps], after some warm-up steps."""
   return [step.seconds for step in run(model, data, _WARM_UP + steps)
          ][_WARM_UP:]
 

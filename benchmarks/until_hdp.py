@@ -1,17 +1,20 @@
-"""How soon the default placer is as good as HDP ever gets.
+"""Time until the default placer is as good as the best placement of HDP.
 
 Run it from the repository, on one core (`taskset -c 0`):
 
   python -m benchmarks.until_hdp rnnlm-2@2xP100 amoebanet@4xP100
 
-HDP learns each task for so many seconds of the processor. Then the default
-placer, without the policy, looks for as fast a step, first in, first out, with
-as many. Prints a list of {"task", "seed", "hdp_s", "hdp_priced", "hdp_took_s",
-"ours_s", "ours_priced", "ours_took_s"}: simulated steps, and placements that
-were priced, proposals of its anchors included, and seconds of the processor,
-until HDP found its best, and we what is no slower; null if we never did.
-Without --json, a table of them and of HDP / ours: geometric means over seeds,
-with the least and the most.
+HDP learns each task for a budget of processor seconds. Then the default placer,
+without the policy, has the same budget to find a step in FIFO order that is not
+slower.
+
+With --json, prints a list of {"task", "seed", "hdp_s", "hdp_priced",
+"hdp_took_s", "ours_s", "ours_priced", "ours_took_s"}. "_s" is the simulated
+step. "_priced" and "_took_s" are priced placements and processor seconds: for
+HDP until its best placement, for ours until a placement that is not slower,
+proposals of the anchors included. They are null if there is no such placement.
+Without --json, prints a table of these and of HDP / ours: geometric mean, least
+and most over seeds.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def row(name: str) -> dict[str, Any]:
 
 
 def _built(name: str) -> dict[str, Any]:
-  # A process for each: the memory of children is the most of all so far.
+  # One process each, because the reported memory of children is a maximum.
   with tempfile.TemporaryDirectory() as cache:
     return calls.call(f'{__package__}.workload_counts:row', name,
                       timeout_s=_TIMEOUT_S,

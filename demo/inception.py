@@ -25,13 +25,13 @@ MODEL_DIR = OUTPUT / 'model'
 TRACE = OUTPUT / 'schedule.json'
 ITERATIONS = 100
 CLUSTER = '2xP100'
-# Of losses, relative.
+# Allowed relative difference of losses.
 LARGEST_DIFFERENCE = 1e-4
 # TensorFlow's memory optimizer lets gradients of InceptionV3 be added in the
 # order of arrival, which Adam makes into differences of 1e-4: placed runs do
 # not even equal each other. Runs that are compared do without it.
 _IN_ORDER = {'DEMO_IN_ORDER': '1'}
-# What TensorFlow prints when it starts on a machine without a GPU.
+# Lines that TensorFlow prints when it starts on a machine without a GPU.
 _START_UP = re.compile(
     r'WARNING: All log messages before absl|[IWE]0000 .*(port|cuda\w*|'
     r'cpu_feature_guard)\.cc|To enable the following instructions')

@@ -1,10 +1,10 @@
-"""Settings that have to be made before anything imports TensorFlow.
+"""Settings that have to be made before TensorFlow is imported.
 
 In this process `tf.keras` is Keras 2, for placer_model; Keras 3 is `keras`.
-What users see after a bare `import tensorflow` is tested in interpreters of
-their own, whose environment lacks TF_USE_LEGACY_KERAS.
+Other tests need the state after a bare `import tensorflow`. They run in
+interpreters of their own, whose environment lacks TF_USE_LEGACY_KERAS.
 
-What steers us where the tests are run is not for the tests.
+The tests ignore environment variables that configure the package.
 """
 
 import gc
@@ -17,7 +17,7 @@ import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
 from helpers import warm
 
-# What is imported is no garbage, and looking for some costs a fifth of that.
+# Imports make no garbage. Without the collector they take a fifth less time.
 gc.set_threshold(100_000)
 
 for _name in filter(fresh.steers, list(os.environ)):
@@ -28,10 +28,10 @@ warm.install()
 
 
 def pytest_collection_modifyitems(items):
-  """What takes long begins first, so that no worker is left with it."""
+  """Puts slow tests first, so that no worker runs one alone at the end."""
   items.sort(key=lambda item: item.get_closest_marker('e2e') is None)
 
 
 def pytest_collection_finish():
-  """Nor does a collection have to look at it again."""
+  """Excludes all imported objects from later garbage collections."""
   gc.freeze()

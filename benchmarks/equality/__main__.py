@@ -31,10 +31,11 @@ from gdp_grappler import environment
 from gdp_grappler import progress
 
 _LEGACY = ':tf_keras'
-# Of the largest number of a tensor, where a program is not certain itself.
+# Allowed difference of a program that does not always repeat its own numbers,
+# as a share of the largest number of a tensor.
 _BOUND = 1e-5
 _TIMEOUT_S = 600.
-# Every program is to be placed, however slow the machine is.
+# Slow machines have to place every program, too.
 _PATIENCE_S = 300.
 _TITLE = 'Equality'
 _HEAD = ('program', 'ops placed', 'devices', 'variables moved', 'losses differ',
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _names() -> list[str]:
-  """Names of all programs."""
+  """Returns the names of all programs."""
   return [
       name + suffix for name, program in base.PROGRAMS.items()
       for suffix, runs in (('', program.modern), (_LEGACY, program.legacy))
@@ -99,7 +100,7 @@ def _environment(legacy: bool) -> dict[str, str]:
 
 def _verdict(row: dict[str, Any], program: base.Program) -> str:
   bound = _BOUND if row['noise'] else 0.
-  # NaN is within no bound.
+  # NaN is never within the bound.
   if not all(row[key] <= bound for key in ('losses', 'weights')):
     return 'differs'
   if program.stays == (row['devices'] > 1):

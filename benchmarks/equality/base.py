@@ -21,7 +21,7 @@ layers: Any = keras.layers
 Model: Any = keras.Model
 Layer: Any = keras.layers.Layer
 
-# Numbers, as nested as may be, and variables or arrays.
+# Numbers in nested structures, and variables or arrays.
 Numbers = tuple[Any, Sequence[Any]]
 
 
@@ -58,7 +58,7 @@ def program(**attributes: bool
 
 def data(rows: int, *shape: int, classes: int = 3,
          seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-  """Normal numbers [rows, *shape], and classes [rows]."""
+  """Returns normal numbers [rows, *shape], and classes [rows]."""
   random = np.random.RandomState(seed)
   return (random.randn(rows, *shape).astype(np.float32),
           random.randint(0, classes, rows))
@@ -82,7 +82,7 @@ def compiled(model: Any, optimizer: Any = 'adam', **kwargs: Any) -> Any:
 
 
 def fit(model: Any, x: Any, y: Any = None, **kwargs: Any) -> Numbers:
-  """Three epochs of batches of 16, evaluated and applied after it."""
+  """Trains three epochs in small batches, then evaluates and predicts."""
   how: dict[str, Any] = {'verbose': 0}
   if y is not None:
     how['batch_size'] = 16

@@ -27,8 +27,8 @@ from gdp_grappler.plugin import library
 # Each has registered its programs when it was imported.
 KINDS = (fits, training, loops, sessions)
 _DEVICES = 4
-# Of Keras, which makes weights and slots with it: it is placed where the step
-# itself is to stay.
+# Name of the function by which Keras makes weights and slots. The pass places
+# it even if the step itself stays as it is.
 _MAKER = 'initialize_variables'
 
 
@@ -85,7 +85,7 @@ def compare(name: str, option: Any) -> Comparison:
 
 
 def _listen() -> list[library.Decision]:
-  """All that the pass will be told of steps, as it is told."""
+  """Returns a list that gets each later decision of the pass about a step."""
   decisions: list[library.Decision] = []
   answer = host.Host.answer
 
@@ -100,7 +100,7 @@ def _listen() -> list[library.Decision]:
 
 
 def _numbers(run: Any, option: Any) -> tuple[list[Any], list[Any], int]:
-  """Losses, variables, and the number of variables on another device."""
+  """Returns losses, variables, and the number of variables that moved."""
   tf.config.optimizer.set_experimental_options({'gdp_placement': option})
   base.keras.backend.clear_session()
   base.keras.utils.set_random_seed(1)

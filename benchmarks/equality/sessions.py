@@ -14,11 +14,11 @@ _STEPS = 5
 
 def _trained(build: Callable[[Any, Any], Any], *shape: int,
              resources: bool = False) -> base.Numbers:
-  """Losses of some steps and the variables after them.
+  """Returns the losses of some steps, and the variables afterwards.
 
   Args:
-    build: Makes a loss and what trains of placeholders, x and y.
-    *shape: Of a row of x.
+    build: Makes a loss and a training op from placeholders x and y.
+    *shape: Shape of a row of x.
     resources: Whether variables are resources.
   """
   rows, classes = base.data(24, *shape)
@@ -39,7 +39,7 @@ def _trained(build: Callable[[Any, Any], Any], *shape: int,
 
 
 def _initialize(session: Any) -> None:
-  """Averages begin with the values of variables and do not wait for them."""
+  """Initializes variables first, because averages copy their values."""
   first = tf1.trainable_variables()
   rest = [v for v in tf1.global_variables() if all(v is not w for w in first)]
   for variables in (first, rest):
@@ -66,13 +66,13 @@ def _perceptron(x: Any, y: Any) -> Any:
 
 @base.program()
 def session_references() -> base.Numbers:
-  """Variables that are references."""
+  """Trains reference variables."""
   return _trained(_perceptron, 8)
 
 
 @base.program()
 def session_resources() -> base.Numbers:
-  """Variables that are resources."""
+  """Trains resource variables."""
   return _trained(_perceptron, 8, resources=True)
 
 

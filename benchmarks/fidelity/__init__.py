@@ -1,5 +1,5 @@
-"""How true the simulator is: the same placements priced and measured.
+"""Compares simulated with measured step times of the same placements.
 
-Belongs here: the graphs, the placements and the page of that one study
+Belongs here: the graphs, the placements and the page of this study
 (`make fidelity`). Does not belong here: anything a user of the package needs.
 """

@@ -33,7 +33,7 @@ _RESULTS = 'results.json.gz'
 
 
 def main() -> int:
-  """0, or 2 if the study cannot be made here."""
+  """Runs the study; returns 0, or 2 if this machine cannot run the study."""
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--out_dir', type=pathlib.Path,
                       default=pathlib.Path('docs/results/fidelity'))

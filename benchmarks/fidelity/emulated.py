@@ -51,9 +51,9 @@ _REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 _MAX_SPLITS = 6
-# Every order that can be forced, however little it is predicted to save; where
-# none saves anything, there is none. Placements are drawn until there are so
-# many.
+# All orders that can be enforced, even with small predicted gains. Without any
+# predicted gain, there is no order. Placements are drawn up to this number of
+# orders.
 _ORDER = control_edges_lib.OrderConfig(min_gain=0.)
 _LEAST_ORDERED = 40
 
@@ -108,7 +108,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       if count >= len(suite) and ran >= _LEAST_ORDERED:
         break
       if not simulator.evaluate(graph, placement).valid:
-        continue  # What fits is the allocator's question, not the clock's.
+        continue  # This study is about time, not about the limits of memory.
       order = control_edges_lib.control_edges(graph, placement, simulator,
                                               _ORDER)
       rows = [runs.row(task, label, graph, placement, order, False)]
@@ -181,7 +181,7 @@ def write(folder: pathlib.Path, result: Result) -> None:
   for order, rows in (('fifo', result.fifo), ('control edges', result.ordered)):
     for row in rows:
       writer.writerow({'order': order, **_rounded(row)})
-  # Without a time in it: the same rows are the same file.
+  # Without a time stamp, so that equal rows make equal files.
   packed = gzip.compress(text.getvalue().encode(), mtime=0)
   files.write_atomically(folder / 'emulated.csv.gz', packed)
   report.draw(folder / 'emulated.png', result.fifo, _REAL)

@@ -183,7 +183,7 @@ BUILDERS: dict[str, Callable[[], tf.Tensor]] = {
     'lstm': lstm, 'cnn': cnn, 'transformer': transformer, 'mixture': mixture,
     'towers': towers
 }
-# Studied for the order of their ops only.
+# Graphs that are studied only for the order of their ops.
 FOR_ORDER = ('towers',)
 
 

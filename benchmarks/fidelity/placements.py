@@ -112,7 +112,7 @@ def _drawn(
     graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, modules: np.ndarray,
     known: Mapping[str, placement_lib.Placement],
     rng: np.random.Generator) -> Iterator[tuple[str, placement_lib.Placement]]:
-  """Distinct ones, of modules [G]; disturbed, where there are few modules."""
+  """Draws distinct placements of modules [G]; disturbs them if few exist."""
   seen = {placement.devices.tobytes() for placement in known.values()}
   number = sum(label.startswith(_AT_RANDOM) for label in known)
   for _ in range(_DRAWS):
@@ -164,12 +164,12 @@ def modules_by_name(graph: op_graph.OpGraph, layers: np.ndarray,
 
 
 def _equal_blocks(layers: np.ndarray, count: int) -> np.ndarray:
-  """int [G], contiguous blocks of layers."""
+  """Returns int [G], contiguous blocks of layers."""
   return layers * count // (int(layers.max()) + 1)
 
 
 def _of_groups(graph: op_graph.OpGraph, labels: np.ndarray) -> np.ndarray:
-  """int [G], the most frequent label of a group's ops."""
+  """Returns int [G], the most frequent label of each group's ops."""
   counts = np.zeros((graph.num_groups, labels.max() + 1), int)
   np.add.at(counts, (graph.groups, labels), 1)
   return counts.argmax(axis=1)
@@ -215,7 +215,7 @@ def _prices(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 
 def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
              by_group: np.ndarray) -> np.ndarray:
-  """Devices [..., G] of places; a group without the choice is where it must."""
+  """Returns devices [..., G] of places; a fixed group keeps its device."""
   allowed = constraints.allowed_devices(graph, cluster)
   devices = np.array(cluster.accelerators)[by_group]
   rows = np.arange(graph.num_groups)
@@ -223,7 +223,7 @@ def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 
 def _neighbours(graph: op_graph.OpGraph) -> list[list[int]]:
-  """[G], each once."""
+  """Returns [G], the neighbours of each group, each once."""
   result: list[list[int]] = [[] for _ in range(graph.num_groups)]
   pairs = np.unique(np.sort(graph.groups[graph.edges], axis=1), axis=0)
   for source, target in pairs.tolist():
@@ -239,7 +239,7 @@ def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
   size = int(np.exp(rng.uniform(0, np.log(len(devices) / 2))))
   inside, frontier = {start}, list(neighbours[start])
   while frontier and len(inside) < size:
-    # The last one fills the gap: that costs the same however many there are.
+    # The last entry replaces the removed one, which takes constant time.
     index = int(rng.integers(len(frontier)))
     frontier[index], frontier[-1] = frontier[-1], frontier[index]
     group = frontier.pop()
@@ -254,7 +254,10 @@ def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
 
 def _disturbed(devices: np.ndarray, share: float, num_places: int,
                rng: np.random.Generator) -> np.ndarray:
-  """At least one group, at most `share` of them, on another device."""
+  """Returns devices of groups after a share of the groups has moved.
+
+  At least one group moves.
+  """
   count = max(1, round(share * len(devices)))
   result = devices.copy()
   chosen = rng.choice(len(devices), count, replace=False)
@@ -270,7 +273,7 @@ def _blocks(graph: op_graph.OpGraph, size: int, num_places: int) -> np.ndarray:
 
 
 def _by_group(graph: op_graph.OpGraph, devices: np.ndarray) -> np.ndarray:
-  """int [G], the device of each group's first op."""
+  """Returns int [G], the device of each group's first op."""
   first = np.unique(graph.groups, return_index=True)[1]
   return np.asarray(devices)[first]
 
@@ -285,7 +288,7 @@ def _placement(graph: op_graph.OpGraph, by_group: np.ndarray,
 def _distinct(
     graph: op_graph.OpGraph, found: dict[str, np.ndarray],
     cluster: cluster_lib.Cluster) -> dict[str, placement_lib.Placement]:
-  """Placements of their own."""
+  """Returns the placements without duplicates."""
   seen, result = set(), {}
   for label, by_group in found.items():
     placement = _placement(graph, by_group, cluster)

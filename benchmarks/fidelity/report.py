@@ -70,7 +70,7 @@ def _by_graph(rows: Sequence[study.Row]) -> dict[str, list[study.Row]]:
 
 
 def _grouped(items: Iterable[_Item]) -> dict[str, list[_Item]]:
-  """Items by graph."""
+  """Returns the items by graph."""
   result: dict[str, list[_Item]] = {}
   for item in items:
     result.setdefault(item.graph, []).append(item)
@@ -78,7 +78,7 @@ def _grouped(items: Iterable[_Item]) -> dict[str, list[_Item]]:
 
 
 def _mean(orders: Sequence[study.Ordered], field: str) -> float:
-  """Geometric."""
+  """Returns the geometric mean of a field."""
   return float(np.exp(np.mean([np.log(getattr(o, field)) for o in orders])))
 
 

@@ -1,4 +1,4 @@
-"""How well simulated step times agree with measured ones."""
+"""Statistics of the agreement of simulated and measured step times."""
 
 from __future__ import annotations
 

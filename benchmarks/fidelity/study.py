@@ -27,8 +27,8 @@ from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 
 WORKERS = 2
-# Placements whose order is measured: those with this predicted gain, and at
-# most so many of a graph, the largest gains first.
+# Least predicted gain of an order that is measured. Largest number of measured
+# orders per graph; the largest gains come first.
 ORDER_GAIN = .1
 ORDER_COUNT = 6
 _PLACERS = ('m_etf', 'local_search')

@@ -22,7 +22,7 @@ _PROBE = ('import tensorflow as tf; '
 
 
 def has_card() -> bool:
-  """Asked in a process of its own: this one leaves the card alone."""
+  """Whether there is a GPU; a child looks, so that we do not take the card."""
   done = subprocess.run([sys.executable, '-c', _PROBE], capture_output=True,
                         text=True, check=False)
   return any(
@@ -108,7 +108,7 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
       break
     try:
       known[short(name)] = measure(name)
-    except Exception as error:  # One model that fails is one line of the table.
+    except Exception as error:  # A model that fails has a line in the table.
       known[short(name)] = {'error': errors.described(error, 300)}
     write(path, known)
     print(short(name), known[short(name)], flush=True)
@@ -117,7 +117,7 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
 
 
 def write(path: pathlib.Path, known: dict[str, Any]) -> None:
-  """Leaves a file of JSON, whole or not at all."""
+  """Writes a file of JSON; after an error no partial file remains."""
   temporary = path.with_suffix('.new')
   temporary.write_text(json.dumps(known, indent=1) + '\n')
   os.replace(temporary, path)

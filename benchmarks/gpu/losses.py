@@ -1,9 +1,9 @@
-"""Losses of models placed over a CPU and two logical GPUs, and without us.
+"""Losses of models placed on a CPU and two logical GPUs, and not placed.
 
   python -m benchmarks.gpu.losses DEVICE OUT_DIR STEPS SECONDS MODEL ...
 
-A process of its own, with deterministic ops. Writes OUT_DIR/losses.json after
-each model. What is in the file already is not run again.
+Runs as a process of its own, with deterministic ops. Writes OUT_DIR/losses.json
+after each model. Models that are in the file already do not run again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import keras
 
 layers = keras.layers
 _CLASSES = 1000
-# Of a recommender's embeddings.
+# Size of a recommender's embeddings.
 _VECTOR = 64
 # Of a mixture.
 _EXPERTS = 8
@@ -36,7 +36,7 @@ def nasnet() -> keras.Model:
 
 
 def recommender(batch: int = 2048, rows: int = 200_000) -> keras.Model:
-  """DLRM: eight tables of embeddings, and how their vectors fit together."""
+  """DLRM: eight tables of embeddings, and products of their vectors."""
   ids = [keras.Input((1,), batch, dtype='int32') for _ in range(8)]
   numbers = keras.Input((13,), batch)
   vectors = [

@@ -16,32 +16,32 @@ from gdp_grappler import environment
 
 _KERAS = 'benchmarks.keras_models'
 _OURS = 'benchmarks.gpu.models'
-# Whose steps are predicted and measured, the quick ones first.
+# Models whose steps are predicted and measured, the fast models first.
 MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
           f'{_KERAS}:transformer', f'{_KERAS}:experts', f'{_KERAS}:two_towers',
           f'{_OURS}:resnet50', f'{_OURS}:mobilenet', f'{_OURS}:vgg16',
           f'{_KERAS}:unet')
-# Whose losses are compared.
+# Models whose losses are compared.
 PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
                                                'mlp', 'experts', 'two_towers'))
-# Whose steps are measured on a card that is cut.
+# Models whose steps are measured on a card that is cut.
 SPLIT = tuple(
     f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
-# Whose ops are profiled.
+# Models whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
 _LONGEST_S = 280.
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-  """How the parts are run.
+  """The settings of all parts.
 
   Attributes:
     device: 'GPU', or 'CPU' for a dry run.
     out_dir: Folder of the results.
     models: Models whose steps are measured.
     placed: Models whose losses are compared.
-    profiled: Those of `models` whose graphs are profiled.
+    profiled: Models, of `models`, whose graphs are profiled.
     compared: Models that run in several ways. () means the models of
       `one_card`.
     ways: The ways of these models; see `one_card_ways`.
@@ -103,7 +103,7 @@ class Part:
 
 
 def calibrate(setting: Setting) -> Part:
-  """Figures of the host and kernels by size."""
+  """Measures figures of the host, and kernels by size."""
   out = setting.out_dir / 'calibration.json'
   command: tuple[str, ...]
   if setting.device == 'GPU':
@@ -116,14 +116,14 @@ def calibrate(setting: Setting) -> Part:
 
 
 def steps(setting: Setting) -> Part:
-  """Steps and graphs of models."""
+  """Measures steps of models, and writes their graphs."""
   return Part('steps', ('-m', 'benchmarks.gpu.steps',
                         *_of_models(setting, setting.steps, setting.models)),
               'steps.json', _short(setting.models))
 
 
 def losses(setting: Setting) -> Part:
-  """Losses, placed and not."""
+  """Computes losses of models, placed and not placed."""
   return Part('losses',
               ('-m', 'benchmarks.gpu.losses',
                *_of_models(setting, min(setting.steps, 6), setting.placed)),
@@ -131,7 +131,7 @@ def losses(setting: Setting) -> Part:
 
 
 def streams(setting: Setting) -> Part:
-  """Steps on the card whole and cut in parts, with and without levers."""
+  """Measures steps on the whole card and on parts, with several options."""
   return Part('streams', ('-m', 'benchmarks.gpu.streams',
                           *_of_models(setting, setting.steps, setting.split)),
               'streams.json', _short(setting.split))
@@ -153,7 +153,7 @@ def too_big(setting: Setting) -> Part:
 
 
 def profile(setting: Setting, name: str) -> Part:
-  """Ops of the graph of a model."""
+  """Profiles the ops of the graph of a model."""
   out = setting.out_dir / f'profile_{name}.json'
   return Part(f'profile_{name}',
               ('-m', 'gdp_grappler.bin.gdp', 'profile',
@@ -197,7 +197,7 @@ def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
   log = part.log(setting.out_dir).open('w')
   variables = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
   variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
-  # Programs that place nothing say so for themselves.
+  # Programs without placement disable the plugin themselves.
   variables.pop(environment.DISABLE, None)
   return subprocess.Popen([sys.executable, *part.command], stdout=log,
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

@@ -24,7 +24,7 @@ import numpy as np
 
 
 def main(device: str, out_dir: str) -> None:
-  """Predicts what was measured."""
+  """Predicts the measured steps."""
   from gdp_grappler.cluster import calibrated
   from gdp_grappler.cluster import calibration
   out = pathlib.Path(out_dir)
@@ -51,7 +51,7 @@ def _cluster(device: str) -> Any:
   from gdp_grappler.plugin import step_costs
   names = [cluster_lib.local_name('CPU', 0)]
   names.append(cluster_lib.local_name(device, int(device == 'CPU')))
-  # As `steps` calls them, which is not by `fit`.
+  # `steps` calls the train function itself, without `fit`.
   return step_costs.of_function(local_devices.assumed(names))
 
 
@@ -60,7 +60,7 @@ def _measured_names(cluster: Any, device: str) -> list[str]:
 
 
 def _predicted_s(graph: str, cluster: Any) -> float:
-  """Simulated seconds of a step with the devices that TensorFlow chose."""
+  """Returns simulated seconds of a step on the devices of TensorFlow."""
   from gdp_grappler.problems import reading
   from gdp_grappler.problems import request
   step = reading.read(request.Request(graph), lambda unused: cluster,

@@ -1,9 +1,10 @@
-"""Steps of Keras models on one device, and their graphs as the pass gets them.
+"""Steps of Keras models on one device, and the graphs that the pass receives.
 
   python -m benchmarks.gpu.steps DEVICE OUT_DIR STEPS SECONDS MODEL ...
 
-A process of its own. Writes OUT_DIR/steps.json after each model, and
-OUT_DIR/graphs/MODEL.pb. What is in the file already is not measured again.
+Runs as a process of its own. Writes OUT_DIR/steps.json after each model, and
+OUT_DIR/graphs/MODEL.pb. Models that are in the file already are not measured
+again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
 
 def _measured(tf: Any, name: str, out: pathlib.Path,
               steps: int) -> dict[str, Any]:
-  """Seconds of a step, and the file of its graph."""
+  """Returns the seconds of a step, and writes the graph."""
   import keras
 
   from benchmarks import timed_fits

@@ -2,10 +2,10 @@
 
   python -m benchmarks.gpu.streams DEVICE OUT_DIR STEPS SECONDS MODEL ...
 
-Each way is a process of its own, since all of it is decided when TensorFlow
-starts. Writes OUT_DIR/streams_WAY.json after each model, and
-OUT_DIR/streams.json of all ways. What is there already is not run again. With
-DEVICE CPU it is a dry run over logical CPUs, for which no lever does anything.
+Each way has a process of its own, because TensorFlow reads these options only
+when it starts. Writes OUT_DIR/streams_WAY.json after each model, and
+OUT_DIR/streams.json with all ways. Existing results are not measured again.
+DEVICE CPU means a dry run on logical CPUs, on which the options have no effect.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _ONE = '--way'
 
 
 def private_threads(options: Any) -> None:
-  """Threads of its own for each logical GPU."""
+  """Requests threads of its own for each logical GPU."""
   del options
   os.environ['TF_GPU_THREAD_MODE'] = 'gpu_private'
 
 
 def copy_streams(options: Any) -> None:
-  """Two streams for copies between GPUs.
+  """Requests two streams for copies between GPUs.
 
   Args:
-    options: `GPUOptions`, changed in place; so of the others.
+    options: `GPUOptions`, changed in place, here and in the functions below.
   """
   options.experimental.num_dev_to_dev_copy_streams = 2
 
 
 def merged_streams(options: Any) -> None:
-  """Copies between GPUs are put on the compute stream."""
+  """Puts copies between GPUs on the compute stream."""
   merge = options.experimental.stream_merge_options
   merge.merge_device_to_device_stream = True
 
 
-# By name: into how many parts the card is cut, and what else is changed.
+# By name: number of parts of the card, and a change of the options or None.
 WAYS: dict[str, tuple[int, Callable[[Any], None] | None]] = {
     'whole': (1, None),
     'split_2': (2, None),
@@ -112,7 +112,7 @@ def _timed(name: str, steps: int, notices: Any) -> dict[str, Any]:
   from benchmarks.gpu import here
   del notices.lines[:]
   model = here.model(name)
-  # The guard has decided after the first half.
+  # The guard decides before the second half.
   seconds = timed_fits.steps_s(model, timed_fits.batch(model), 2 * steps)
   return {
       'step_s': statistics.median(seconds[steps:]), 'said': notices.lines[-3:]

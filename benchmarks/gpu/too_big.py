@@ -31,7 +31,7 @@ _LONGEST_S = 120.
 
 
 def main(arguments: list[str]) -> int:
-  """Both ways, each in a process of its own; or one, where it is named."""
+  """Runs both ways in processes of their own, or only the named way here."""
   device, out_dir, *way = arguments
   if way:
     print(json.dumps(_trained(device, way[0] == 'on')))

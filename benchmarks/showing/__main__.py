@@ -1,10 +1,10 @@
-"""Makes anew what docs/ shows.
+"""Records the notebooks, sessions and pictures of docs/ anew.
 
   make pictures                       # all of it
   make PICTURES='sessions report' pictures
 
-What there is: notebooks, sessions, pictures of their terminals, and pictures
-of what they left in build/shown: report and tensorboard.
+The parts are: notebooks, sessions, pictures of the sessions' terminals, and
+pictures of their results in build/shown, which are report and tensorboard.
 """
 
 from __future__ import annotations

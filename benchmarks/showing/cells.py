@@ -27,7 +27,7 @@ def run(sources: list[str]) -> list[list[dict[str, Any]]]:
     sources: Sources of the cells, in order.
 
   Raises:
-    Exception: whatever a cell raises.
+    Exception: a cell raises it.
   """
   names: dict[str, Any] = {'__name__': '__main__'}
   return [

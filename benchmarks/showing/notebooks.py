@@ -44,7 +44,8 @@ def run(path: pathlib.Path) -> str:
     outputs = pathlib.Path(folder, 'outputs.json')
     work = pathlib.Path(folder, 'work')
     work.mkdir()
-    # By its path and without its folder, so that cells find what is installed.
+    # Runs the file with -P, so that cells import the installed packages and not
+    # the modules in the file's folder.
     done = subprocess.run([
         sys.executable, '-P', cells.__file__,
         str(path.resolve()),

@@ -34,7 +34,7 @@ const all = (selector) => {
   return found;
 };
 '''
-# What is opened: the step, and the model in it.
+# Boxes of the graph to open: the step, and the model in the step.
 _BOXES = 'StatefulPartitionedCall', 'StatefulPartitionedCall/functional_1'
 # After a click on "Fit to screen" the graph glides there.
 _ZOOM_S = 3.

@@ -15,14 +15,14 @@ from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import files
 
-# Of a terminal.
+# Size of the terminal.
 WIDTH = 80
 _MOST_LINES = 24
 # A terminal overwrites such lines.
 _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
 # Ends a command whose exit code is shown.
 _SHOWS_CODE = '; echo $?'
-# What the sessions are about, in a folder of their own.
+# The model of the sessions, a file in a folder of its own.
 MODEL = '''import keras
 import tensorflow as tf
 

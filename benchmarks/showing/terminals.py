@@ -23,11 +23,11 @@ PICTURES: Mapping[str, str] = {
 _RECORDED = re.compile(
     r'<!-- (Session \d+); made by .*?-->\n\n```text\n(.*?)\n```\n\n'
     r'<!-- End of \1. -->', re.DOTALL)
-# On a terminal such a line makes room for the next one (`progress_line`).
+# On a terminal, the next line overwrites such a line (`progress_line`).
 _PROGRESS = re.compile(r'^gdp: (?!warning)\w+ing\b.*\n', re.MULTILINE)
 # rich names a font in the web. A picture loads nothing.
 _WEB_FONT = re.compile(r'@font-face \{.*?\}\s*', re.DOTALL)
-# What is not plain text: a command, and what a line of ours is.
+# Styles of commands and of lines that the program writes.
 _STYLES = {
     r'(?m)^\$ (.*\\\n)*.*$': 'bold',
     r'(?m)^gdp:(?! error| warning)': 'cyan',

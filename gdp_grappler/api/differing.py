@@ -1,4 +1,4 @@
-"""What differs between two plans of one step, and what that costs."""
+"""Compares two plans of one step, and prices their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
-_MOST_OPS = 20  # Of a text; JSON has all.
+_MOST_OPS = 20  # Limit of the printed rows. JSON has all rows.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Difference:
         }, indent=1)
 
   def show(self) -> None:
-    """Prints it."""
+    """Prints the difference."""
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
@@ -183,7 +183,7 @@ def diff(before: placed_step.PlacedStep,
     after: Another such step, of the same graph on the same cluster.
 
   Raises:
-    PlanError: they are of different graphs or clusters.
+    PlanError: the steps are of different graphs or clusters.
   """
   graph, cluster = before.graph, before.step.cluster
   if (graph.fingerprint != after.graph.fingerprint or

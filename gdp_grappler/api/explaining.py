@@ -149,7 +149,7 @@ class Explanation:
     return json.dumps({'simulated': True, **dataclasses.asdict(self)}, indent=1)
 
   def show(self) -> None:
-    """Prints it."""
+    """Prints the explanation."""
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:

@@ -34,9 +34,9 @@ NO_LAYER = '*'
 # Share of a layer's seconds or bytes on other devices above which the layer is
 # spread.
 _MATTERS = .05
-# Columns of a table with numbers.
+# Columns of the table that contain numbers.
 NUMBERS = (2, 3, 4, 5)
-# Rows of a table before layers of several kinds share one.
+# Rows of a table, above which layers of different kinds may share a row.
 _MOST_ROWS = 32
 # Consecutive layers of one kind share a row from this number on.
 _ALIKE = 3
@@ -190,7 +190,7 @@ class Layering:
     for number, (name, (part, _)) in enumerate(zip(names, chosen)):
       matched = np.flatnonzero(found == number)
       if matched.size:
-        # '*' also matches the arithmetic of optimizers.
+        # The pattern '*' also matches the arithmetic of optimizers.
         rounds = self._rounds[np.union1d(part.ops, matched)].sum(axis=0)
         result[name] = self._labels[self._most(part.ops, rounds)]
     return result

@@ -1,4 +1,4 @@
-"""Makes a SourceGraph of an object in the program's memory.
+"""Makes a SourceGraph of a model, function or graph in this process.
 
 A compiled Keras model becomes its training step, as Grappler hands it to the
 pass. A model that is not compiled becomes its forward pass. Functions and
@@ -117,7 +117,7 @@ def makes_model(graph: Any) -> bool:
 
 
 def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
-  """Calls a function that makes a model, without values of its weights."""
+  """Returns the model that a function makes; the weights have no values."""
   try:
     with without_weights.without_weights():
       model = make()
@@ -271,7 +271,7 @@ def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
 
 def _of_graph(graph: tf.Graph) -> tuple[source_graph.SourceGraph, ...]:
   name = 'graph'
-  with graph.as_default():  # Else there would be no graph to export.
+  with graph.as_default():  # The export takes the default graph.
     meta_graph = tf.compat.v1.train.export_meta_graph()
   whole = sources.of_meta_graph(meta_graph, name, name)
   return (asked.of_file(pruning.simplify(whole, name, prune=True)),

@@ -351,7 +351,7 @@ class PlacedStep:
     """Writes the devices as node data for Model Explorer, and the graph.
 
     Args:
-      path: A file for the devices.
+      path: The file with the devices.
 
     Returns:
       The file with the graph in the same folder: 'a.graph.json' for 'a.json'.

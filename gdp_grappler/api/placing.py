@@ -306,7 +306,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
   if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')
-  registry.factory(placer, policy)  # May have to precede TensorFlow.
+  registry.factory(placer, policy)  # Some must import before TensorFlow.
 
 
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,

@@ -147,7 +147,7 @@ def _collected(run: Callable[[], list[float]], placed: bool) -> _Run:
   eager: Any = context.context()
   eager.enable_graph_collection()
   losses = run()
-  tf.identity(1.)  # Graphs are handed over when a later op succeeds.
+  tf.identity(1.)  # TensorFlow hands graphs over only after a later op.
   graphs = eager.export_run_metadata().function_graphs
   eager.disable_graph_collection()
   largest = max(

@@ -108,7 +108,7 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
     kinds: Kinds of devices, of `KINDS`. None means those of this machine.
 
   Raises:
-    GdpError: there is no such kind.
+    GdpError: a kind is not in `KINDS`.
   """
   wrong = [kind for kind in kinds or () if kind not in KINDS]
   if wrong:
@@ -132,7 +132,7 @@ def found_kinds() -> tuple[str, ...]:
     has_gpu = calls.call(f'{_MODULE}:has_gpu', timeout_s=_TIMEOUT_S,
                          environment={environment.DISABLE: '0'})
   except calls.CallError:
-    return KINDS[:1]  # The programs will say what is wrong.
+    return KINDS[:1]  # The programs will fail too, and report the error.
   return KINDS if has_gpu else KINDS[:1]
 
 

@@ -34,8 +34,8 @@ _COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
 
 def main() -> int:
   """Runs `gdp` as a console program, and ends the process."""
-  # Nothing here is to be placed by the plugin. Not when this is imported: the
-  # environment is inherited by whatever the importing program starts.
+  # The plugin must not place graphs of this program. The variable is not set at
+  # import, because child processes of an importing program would inherit it.
   os.environ.update(environment.without_plugin())
   _open_closed_streams()
   return run()
@@ -63,7 +63,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     sys.stdout.flush()
     return code
   except BrokenPipeError:
-    # Whoever read the output has enough, as `head` does.
+    # The reader of the output, such as `head`, has closed the pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
   except errors.GdpError as error:
@@ -133,7 +133,7 @@ def _parsers(
   for command in _COMMANDS:
     command.add(commands)
   for subcommand in commands.choices.values():
-    # What is not given here leaves what was given before the command.
+    # A switch that is missing after the command keeps its value from before.
     _add_switches(subcommand, argparse.SUPPRESS)
   return result, commands.choices
 

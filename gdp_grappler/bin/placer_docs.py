@@ -1,7 +1,7 @@
-"""The placers as a table of the docs and as a list of `gdp place --help`.
+"""Makes the table of placers in the docs, and the list in `gdp place --help`.
 
-`python -m gdp_grappler.bin.placer_docs docs/placers.md` brings that file's
-table, the lines between two comments, up to date.
+`python -m gdp_grappler.bin.placer_docs docs/placers.md` updates the table of
+that file, which stands between two comments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _END = '<!-- End of placers. -->'
 
 
 def markdown() -> str:
-  """A row per placer."""
+  """Returns a table with one row per placer."""
   rows = [('placer', 'kind', 'how', 'paper', 'needs'), ('---',) * 5]
   rows += [(f'`{entry.name}`', entry.kind, entry.how, entry.paper,
             _needs(entry)) for entry in placer_table.table().values()]
@@ -25,7 +25,7 @@ def markdown() -> str:
 
 
 def text() -> str:
-  """A line per placer, for a terminal."""
+  """Returns one line per placer, for a terminal."""
   table = placer_table.table()
   width = max(map(len, table))
   return 'placers:\n' + '\n'.join(
@@ -34,7 +34,7 @@ def text() -> str:
 
 
 def updated(page: str) -> str:
-  """The text of a page with the table of now."""
+  """Returns the text of a page with the current table."""
   before, _, rest = page.partition(_BEGIN)
   _, _, after = rest.partition(_END)
   return f'{before}{_BEGIN}\n\n{markdown()}\n{_END}{after}'

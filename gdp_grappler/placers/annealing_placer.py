@@ -31,8 +31,8 @@ _STARTS_SHARE = .3
 # Ops that are priced per second where no clock counts. Two idle cores price
 # more.
 _OPS_PER_S = 4_000_000
-# Drawing the moves among which one is chosen takes as long as pricing so many
-# ops.
+# Time of drawing the moves among which one is chosen, as a number of ops that
+# are priced in the same time.
 _DRAWN_OPS = 1_500
 # Ops times devices above which there is one start of blocks, because each start
 # of a large graph costs much time.

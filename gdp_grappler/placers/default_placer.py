@@ -313,7 +313,7 @@ def _see_in_s(found: priced_placements.PricedPlacements, rows: np.ndarray,
 
 
 def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
-  """Whether what takes so long, and cannot be stopped, may begin."""
+  """Whether work of this time, which cannot be stopped, may begin."""
   return 0 < deadline.remaining_s >= seconds
 
 

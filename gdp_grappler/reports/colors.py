@@ -1,4 +1,4 @@
-"""One colour for each family of ops, and for each device, in every picture."""
+"""The colours of op families and of devices, the same in every picture."""
 
 from __future__ import annotations
 

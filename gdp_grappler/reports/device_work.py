@@ -28,7 +28,7 @@ class DeviceWork:
 
 def of_schedule(placement: placement_lib.Placement,
                 schedule: schedule_lib.Schedule) -> DeviceWork:
-  """Adds up a schedule of a placement on D devices."""
+  """Returns the work of D devices in the schedule of a placement."""
   count = placement.cluster.num_devices
   return DeviceWork(
       np.bincount(placement.devices, minlength=count),

@@ -253,7 +253,7 @@ def text(word: str = '') -> str:
     word: A term, in any case. '' means all terms.
 
   Raises:
-    GdpError: there is no such term.
+    GdpError: the glossary has no such term.
   """
   return '\n'.join(_entry(term) for term in _terms(word))
 

@@ -1,4 +1,4 @@
-"""A simulated step as lanes of pixels: one per device and one per sender.
+"""Turns a simulated step into lanes of pixels: one per device and per sender.
 
 Time is cut into as many columns as the picture has pixels, so that 80,000 ops
 are as readable as 80. A column of a lane shows how busy the device was, and the
@@ -139,7 +139,7 @@ def _transfer_lanes(cluster: cluster_lib.Cluster,
 
 def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
             num_kinds: int, step_s: float, columns: int) -> np.ndarray:
-  """float64 [num_kinds, C], share of each column that intervals cover.
+  """Returns float64 [num_kinds, C], how much of each column intervals cover.
 
   Each interval changes the covered share of a column only at its two ends. So
   differences are added at the ends, and their cumulative sum is the share.

@@ -22,7 +22,7 @@ from gdp_grappler.reports import node_inputs
 
 def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
           placement: placement_lib.Placement) -> pathlib.Path:
-  """Writes a file that colours each node by its device, and the graph.
+  """Writes the graph, and a file that colours each node by its device.
 
   Args:
     path: File to write.

@@ -1,4 +1,4 @@
-"""A report as one HTML file that loads nothing.
+"""Writes a report as one HTML file that loads no other file.
 
 The data are compressed JSON. The page shows names of ops only as text, so that
 a name is never markup. A policy in the page's head forbids the page to load

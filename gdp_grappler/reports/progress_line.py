@@ -35,7 +35,7 @@ class ProgressLine:
 
   def __init__(self, program: str, stream: TextIO,
                clock: Callable[[], float] = time.monotonic) -> None:
-    """Shows nothing yet.
+    """Makes a line that shows nothing yet.
 
     Args:
       program: Name of the program; each line begins with it.
@@ -66,7 +66,7 @@ class ProgressLine:
       self._share, self._detail = share, detail
 
   def make_room(self) -> None:
-    """See `progress.Listener`; the line comes back with the next tick."""
+    """See `progress.Listener`. The next tick shows the line again."""
     with self._lock:
       self._erase()
 

@@ -1,4 +1,4 @@
-"""Tables for terminals and for notebooks."""
+"""Formats tables for terminals, for notebooks and for Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A placed step for TensorBoard: graph, text, histogram and timeline.
+"""Writes a placed step for TensorBoard: graph, text, histogram and timeline.
 
 TensorFlow alone writes the events, in the format that TensorBoard's plugins
 read. TensorBoard need not be installed on this machine. The graph has a colour
@@ -84,7 +84,7 @@ def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 @contextlib.contextmanager
 def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-  """Turns errors of TensorFlow into one line.
+  """Turns errors of TensorFlow in the context into errors of one line.
 
   Args:
     folder: Folder of the events.
@@ -109,7 +109,7 @@ def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
 
 
 def _tensor(name: str, output: int | None) -> str:
-  """'a', 'a:1' or '^a'."""
+  """Returns the input in the format of a GraphDef: 'a', 'a:1' or '^a'."""
   if output is None:
     return f'^{name}'
   return f'{name}:{output}' if output else name

@@ -1,4 +1,4 @@
-"""A simulated schedule as a Chrome trace, for Perfetto or chrome://tracing.
+"""Writes a simulated schedule as a Chrome trace, for Perfetto and others.
 
 Format: "Trace Event Format", Google, 2016. `trace_tracks` names the tracks.
 Each memory has a counter, which includes the workspace of ops. If a device has
@@ -93,7 +93,7 @@ def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     if graph.executions[op] != 1:
       args['executions'] = float(graph.executions[op])
     if placement.priorities is not None:
-      # JSON has no infinity.
+      # As text, because JSON has no infinity.
       args['priority'] = str(placement.priorities[op])
     yield trace_tracks.event(shown.slots[device, slot], start, end,
                              graph.label(op), graph.op_types[op],

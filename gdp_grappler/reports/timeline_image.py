@@ -1,4 +1,4 @@
-"""The lanes of a simulated step as a picture, for viewers of pictures."""
+"""Draws the lanes of a simulated step as a PNG picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GAP = 2
 _SPACE = 12
 _TEXT = 13
 _TICKS = 6
-_ROOM = .08  # Share of the axis that the text of its end takes.
+_ROOM = .08  # Share of the axis that the label of its last tick takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 

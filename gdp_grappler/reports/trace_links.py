@@ -12,7 +12,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import trace_tracks
 
-_MOST_NAMES = 10  # Of ops that send messages at one time.
+_MOST_NAMES = 10  # Of the ops in an event of overlapping messages.
 
 
 def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,

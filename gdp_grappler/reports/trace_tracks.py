@@ -1,4 +1,4 @@
-"""The tracks of a Chrome trace and their order.
+"""Defines the tracks of a Chrome trace and their order.
 
 All tracks are threads of one process, because Perfetto orders threads by number
 but processes by size. Accelerators come first, with a track for each compute

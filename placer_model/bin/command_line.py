@@ -22,7 +22,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import progress_line
 
-_MOST_SEED = 2**32 - 1  # Of NumPy and Keras.
+_MOST_SEED = 2**32 - 1  # Limit of NumPy and Keras.
 
 # Flags of all programs.
 LOCAL_WORKERS = flags.DEFINE_integer(
@@ -110,7 +110,7 @@ class CommandLine:
                     'all flags).'))
     for name in (flag.name for flag in self.flags):
       value = flags.FLAGS[name].value
-      # absl's bounds let through what is no number.
+      # absl's bounds accept NaN.
       if isinstance(value, float) and not math.isfinite(value):
         sys.exit(self.fail(f'--{name}={value}: give a finite number.'))
     return rest
@@ -172,7 +172,7 @@ def make_repeatable(tf: types.ModuleType) -> None:
   logging.set_verbosity(logging.WARNING)
   tf.keras.utils.set_random_seed(SEED.value)
   tf.config.experimental.enable_op_determinism()
-  # To optimize a graph of the trainer takes longer than it ever gains.
+  # Optimizing a graph of the trainer takes longer than it saves.
   tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from gdp_grappler import environment
 
-# Before anything imports TensorFlow: this process has nothing to place.
+# Set before TensorFlow is imported: the plugin has nothing to place here.
 os.environ.update(environment.without_plugin())
 
 from absl import flags

@@ -1,12 +1,12 @@
-"""`gdp_pretrain`: trains a network that ships on random synthetic graphs.
+"""`gdp_pretrain`: trains a shipped network on random synthetic graphs.
 
   gdp_pretrain --model_dir=moves --config=small
   gdp_pretrain --model_dir=moves --held_out=rnnlm-2@tiny@2xP100,gnmt-2@4xP100
   gdp_pretrain --model_dir=placer --network=placer
 
-By default that is the move network, which chooses the moves of a search. With
---network=placer it is GDP's network, the policy, which places a graph in one
-forward pass (gdp_train calls it one_shot).
+By default the network is the move network, which chooses the moves of a search.
+With --network=placer the network is GDP's network, the policy, which places a
+graph in one forward pass (gdp_train calls it one_shot).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from gdp_grappler import environment
 
-# Before anything imports TensorFlow: this process has nothing to place.
+# Set before TensorFlow is imported: the plugin has nothing to place here.
 os.environ.update(environment.without_plugin())
 
 from absl import flags
@@ -76,7 +76,7 @@ def _pretrain() -> int:
   from gdp_grappler.processes import machines as machines_lib
   command_line.check_ray()
   run_lib, options = _placer() if _NETWORK.value == 'placer' else _moves()
-  # Nothing is discarded for a command that cannot be obeyed.
+  # The held-out tasks are read first, so that a wrong name discards no run.
   held_out = {
       task: reading.read_task(task, _LINE.say, f'--{_HELD_OUT.name}: ')
       for task in _HELD_OUT.value

@@ -1,6 +1,6 @@
 """`gdp_train`: trains a network that places a graph, or several.
 
-By default that is the move network, which chooses the moves of a search.
+By default the network is the move network, which chooses the moves of a search.
 
   gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
   gdp_train --graphs=rnnlm-2,gnmt-2@4xP100 --clusters=2xP100,2xK40
@@ -20,7 +20,7 @@ from typing import Any
 
 from gdp_grappler import environment
 
-# Before anything imports TensorFlow: this process has nothing to place.
+# Set before TensorFlow is imported: the plugin has nothing to place here.
 os.environ.update(environment.without_plugin())
 
 from absl import flags
@@ -170,7 +170,7 @@ def _network(network_kinds: types.ModuleType) -> str:
   Raises:
     GdpError: the network that is named has no such config or units.
   """
-  # Flags cannot be asked whether they are true.
+  # absl's flag holders have no truth value, so their values are compared.
   of_papers = [f for f in (_CONFIG, _UNITS) if f.value != f.default]
   if _NETWORK.value == network_kinds.MOVES and of_papers:
     raise errors.GdpError(

@@ -1,11 +1,11 @@
 """Random graphs for every placer and damaged files for every reader.
 
-Run it from the folder of the tests: `python -m fuzz --graphs=300`, or by `make
-fuzz FUZZ_GRAPHS=300`. Each seed is one graph on one cluster (`cases`), each
-placement is held against the rules (`rules`), and some files of strangers are
-read (`strangers`). Broken rules are printed with the command that shows them
-again. Ends with one line of counts, and with 1 if any rule was broken. With
---journal=FILE a run that was killed goes on where it was.
+Run it from the folder of the tests by `python -m fuzz --graphs=300`, or by
+`make fuzz FUZZ_GRAPHS=300`. Each seed is one graph on one cluster (`cases`).
+Each placement is checked against the rules (`rules`). Some cases also read
+damaged or hostile files (`strangers`). The program prints broken rules with the
+command that repeats the case, and a last line of counts. The exit code is 1 if
+a rule was broken. With --journal=FILE, a run that was killed continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fuzz import runs
 
 
 def main() -> int:
-  """Runs the program; its exit code."""
+  """Runs the program, and returns its exit code."""
   flags = _flags()
   totals: collections.Counter[str] = collections.Counter()
   slowest, took_s = runs.Report(flags.seed, 0, 0, ()), 0.
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _reports(flags: argparse.Namespace) -> Iterator[runs.Report]:
-  """Those of a run that was stopped, then further ones."""
+  """Yields the reports in the journal, then those of further cases."""
   seeds = range(flags.seed, flags.seed + flags.graphs)
   if flags.journal is None:
     yield from runs.run(seeds, flags.placers, flags.jobs)

@@ -1,7 +1,7 @@
-"""Random problems by families: what a seed stands for.
+"""Draws random problems of several families by a seed.
 
-A family is a function from a generator to a `Case`; `FAMILIES` says how often
-each has its turn. Whoever builds graphs of another kind adds a line there.
+A family is a function from a generator to a `Case`. `FAMILIES` has the
+frequency of each family. A new family needs a line there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from helpers import clusters
 from helpers import graphs
 from helpers import tight_memory
 
-# What a planted placement fills of each memory.
+# Share of each memory that a planted placement fills.
 _FILLS = .85, .95
 
 
@@ -28,11 +28,11 @@ class Case:
   """One problem.
 
   Attributes:
-    family: Of `FAMILIES`.
+    family: Name of the family.
     graph: N ops in G groups.
     cluster: D devices.
-    seconds: float64 [N, D].
-    planted: int32 [G], a placement that fits; None if nobody knows one.
+    seconds: float64 [N, D], seconds of each op on each device.
+    planted: int32 [G], a placement that fits; None if none is known.
   """
 
   family: str
@@ -48,7 +48,7 @@ Draft = tuple[op_graph.OpGraph, cluster_lib.Cluster, np.ndarray,
 
 
 def make(seed: int) -> Case:
-  """The case of a seed; the same in every process and on every machine."""
+  """Returns the case of a seed, which is the same on every machine."""
   rng = np.random.default_rng(seed)
   names = list(FAMILIES)
   shares = np.array([FAMILIES[name][1] for name in names], float)
@@ -58,10 +58,11 @@ def make(seed: int) -> Case:
 
 def random_cluster(rng: np.random.Generator,
                    memory_bytes: int = 1 << 50) -> cluster_lib.Cluster:
-  """A host with up to six GPUs of different speeds, links and ways to run.
+  """Returns a host with up to six GPUs of different speeds and links.
 
-  Sometimes one of the GPUs is a second CPU, several share a chip or a memory,
-  all links share a wire, or one is slow. Some GPUs are asynchronous.
+  Sometimes one of the GPUs is a second CPU, several GPUs share a chip or a
+  memory, all links share a channel, or one link is slow. Some GPUs are
+  asynchronous.
   """
   count = int(rng.integers(0, 7))
   chips = [f'chip {d // 2}' for d in range(count)]
@@ -94,14 +95,14 @@ def random_cluster(rng: np.random.Generator,
 
 
 def _host_work(rng: np.random.Generator) -> dict[str, Any]:
-  """Fields of a `Device` that may have no copy engines."""
+  """Returns fields of a `Device` with or without copy engines."""
   works = rng.random() < .5
   return dict(slots=int(rng.integers(1, 4)), copy_s=1e-6 * works,
               copy_bytes_per_s=1e9 if works else None)
 
 
 def _launch(rng: np.random.Generator) -> dict[str, Any]:
-  """Fields of a `Device`, the same for all of one chip."""
+  """Returns fields of a `Device` that all devices of a chip share."""
   if rng.random() < .5:
     return dict(launch=cluster_lib.SYNCHRONOUS)
   return dict(launch=cluster_lib.ASYNCHRONOUS,
@@ -115,7 +116,7 @@ def _one_of(rng: np.random.Generator, *choices: Any) -> Any:
 
 def _seconds(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
              rng: np.random.Generator) -> np.ndarray:
-  """float64 [N, D], about a millisecond; devices are of different speed."""
+  """Returns float64 [N, D], about a millisecond; devices differ in speed."""
   speeds = np.exp(rng.normal(0, rng.choice([0, .5, 2]), cluster.num_devices))
   own = rng.exponential(1e-3, (graph.num_ops, 1))
   return own * speeds * np.exp(
@@ -130,12 +131,12 @@ def _graph(rng: np.random.Generator, num_ops: int) -> op_graph.OpGraph:
 
 
 def _size(rng: np.random.Generator, least: int, most: int) -> int:
-  """A number of ops; those within a factor are as many as within another."""
+  """Returns a number of ops, drawn log-uniformly."""
   return int(np.exp(rng.uniform(np.log(least), np.log(most))))
 
 
 def _small(rng: np.random.Generator) -> Draft:
-  """Few ops: whatever a step does can be checked."""
+  """Draws graphs of few ops, whose whole step can be checked."""
   graph, cluster = _graph(rng, int(rng.integers(1, 25))), random_cluster(rng)
   return graph, cluster, _seconds(graph, cluster, rng), None
 
@@ -146,7 +147,7 @@ def _medium(rng: np.random.Generator) -> Draft:
 
 
 def _restricted(rng: np.random.Generator) -> Draft:
-  """Kernels, pins of the user and of others, and what would round otherwise."""
+  """Draws graphs with missing kernels, pins, and ops that must not round."""
   graph, cluster, seconds, _ = (_small, _medium)[int(rng.integers(2))](rng)
   kernels = np.ones((graph.num_ops, 2), bool)
   kernels[:, 1] = (rng.random(graph.num_groups) < .7)[graph.groups]
@@ -167,7 +168,7 @@ def _restricted(rng: np.random.Generator) -> Draft:
 
 
 def _planted(rng: np.random.Generator) -> Draft:
-  """Parameters on most ops; every memory is nearly full."""
+  """Draws graphs with parameters on most ops, which nearly fill memories."""
   graph = _graph(rng, _size(rng, 8, 300))
   sizes = rng.integers(0, 1 << int(rng.integers(12, 30)), graph.num_ops)
   graph = graph.replace(param_bytes=sizes * (rng.random(graph.num_ops) < .6))
@@ -179,7 +180,7 @@ def _planted(rng: np.random.Generator) -> Draft:
 
 def _scattered(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                rng: np.random.Generator) -> np.ndarray:
-  """int32 [G], any devices, or stretches of the topological order."""
+  """Returns int32 [G], random devices or intervals of the order."""
   if rng.random() < .5:
     return rng.integers(cluster.num_devices,
                         size=graph.num_groups).astype(np.int32)
@@ -191,7 +192,7 @@ def _scattered(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 def _filled(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
             seconds: np.ndarray, planted: np.ndarray,
             rng: np.random.Generator) -> cluster_lib.Cluster:
-  """The cluster with memories that a placement nearly fills."""
+  """Returns the cluster with memories that a placement nearly fills."""
   allowed = constraints.allowed_devices(graph, cluster)
   assert allowed[np.arange(graph.num_groups), planted].all()
   peaks = simulator.Simulator(cluster,
@@ -206,7 +207,7 @@ def _filled(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 
 def _layers(rng: np.random.Generator) -> Draft:
-  """Networks whose weights nearly fill the GPUs."""
+  """Draws networks whose weights nearly fill the GPUs."""
   names = list(tight_memory.NETWORKS)
   case = tight_memory.case(names[int(rng.integers(len(names)))],
                            int(rng.integers(2, 15)),
@@ -216,7 +217,7 @@ def _layers(rng: np.random.Generator) -> Draft:
 
 
 def _zero(rng: np.random.Generator) -> Draft:
-  """Steps, tensors or both that take no time, with room and without."""
+  """Draws graphs whose ops, tensors or both take no time."""
   graph, cluster, seconds, planted = _planted(rng)
   if rng.random() < .5:
     seconds = np.zeros_like(seconds)
@@ -229,7 +230,7 @@ def _zero(rng: np.random.Generator) -> Draft:
 
 
 def _extreme(rng: np.random.Generator) -> Draft:
-  """Huge and tiny tensors and seconds in one graph."""
+  """Draws graphs with huge and tiny tensors and seconds."""
   graph, cluster, seconds, _ = _medium(rng)
   exponents = rng.integers(0, 50, len(graph.tensor_ops))
   powers = rng.uniform(-15, float(rng.choice([-9, 3, 12])), (graph.num_ops, 1))
@@ -241,7 +242,7 @@ def _extreme(rng: np.random.Generator) -> Draft:
 
 def _small_memory(cluster: cluster_lib.Cluster,
                   rng: np.random.Generator) -> cluster_lib.Cluster:
-  """Too little for most graphs, half of the time."""
+  """Returns, half of the time, a cluster too small for most graphs."""
   size = int(rng.choice([1, 1 << 59]))
   return dataclasses.replace(
       cluster, devices=[
@@ -251,7 +252,7 @@ def _small_memory(cluster: cluster_lib.Cluster,
 
 
 def _degenerate(rng: np.random.Generator) -> Draft:
-  """One op, one group, no edges, or control edges alone."""
+  """Draws graphs of one op, of one group, or without data edges."""
   count = int(rng.integers(2, 30))
   graph = _one_of(
       rng, graphs.make_graph(num_ops=1), graphs.make_graph(num_ops=count),
@@ -262,7 +263,7 @@ def _degenerate(rng: np.random.Generator) -> Draft:
 
 
 def _wide(rng: np.random.Generator) -> Draft:
-  """Ten thousand ops side by side."""
+  """Draws graphs of many ops side by side."""
   count = int(rng.choice([1_000, 10_000]))
   edges = [(0, i, 1 << 10) for i in range(1, count - 1)]
   edges += [(i, count - 1, 1 << 10, 1) for i in range(1, count - 1)]
@@ -271,13 +272,13 @@ def _wide(rng: np.random.Generator) -> Draft:
 
 
 def _deep(rng: np.random.Generator) -> Draft:
-  """Ten thousand ops in a row."""
+  """Draws graphs of many ops in a row."""
   graph = graphs.chain(int(rng.choice([1_000, 10_000])), 1 << 16)
   cluster = random_cluster(rng)
   return graph, cluster, _seconds(graph, cluster, rng), None
 
 
-# How often each has its turn.
+# Frequency of each family.
 FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Draft], float]] = {
     'small': (_small, 40), 'medium': (_medium, 10),
     'restricted': (_restricted, 16), 'planted': (_planted, 14),

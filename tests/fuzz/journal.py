@@ -1,4 +1,4 @@
-"""Reports of a run in a file, so that one that was killed goes on."""
+"""Keeps the reports of a run in a file, so that a killed run can continue."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fuzz import runs
 
 
 class Journal:
-  """A file with one report a line, written as they come."""
+  """A file with one report per line, written at once."""
 
   def __init__(self, path: pathlib.Path, placers: Collection[str]) -> None:
-    """Reads what is there.
+    """Reads the reports that the file has.
 
     Args:
-      path: The file; need not exist.
-      placers: Those of the run; reports of other runs are passed over.
+      path: The file, which may be missing.
+      placers: Placers of the run. Reports of other placers are ignored.
     """
     self._path, self._placers = path, sorted(placers)
 
   def reports(self, seeds: Collection[int]) -> Iterator[runs.Report]:
-    """Those of some seeds, each once."""
+    """Returns the reports of some seeds, each once."""
     seen: set[int] = set()
     for line in self._lines():
       try:
@@ -38,7 +38,7 @@ class Journal:
         yield report
 
   def add(self, report: runs.Report) -> None:
-    """Writes a further one."""
+    """Writes a further report."""
     text = json.dumps(
         dict(placers=self._placers, report=dataclasses.asdict(report)))
     with self._path.open('a', encoding='utf-8') as file:

@@ -1,4 +1,4 @@
-"""What every placement owes, whatever the problem and the placer."""
+"""The rules that every placement of every placer has to keep."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from gdp_grappler.placers.simple import single_device
 from helpers import clusters
 from helpers import reference_simulator
 
-# They do as they are told, and owe nobody a fast step or one that fits.
+# Placers that follow a prescribed rule. Their steps may be slow or not fit.
 TOLD = frozenset(
     {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
-# Those that search price so many placements, those that run others run these.
+# Placements that a search prices, and placers that a placer of placers runs.
 _EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
-# Parts of the default placer, by what it is asked to leave out or to use.
+# Variants of the default placer, with the arguments of their parts.
 _DEFAULT_PLACERS = {
     'gdp_no_network': dict(asks_moves=False, asks_network=False),
     'gdp_held_out': dict(asks_moves=True),
     'gdp_no_policy': dict(asks_moves=False),
 }
-# Seconds of each of their searches, which stand for a number of placements.
+# Seconds of each search of these, which stand for a number of placements.
 _SEARCH_S = .5
-# Ops up to which a step is played by the reference as well.
+# Ops up to which the reference simulator runs a step as well.
 _PLAYED = 25
-# Bounds are computed in another order.
+# Rounding error of bounds, whose sums have another order.
 _ROUNDING = 1e-9
-# What no placer needs that is looked at.
+# Needs of placers that are left out.
 _NOT_HERE = {placer_table.Need.POLICY, placer_table.Need.KERAS_2}
-# Placers that say so where no op may be on such a device.
+# Placers that raise an error if no op may be on such a device.
 _ONE_KIND = {'cpu_only': 'CPU', 'gpu_only': 'GPU'}
 
 
@@ -54,8 +54,8 @@ class Breach:
   """A rule that was broken.
 
   Attributes:
-    rule: Which.
-    message: How.
+    rule: Name of the rule.
+    message: Description of the breach.
   """
 
   rule: str
@@ -63,13 +63,13 @@ class Breach:
 
 
 def names() -> tuple[str, ...]:
-  """Placers to look at: all that need neither a policy nor Keras 2."""
+  """Returns the placers that need neither a policy nor Keras 2."""
   return tuple(
       e.name for e in placer_table.table().values() if not e.needs & _NOT_HERE)
 
 
 def create(name: str) -> placer_lib.Placer:
-  """A placer of the registry, shorter where it would search for long."""
+  """Returns a placer of the registry, with limits if it searches for long."""
   if name == 'local_search':
     return annealing_placer.AnnealingPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
@@ -81,10 +81,10 @@ def create(name: str) -> placer_lib.Placer:
 
 
 def _given(name: str, problem: placer_lib.Problem) -> placer_lib.Problem:
-  """The problem as a placer gets it: a long search has a small budget.
+  """Returns the problem for a placer, with a small budget for a long search.
 
-  The clock stands, because what a search prices by the clock depends on what
-  else the machine does.
+  The problem's clock stands still. Otherwise the number of priced placements
+  would depend on the load of the machine.
   """
   if name not in _DEFAULT_PLACERS:
     return problem
@@ -93,12 +93,12 @@ def _given(name: str, problem: placer_lib.Problem) -> placer_lib.Problem:
 
 
 class Examiner:
-  """Holds the placements of one case against the rules.
+  """Checks the placements of one case against the rules.
 
   Attributes:
     case: The case.
-    problem: It, as placers see it.
-    checks: How often a rule was looked at.
+    problem: The problem of the case, for placers.
+    checks: Number of checks of rules so far.
   """
 
   def __init__(self, case: cases.Case, seed: int) -> None:
@@ -112,7 +112,7 @@ class Examiner:
     self.problem = self._make()
 
   def suits(self, name: str) -> bool:
-    """Whether a placer has anything to say to this case."""
+    """Whether a placer can place this case."""
     kind = _ONE_KIND.get(name)
     if kind is None:
       return True
@@ -120,11 +120,11 @@ class Examiner:
     return device is not None and bool(self.problem.allowed[:, device].any())
 
   def breaches(self, name: str, twice: bool) -> Iterator[Breach]:
-    """All rules that a placer breaks.
+    """Returns all rules that a placer breaks.
 
     Args:
-      name: The placer.
-      twice: Whether it has to do the same a second time.
+      name: Name of the placer.
+      twice: Whether to check that a second call gives the same placement.
     """
     placement = create(name).place(_given(name, self.problem))
     for rule in self._rules(name):
@@ -175,7 +175,10 @@ class Examiner:
 
   def _no_worse_than_one_device(
       self, placement: placement_lib.Placement) -> str | None:
-    """Every device alone, with what may not be there on the next best."""
+    """Checks a placement against all ops on each single device.
+
+    Ops that may not be on the device are on the best other device.
+    """
     rows = [*self._alone, placement.devices]
     *alone, own = self.problem.evaluator.price(self.case.graph,
                                                np.stack(rows)).keys()
@@ -197,6 +200,6 @@ class Examiner:
 
   @functools.cached_property
   def _alone(self) -> np.ndarray:
-    """int [D, N]."""
+    """int [D, N], the placements with all ops on each single device."""
     return one_device.on_each(self.problem.cluster,
                               self.problem.allowed)[:, self.case.graph.groups]

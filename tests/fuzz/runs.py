@@ -1,4 +1,4 @@
-"""Examines many cases in child processes, one of which may die."""
+"""Examines many cases in child processes, which may die."""
 
 from __future__ import annotations
 
@@ -18,30 +18,29 @@ from fuzz import cases
 from fuzz import rules
 from fuzz import strangers
 
-# Every how many cases some have their turn: those that run others and search
-# after that, for as long as that may pay in the end, and those that start a
-# process for each placement.
+# Intervals of the cases for slow placers: those that run other placers, those
+# that search, and those that start a process for each placement.
 _TURNS = {
     'local_search': 3, 'best_of': 7, 'structured': 3, 'gdp_no_network': 48,
     'gdp_held_out': 24, 'gdp_no_policy': 24, 'scotch': 50, 'min_cut': 50,
     'mt_kahypar': 50
 }
-# Every how many cases files of strangers are tried; 24 kinds have their turn in
-# these, so that no divisor of that will do.
+# Interval of the cases with damaged and hostile files. It has no common divisor
+# with the number of kinds of files, so that every kind has its turn.
 _STRANGERS_TURN = 5
-# Every so many cases are placed twice.
+# Interval of the cases that are placed twice.
 _TWICE = 4
-# Processor seconds that one placement may take, how many times as long by the
-# clock, and what a process may that says nothing: code that is not Python's
-# hears no alarm.
+# Limit of the processor seconds of a placement, factor of the wall-clock limit,
+# and limit of a process that sends nothing. The last limit is for native code,
+# which no alarm interrupts.
 TIME_LIMIT_S, _PATIENCE, _SILENT_S = 120., 15, 7200
-# Stands among placers for files that strangers give.
+# Stands among the names of placers for damaged and hostile files.
 STRANGERS = 'strangers'
 
 
 @dataclasses.dataclass(frozen=True)
 class Broken:
-  """A rule that was broken, and by whom."""
+  """A broken rule and the placer that broke the rule."""
 
   seed: int
   family: str
@@ -57,17 +56,17 @@ class Broken:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-  """What came of one case.
+  """The result of one case.
 
   Attributes:
-    seed: Of the case.
-    placements: How many were made.
-    checks: How often a rule was looked at.
-    broken: Rules that did not hold.
-    slowest_s: Seconds that the slowest placer took, its checks included.
-    slowest: That placer.
-    took_s: Seconds of it all.
-    files: Files of strangers that were tried.
+    seed: Seed of the case.
+    placements: Number of placements that were made.
+    checks: Number of checks of rules.
+    broken: Rules that were broken.
+    slowest_s: Seconds of the slowest placer, its checks included.
+    slowest: Name of this placer.
+    took_s: Seconds of the whole case.
+    files: Number of damaged and hostile files that were read.
   """
 
   seed: int
@@ -82,14 +81,14 @@ class Report:
 
 def examine(seed: int, placers: Sequence[str] = (),
             time_limit_s: float = TIME_LIMIT_S) -> Report:
-  """Lets placers place the case of a seed.
+  """Checks all placers on the case of a seed.
 
   Args:
-    seed: Of the case.
-    placers: Who, or `STRANGERS`; by default all, the slow ones for few cases
-      only.
-    time_limit_s: Processor seconds that each may take, as far as Python code
-      notices; 0 for any time.
+    seed: Seed of the case.
+    placers: Names of placers, or `STRANGERS`. By default all placers; slow
+      placers take part in few cases only.
+    time_limit_s: Limit of the processor seconds of each placer, which only
+      Python code notices; 0 for no limit.
   """
   began = time.monotonic()
   names = placers or _due(seed)
@@ -133,7 +132,7 @@ def _breaches(found: Callable[[], Iterator[rules.Breach]],
       return list(found())
   except TimeoutError:
     return [rules.Breach('bounded time', f'more than {time_limit_s:g} s')]
-  except Exception as error:  # Whatever it is, it is what is looked for.
+  except Exception as error:  # Any exception of a placer is a breach.
     where = traceback.extract_tb(error.__traceback__)[-1]
     return [
         rules.Breach(
@@ -144,9 +143,10 @@ def _breaches(found: Callable[[], Iterator[rules.Breach]],
 
 @contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-  """Ends what is done in the context after so many processor seconds.
+  """Ends the work in the context after a number of processor seconds.
 
-  Where it waits, or others have the processor, after `_PATIENCE` times that.
+  Work that waits, or that gets no processor, ends after `_PATIENCE` times this
+  number of seconds.
   """
 
   def late(number: int, frame: object) -> None:
@@ -171,7 +171,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 def run(seeds: Sequence[int], placers: Sequence[str],
         jobs: int) -> Iterator[Report]:
-  """Examines cases in several processes; reports as they come."""
+  """Examines cases in several processes, and yields each report at once."""
   children = [
       _Child(list(seeds[i::jobs]), placers)
       for i in range(min(jobs, len(seeds)))
@@ -193,8 +193,8 @@ class _Child:
   """A process that examines cases one after the other.
 
   Attributes:
-    left: Seeds whose report has not come.
-    reports: Where it comes.
+    left: Seeds whose reports have not arrived.
+    reports: Connection for the reports.
   """
 
   def __init__(self, left: list[int], placers: Sequence[str]) -> None:
@@ -202,7 +202,7 @@ class _Child:
     self._start()
 
   def next(self) -> Report | None:
-    """The next report; says so if the process died, and starts another."""
+    """Returns the next report. Replaces a process that died, and reports it."""
     try:
       report: Report = self.reports.recv()
     except EOFError:
@@ -219,7 +219,7 @@ class _Child:
     return report
 
   def kill(self) -> None:
-    """Ends the process, which costs the case that it is at."""
+    """Ends the process, whose current case is lost."""
     self._process.kill()
 
   def end(self) -> None:

@@ -1,7 +1,7 @@
-"""Files of strangers: damaged ones of every kind, and those that mean harm.
+"""Damaged files of every kind, and hostile files.
 
-Whatever they are, they are read or refused by the one error for that, in
-bounded time, and nothing of them runs.
+Each file has to be read, or refused by a `GdpError`, in bounded time. No code
+in a file may run.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ import numpy as np
 from fuzz import rules
 from gdp_grappler import errors
 
-# Damaged files of a seed, and every how many seeds something else stands in the
-# place of one, and a hostile policy or model has its turn.
+# Damaged files per seed, interval of the seeds with an obstacle in place of a
+# file, and interval of the seeds with a hostile policy or model.
 _DAMAGED, _OBSTACLE_TURN, _HOSTILE_TURN = 4, 8, 10
-# Files whose graphs lie every second time, and what they hold.
+# Files with graphs, which are inconsistent every second time, and their kinds.
 _GRAPHS = {
     'captured.pb': 'meta_graph', 'graph_def.pb': 'graph_def',
     'saved/saved_model.pb': 'saved_model',
     'policy/saved_model.pb': 'saved_model'
 }
-# Events of Python that no reader causes, but to write below its own folder.
+# Audit events that no reader may cause. A reader may write below its own
+# folder.
 _EFFECTS = ('os.exec', 'os.fork', 'os.posix_spawn', 'os.system',
             'pickle.find_class', 'socket.bind', 'socket.connect',
             'subprocess.Popen')
@@ -37,11 +38,11 @@ _EFFECTS = ('os.exec', 'os.fork', 'os.posix_spawn', 'os.system',
 
 def breaches(seed: int, checked: Callable[[],
                                           object]) -> Iterator[rules.Breach]:
-  """All rules that readers break over what a seed stands for.
+  """Returns all rules that readers break for the files of a seed.
 
   Args:
-    seed: Its kind of file and its damage.
-    checked: Called for each file that was tried.
+    seed: Seed of the kinds of files and their damage.
+    checked: Called for each file that was read.
   """
   from helpers import readers  # isort: skip  # Says which Keras.
   from helpers import damage
@@ -77,7 +78,7 @@ def _refused(kind: str, path: pathlib.Path, what: str) -> None:
 
 @functools.cache
 def _good(kind: str) -> pathlib.Path:
-  """A folder with a good file and what belongs to it."""
+  """Returns a folder with a good file and the files that it needs."""
   from helpers import readers
   folder = pathlib.Path(_folder().name, str(_good.cache_info().misses))
   path = folder / kind
@@ -93,7 +94,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _hostile(number: int, folder: pathlib.Path) -> Iterator[rules.Breach]:
-  """One of those that want something run."""
+  """Writes one of the files with code that should not run."""
   import tensorflow as tf
   tf.get_logger().setLevel('ERROR')
 
@@ -130,7 +131,7 @@ def _hostile(number: int, folder: pathlib.Path) -> Iterator[rules.Breach]:
 
 def _broken(read: Callable[[pathlib.Path], object], path: pathlib.Path,
             folder: str | pathlib.Path, what: str) -> Iterator[rules.Breach]:
-  """What goes wrong where a file is read."""
+  """Returns the rules that are broken when a file is read."""
   try:
     with _watched(folder) as seen:
       read(path)
@@ -147,7 +148,10 @@ _home = ''
 
 @contextlib.contextmanager
 def _watched(folder: str | pathlib.Path) -> Iterator[list[str]]:
-  """Effects of what is done in the context, in `folder` as current folder."""
+  """Yields a list that gets side effects of the context.
+
+  The current folder is `folder` while the context lasts.
+  """
   global _heard, _home
   _listen()
   before, seen = os.getcwd(), list[str]()
@@ -162,7 +166,7 @@ def _watched(folder: str | pathlib.Path) -> Iterator[list[str]]:
 
 @functools.cache
 def _listen() -> None:
-  """Once per process: nobody can stop listening."""
+  """Installs an audit hook, once per process; Python cannot remove it."""
   sys.addaudithook(_hear)
 
 
@@ -174,7 +178,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _writes(path: Any, mode: Any, flags: Any) -> bool:
-  """Whether a file elsewhere is opened for writing."""
+  """Whether a file outside the folder is opened for writing."""
   del mode
   return (isinstance(path, (str, os.PathLike)) and isinstance(flags, int) and
           bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) and

@@ -1,10 +1,10 @@
-"""Tasks and cells as a run's results have them."""
+"""Makes tasks and cells in the format of the results of gdp_bench."""
 
 from __future__ import annotations
 
 
 def cell(step_s: float | None = 1., *, placer: str = '', **changes) -> dict:
-  """A record; None for a placement that does not fit."""
+  """Returns the record of a cell; None means a placement that does not fit."""
   missing = {} if step_s is not None else {'GPU:0': 3 << 30}
   return {
       'placer': placer, 'task': 'net@2xP100',
@@ -21,12 +21,12 @@ def cell(step_s: float | None = 1., *, placer: str = '', **changes) -> dict:
 
 
 def failure(message: str = 'crashed with SIGSEGV') -> dict:
-  """A record of a cell that has no result."""
+  """Returns the record of a cell without a result."""
   return {'status': 'failed', 'message': message, 'placer': '', 'task': ''}
 
 
 def task(name: str = 'net@2xP100', table: str = 'gdp', **cells) -> dict:
-  """A task with its cells by placer."""
+  """Returns a task with its cells by placer."""
   label, cluster = name.rsplit('@', 1)
   return {
       'name': name, 'file_name': name, 'label': label, 'cluster': cluster,

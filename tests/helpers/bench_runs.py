@@ -1,4 +1,4 @@
-"""gdp_bench for `forked`: its runs share the process that loads graphs."""
+"""gdp_bench for `forked`; all runs share the process that loads graphs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from placer_model.benchmark import runner  # noqa: F401
 from placer_model.bin import gdp_bench
 
 _LOADER = loader_lib.Loader()
-_LOADER.workloads()  # Starts it.
+_LOADER.workloads()  # Starts the process.
 
 
 def run() -> None:
-  """The console script."""
+  """Runs the console script."""
   loader_lib.Loader = lambda: contextlib.nullcontext(_LOADER)  # type: ignore
   gdp_bench.run()

@@ -17,7 +17,7 @@ from placer_model.benchmark import cell_worker
 
 
 class _First:
-  """Everything on the first device."""
+  """Places all ops on the first device."""
 
   def place(self, problem):
     """See `Placer`."""
@@ -27,7 +27,7 @@ class _First:
 
 
 class _Torn(_First):
-  """Every other op on another device, whatever their groups."""
+  """Places ops on two devices in turn, so that groups are split."""
 
   def place(self, problem):
     """See `Placer`."""
@@ -36,7 +36,7 @@ class _Torn(_First):
 
 
 class _Searching(_First):
-  """Prices three placements, each better than the one before."""
+  """Prices three placements, each better than the previous one."""
 
   winner = 'the last one'
 
@@ -88,7 +88,7 @@ def _create(name):
 
 
 def make(setup):
-  """`cell_worker.make` with them."""
+  """Calls `cell_worker.make` with the placers of this module."""
   registry.create = _create
   assert 'tensorflow' not in sys.modules
   return cell_worker.make(setup)

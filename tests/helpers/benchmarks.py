@@ -1,4 +1,4 @@
-"""Runs programs of `benchmarks` on models of a test's own."""
+"""Runs programs of `benchmarks` on small models."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def number():
 
 
 def module(name: str) -> types.ModuleType:
-  """A module of `benchmarks`, which is installed nowhere: 'gpu.page'."""
+  """Returns a module of `benchmarks`, which is not installed: 'gpu.page'."""
   with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(TOP))
     return importlib.import_module(f'benchmarks.{name}')
@@ -74,14 +74,14 @@ def run(program: str, *args: str, folder: pathlib.Path) -> fresh.Finished:
 def run_all(program: str, arguments: Sequence[Sequence[str]],
             folder: pathlib.Path, imports: Sequence[str] = (),
             **variables: str) -> list[fresh.Finished]:
-  """Runs a program as from a folder with the repository's and `models.py`.
+  """Runs a program in a folder with links to `benchmarks` and `models.py`.
 
   Args:
-    program: Such as 'fit_gain'.
-    arguments: Of each run.
-    folder: Without either of the two.
-    imports: More modules for it to find imported.
-    **variables: More of its environment.
+    program: Name of the program, such as 'fit_gain'.
+    arguments: Arguments of each run.
+    folder: A folder that has neither of the two.
+    imports: Further modules that are imported before the program starts.
+    **variables: Further environment variables.
   """
   _fill(folder)
   return forked.run(f'benchmarks.{program}:main', ['tensorflow', *imports],

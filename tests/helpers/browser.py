@@ -28,7 +28,7 @@ def is_there() -> bool:
 
 
 class Browser:
-  """One window."""
+  """A window of the browser."""
 
   def __init__(self, address: str, session: str) -> None:
     self._at = f'{address}/session/{session}'
@@ -42,11 +42,11 @@ class Browser:
     self._ask('url', {'url': url})
 
   def resize(self, width: int, height: int) -> None:
-    """Of the window, in pixels."""
+    """Sets the size of the window, in pixels."""
     self._ask('window/rect', {'width': width, 'height': height})
 
   def run(self, script: str, *arguments: Any) -> Any:
-    """What a function body returns."""
+    """Runs the body of a JavaScript function, and returns its result."""
     return self._ask('execute/sync', {'script': script, 'args': arguments})
 
   def click(self, selector: str) -> None:
@@ -74,20 +74,20 @@ class Browser:
         })
 
   def errors(self) -> list[str]:
-    """What the console has as errors since the last time."""
+    """Returns the errors in the console since the last call."""
     entries = self._ask('se/log', {'type': 'browser'})
     return [e['message'] for e in entries if e['level'] == 'SEVERE']
 
   def wait_until(self, script: str) -> None:
-    """Until a function body returns something true."""
+    """Waits until the body of a JavaScript function returns a true value."""
     processes.wait_until(lambda: self.run(script))
 
   def screenshot(self, path: pathlib.Path) -> None:
-    """Writes what is to be seen as PNG."""
+    """Writes the visible part of the page as PNG."""
     path.write_bytes(base64.b64decode(_get(f'{self._at}/screenshot')))
 
   def picture(self, selector: str, path: pathlib.Path) -> None:
-    """Writes an element as PNG, seen or not."""
+    """Writes an element as PNG, even if it is not visible."""
     shot = _get(f'{self._at}/element/{self._find(selector)}/screenshot')
     path.write_bytes(base64.b64decode(shot))
 
@@ -101,7 +101,7 @@ class Browser:
 
 @contextlib.contextmanager
 def started(profile: pathlib.Path) -> Iterator[Browser]:
-  """A browser with an empty profile in a folder."""
+  """Yields a browser with an empty profile in a folder."""
   with socket.socket() as free:
     free.bind(('localhost', 0))
     port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Calibrations of cards that nobody measured."""
+"""Makes calibrations with invented figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def make(card: str = H100, device_type: str = 'GPU',
          kernels: tuple[tuple[str, float, float, float],
                         ...] = (('MatMul', 2e9, 12e6, 1e-4),),
          **figures: float) -> calibration.Calibration:
-  """One with made-up figures.
+  """Returns a calibration with invented figures.
 
   Args:
-    card: What it calls itself.
+    card: Name of the card.
     device_type: 'GPU' or 'CPU'.
-    kernels: Op type, FLOPs, bytes and seconds of each.
-    **figures: In place of those of `FIGURES`, if there are any.
+    kernels: Op type, FLOPs, bytes and seconds of each kernel.
+    **figures: Figures of the host; by default those of `FIGURES`.
   """
   return calibration.Calibration(
       card, '580.1', '2.21.0', device_type,

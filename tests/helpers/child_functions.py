@@ -1,4 +1,4 @@
-"""Functions for processes of their own; tests name them."""
+"""Functions that tests run by name in child processes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gdp_grappler.processes import messages
 
 
 def echo(*values):
-  """Its arguments, whatever is printed meanwhile."""
+  """Prints something, and returns its arguments."""
   os.write(1, b'noise of native code\n')
   print('noise')
   return values
 
 
 def environment():
-  """The variables and the import path of the process."""
+  """Returns the variables and the import path of the process."""
   return dict(os.environ), list(sys.path)
 
 
 def draw():
-  """A number from a module that may be shadowed; reads its input, if any."""
+  """Returns a number from a module that a file may shadow; reads its input."""
   import random
   return random.randrange(1), sys.stdin.read()
 
@@ -35,18 +35,18 @@ def refuse(*arguments):
 
 
 def die():
-  """Ends the process without a word to its parent."""
+  """Ends the process without an answer to its parent."""
   print('last words', file=sys.stderr)
   os._exit(3)
 
 
 def hang():
-  """Does not return."""
+  """Never returns."""
   signal.pause()
 
 
 def send_back(suffix: str):
-  """Answers messages with themselves and a suffix until its parent is gone."""
+  """Answers each message by the message and a suffix, until its parent ends."""
   answers = messages.answers()
   while True:
     try:
@@ -56,7 +56,7 @@ def send_back(suffix: str):
 
 
 def with_keras_2(folder, features):
-  """`policy_check.logits` in a process that loads Keras 2 as well."""
+  """Returns `policy_check.logits` in a process that also loads Keras 2."""
   import tf_keras  # noqa: F401
 
   from gdp_grappler.placers.policy import policy_check
@@ -64,31 +64,31 @@ def with_keras_2(folder, features):
 
 
 def has_keras():
-  """Prints whether TensorFlow brought Keras along."""
+  """Prints whether TensorFlow has imported Keras."""
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
   print(sys.modules.get('keras') is not None)
 
 
 def has_tf_keras():
-  """Prints whether `tf.keras` is Keras 2, if it is there at all."""
+  """Prints whether `tf.keras` is Keras 2, if it is imported."""
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
   print(os.environ.get('TF_USE_LEGACY_KERAS') == '1')
 
 
 def say_argument(name):
-  """Prints how messages spell an argument here."""
+  """Prints how messages of this process spell an argument."""
   print(spelling.argument(name))
 
 
 def doctor_of_gpus(cluster, split, memory_bytes):
-  """What the doctor says of a process that has these GPUs, which are emulated.
+  """Returns the doctor's findings in a process with emulated GPUs.
 
   Args:
     cluster: Name of a preset.
-    split: Option of the program.
-    memory_bytes: Of each, as a driver would tell; None if there is none.
+    split: The option `split` of the program.
+    memory_bytes: Memory of each GPU that a driver reports; None for no driver.
 
   Returns:
     (state, detail) by question.

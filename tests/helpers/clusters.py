@@ -17,17 +17,17 @@ def make_cluster(
     compute: Sequence[str] | None = None, memory: Sequence[str] | None = None,
     channels: Callable[[str, str], tuple[str, ...]] | None = None
 ) -> cluster_lib.Cluster:
-  """CPU:0, GPU:0, ... with figures that one can compute in the head.
+  """Returns CPU:0, GPU:0, ... with round figures.
 
   Args:
-    num_gpus: Devices beside the CPU.
-    latency_s: Of all links.
-    bandwidth_bytes_per_s: Of all links.
-    memory_bytes: Of each device.
-    compute: [D] compute units; by default one per device.
-    memory: [D] memory pools; by default one per device.
-    channels: From two short names to a link's channels; by default each device
-      has one way out and one way in.
+    num_gpus: Number of devices beside the CPU.
+    latency_s: Latency of all links, in seconds.
+    bandwidth_bytes_per_s: Bandwidth of all links.
+    memory_bytes: Memory of each device, in bytes.
+    compute: [D], compute units; by default one per device.
+    memory: [D], memory pools; by default one per device.
+    channels: Function from two short names to the channels of their link. By
+      default each device has one channel out and one channel in.
   """
   channels = channels or (lambda a, b: (f'{a} out', f'{b} in'))
   short = ['CPU:0'] + [f'GPU:{i}' for i in range(num_gpus)]
@@ -50,7 +50,7 @@ def make_cluster(
 
 
 def synchronous(cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:
-  """The cluster with all devices waiting for each op."""
+  """Returns the cluster with synchronous devices only."""
   return dataclasses.replace(
       cluster, devices=tuple(
           dataclasses.replace(device, launch=cluster_lib.SYNCHRONOUS)
@@ -58,7 +58,7 @@ def synchronous(cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:
 
 
 def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
-  """The cluster with a GPU of this process made a second CPU."""
+  """Returns the cluster with a second CPU of this process in place of a GPU."""
   old, new = cluster.device_names[index], cluster_lib.local_name('CPU', 1)
   renamed = {name: name for name in cluster.device_names} | {old: new}
   return dataclasses.replace(
@@ -72,7 +72,7 @@ def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FixedCosts(cost_model.CostModel):
-  """A cost model that charges what it is told: [N], [N, D] or one number."""
+  """A cost model with given costs: [N], [N, D] or one number."""
 
   seconds: object
   workspace: object = 0

@@ -1,4 +1,4 @@
-"""Ways in which a file comes to harm."""
+"""Damages files in random ways."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 Rng = np.random.Generator
-# What nobody expects where something else stood.
+# Values that replace a value of a JSON file.
 _VALUES: tuple[Any, ...] = (None, True, -1, 0, 1.5, 1e308, -1e308, float('nan'),
                             float('inf'), 2**31, 2**63, 2**64, 10**400, '',
                             'x' * 10_000, '\0', '\ud800', 'GPU:99', [], [[]],
@@ -18,7 +18,7 @@ _VALUES: tuple[Any, ...] = (None, True, -1, 0, 1.5, 1e308, -1e308, float('nan'),
 
 
 def damaged(data: bytes, rng: Rng) -> bytes:
-  """Bytes that are no longer what they were, or still are by chance."""
+  """Returns damaged bytes, which may by chance equal the original bytes."""
   ways: list[Callable[[bytes, Rng], bytes]] = [
       _cut, _flipped, _flipped, _zeroed, _twice, _noise, _text_changed
   ]
@@ -28,10 +28,10 @@ def damaged(data: bytes, rng: Rng) -> bytes:
 
 
 def obstacles(path: pathlib.Path) -> Iterator[str]:
-  """Puts one of `OBSTACLES` after the other in a file's place.
+  """Replaces a file by each of `OBSTACLES` in turn.
 
   Yields:
-    What is there now.
+    Name of the present obstacle.
   """
   for what, make in OBSTACLES.items():
     if path.is_dir():
@@ -47,7 +47,7 @@ def _zeros(path: pathlib.Path, size: int) -> None:
     file.truncate(size)
 
 
-# What is no file of ours -> what puts it somewhere.
+# By name: a function that makes something other than our file at a path.
 OBSTACLES: dict[str, Callable[[pathlib.Path], object]] = {
     'nothing': lambda path: None,
     'an empty file': lambda path: path.touch(),
@@ -97,7 +97,7 @@ def _noise(data: bytes, rng: Rng) -> bytes:
 
 
 def _text_changed(data: bytes, rng: Rng) -> bytes:
-  """A digit becomes many, or a minus."""
+  """Returns the text with one digit replaced by another number or text."""
   places = [i for i, byte in enumerate(data) if chr(byte).isdigit()]
   if not places:
     return _flipped(data, rng)
@@ -108,7 +108,7 @@ def _text_changed(data: bytes, rng: Rng) -> bytes:
 
 
 def _leaf_changed(data: bytes, rng: Rng) -> bytes:
-  """JSON with another value somewhere, one less, or a key twice."""
+  """Returns JSON with one value changed or removed, or with a key twice."""
   root = {'': json.loads(data)}
   places = list(_places(root))
   holder, key = places[rng.integers(len(places))]
@@ -124,7 +124,7 @@ def _leaf_changed(data: bytes, rng: Rng) -> bytes:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-  """Holder and key of everything inside."""
+  """Yields the holder and the key of every value inside a value."""
   if isinstance(value, (dict, list)):
     for key in list(value) if isinstance(value, dict) else range(len(value)):
       yield value, key

@@ -1,4 +1,4 @@
-"""Functions that are not traced, for tests that call them a few times."""
+"""Switches tracing off, for tests that call functions only a few times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def functions() -> Iterator[None]:
-  """Inside, the body of a `tf.function` runs op by op.
+  """Makes each `tf.function` run op by op while the context lasts.
 
   Tracing a network takes as long as dozens of eager calls.
   """

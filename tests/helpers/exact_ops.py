@@ -1,4 +1,4 @@
-"""Ops that are said to be exact, run on values that arithmetic would change."""
+"""Runs ops declared exact on values that arithmetic would change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ raw = tf.raw_ops
 
 
 def bits(values: object) -> np.ndarray:
-  """uint32 of floats: -0, numbers near 0 and what is no number count."""
+  """Returns uint32 of floats, so that -0, denormals and NaN are compared."""
   return np.asarray(values, np.float32).view(np.uint32)
 
 

@@ -1,7 +1,7 @@
-"""Runs a console program again and again, but imports it once.
+"""Runs a console program many times, but imports it only once.
 
-For what is told apart by its arguments alone: bad flags, bad input, runs on
-small models. What users see of a fresh start is of `fresh`.
+This is for runs that differ only in their arguments: bad flags, bad input, and
+small models. Tests of a fresh start use `fresh`.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from helpers import warm
 
 
 class Program:
-  """An interpreter that has imported a program, and forks for each run of it.
+  """An interpreter that has imported a program, and forks for each run.
 
-  A context manager. Runs know nothing of each other but what is on disk.
+  The object is a context manager. Runs share nothing but files.
   """
 
   def __init__(self, function: str, imports: Sequence[str] = (),
                timeout_s: float = 200, folder: pathlib.Path | None = None,
                **variables: str):
-    """Starts it.
+    """Starts the interpreter.
 
     Args:
-      function: 'package.module:function', the program.
-      imports: Modules that the program would import on the way.
-      timeout_s: For each of the runs, which is ended then.
-      folder: To run in and to import from first; None for where the tests run.
-      **variables: More of its environment.
+      function: The program, as 'package.module:function'.
+      imports: Modules that the program would import later.
+      timeout_s: Time limit of each run, in seconds.
+      folder: Current folder, and first folder of imports; None for that of the
+        tests.
+      **variables: Further environment variables.
     """
     path = [str(folder)] if folder else []
     path += [p for p in sys.path if p]
@@ -59,17 +60,17 @@ class Program:
 
   @property
   def pid(self) -> int:
-    """Of the process whose forks the runs are."""
+    """Id of the process that forks."""
     return self._process.pid
 
   def run(self, *arguments: str, **variables: str) -> fresh.Finished:
-    """What a command line, with more environment variables, left behind."""
+    """Returns the result of a command line with further variables."""
     result, = self.together([arguments], **variables)
     return result
 
   def together(self, arguments: Sequence[Sequence[str]],
                **variables: str) -> list[fresh.Finished]:
-    """Likewise for several that run at the same time."""
+    """Returns the results of command lines that run at the same time."""
     stdin, stdout = self._process.stdin, self._process.stdout
     assert stdin and stdout
     request = [list(map(list, arguments)), variables, self._timeout_s]
@@ -82,7 +83,7 @@ def run(function: str, imports: Sequence[str],
         arguments: Sequence[Sequence[str]], timeout_s: float = 200,
         folder: pathlib.Path | None = None,
         **variables: str) -> list[fresh.Finished]:
-  """What each of the command lines left behind; see `Program`."""
+  """Returns the result of each command line; see `Program`."""
   with Program(function, imports, timeout_s, folder, **variables) as program:
     return [program.run(*each) for each in arguments]
 
@@ -107,7 +108,7 @@ def _main(function: str, *imports: str) -> None:
 def _started(program: Callable[[], int | None], arguments: Sequence[str],
              variables: Mapping[str, str], timeout_s: float,
              stack: contextlib.ExitStack) -> Callable[[], tuple[int, str, str]]:
-  """Forks; what is returned waits for the end."""
+  """Forks a run, and returns a function that waits for its end."""
   files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
   child = os.fork()
   if not child:

@@ -1,7 +1,8 @@
-"""`processes.calls` for tests that call a function a hundred times.
+"""Replaces `processes.calls` in tests that call a function many times.
 
-Each call still has a process of its own, but is a fork of one that has imported
-what is called; to start Python and to import take longer than most calls.
+Each call has a process of its own, as usual. The process is a fork of a process
+that has imported the function, because starting Python and importing take
+longer than most calls.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gdp_grappler.processes import launching
 
 
 class Calls:
-  """Stands for the module; a context manager."""
+  """Replaces the module `calls`; a context manager."""
 
   CallError = calls.CallError
 
@@ -32,8 +33,9 @@ class Calls:
     """Starts the process that forks.
 
     Args:
-      modules: To import there.
-      environment: Variables of it; what a call asks for is among them.
+      modules: Modules that the process imports.
+      environment: Environment variables of the process, which include those of
+        every call.
     """
     self._environment = dict(environment or {})
     self._process = subprocess.Popen(
@@ -65,7 +67,7 @@ class Calls:
 
 @contextlib.contextmanager
 def partitioners() -> Iterator[None]:
-  """Has the processes of the partitioners, in here, be forks."""
+  """Makes the partitioners use forks while the context lasts."""
   folder = partition_process.__name__.rpartition('.')[0]
   modules = [f'{folder}.{name}_worker' for name in ('mt_kahypar', 'scotch')]
   with (Calls(modules, {'SCOTCH_PTHREAD_NUMBER': '1'}) as
@@ -91,7 +93,7 @@ def _main(*modules: str) -> None:
 
 def _answer(function: str, arguments: Sequence[Any], timeout_s: float,
             place: tuple[str, list[str]]) -> bytes:
-  """Pickled (result, problem) of a call in a fork."""
+  """Returns the pickled (result, problem) of a call in a fork."""
   reading, writing = os.pipe()
   child = os.fork()
   if not child:

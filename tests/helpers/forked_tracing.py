@@ -12,7 +12,7 @@ from helpers import forked_calls
 
 @contextlib.contextmanager
 def forks() -> Iterator[None]:
-  """Has them instead of processes of their own."""
+  """Replaces new processes by forks while the context lasts."""
   modules = 'tensorflow', 'keras', tracing._WORKER.partition(':')[0]
   with (forked_calls.Calls(modules, tracing._ENVIRONMENT) as
         calls, mock.patch.object(tracing, 'calls', calls)):

@@ -16,12 +16,12 @@ PROGRAMS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-  """What a program left behind.
+  """The result of a program.
 
   Attributes:
     code: Exit code.
-    stdout: All it wrote there.
-    stderr: Likewise.
+    stdout: Text on standard output.
+    stderr: Text on standard error.
   """
 
   code: int
@@ -30,20 +30,20 @@ class Finished:
 
   @property
   def results(self) -> dict:
-    """The JSON in the last line of its output."""
+    """The JSON in the last line of standard output."""
     assert self.code == 0, self.stderr
     return json.loads(self.stdout.strip().splitlines()[-1])
 
   @property
   def notices(self) -> list[str]:
-    """The lines it got from us."""
+    """The lines that this package logged."""
     return [l for l in self.stderr.splitlines() if l.startswith('[gdp]')]
 
 
 def environment(**changes: str) -> dict[str, str]:
-  """This process's variables without those that steer us or Keras.
+  """Returns this process's variables without those of the package and Keras.
 
-  `conftest.py` scrubs the variables of the tests themselves alike.
+  `conftest.py` removes the same variables from the processes of the tests.
   """
   result = {
       key: value for key, value in os.environ.items()
@@ -53,7 +53,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def steers(variable: str) -> bool:
-  """Whether a variable says what we do; the cache's only says where."""
+  """Whether a variable configures the package, except the cache's folder."""
   return variable.startswith('GDP_') and variable != 'GDP_CACHE_DIR'
 
 
@@ -69,10 +69,10 @@ def run_code(code: str, timeout_s: float = 120, folder=None,
 
   Args:
     code: The text; one that begins with `warm.MARK` may run in a fork.
-    timeout_s: How long it may take.
-    folder: Where it is run, and which it does not search for modules; by
-      default this process' own, which it does.
-    **variables: As they are to be set.
+    timeout_s: Time limit, in seconds.
+    folder: Current folder, which is not searched for modules. By default the
+      current folder of this process, which is searched.
+    **variables: Environment variables to set.
   """
   # As in `conftest.py`.
   return _run([
@@ -82,7 +82,7 @@ def run_code(code: str, timeout_s: float = 120, folder=None,
 
 
 def decoys(folder) -> None:
-  """Writes packages of our names that cannot be imported to a folder."""
+  """Writes broken packages with the names of ours to a folder."""
   for name in ('gdp_grappler', 'placer_model'):
     (folder / name).mkdir()
     (folder / name / '__init__.py').write_text('raise ImportError("a decoy")')

@@ -1,4 +1,4 @@
-"""Runs nodes on the CPU, in a process where oneDNN is on."""
+"""Runs nodes on the CPU, in a process with oneDNN."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ tf1 = tf.compat.v1
 def run_all(
     cases: Sequence[tuple[Sequence[bytes], Mapping[str, np.ndarray]]]
 ) -> list[np.ndarray]:
-  """What node 'x/fused' of each case computes; nothing is rewritten.
+  """Returns the result of node 'x/fused' of each case, without rewrites.
 
   Args:
-    cases: Serialized nodes, and what they are fed.
+    cases: Serialized nodes, and the values to feed.
   """
   return [_run(nodes, inputs) for nodes, inputs in cases]
 

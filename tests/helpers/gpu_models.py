@@ -1,4 +1,4 @@
-"""Small Keras models with what Grappler rewrites for CPUs."""
+"""Small Keras models with ops that Grappler rewrites for CPUs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def inverted_bottleneck() -> keras.Model:
 
 
 def recurrent() -> keras.Model:
-  """Recurrent layers that cuDNN has kernels for, and one that it has not."""
+  """Recurrent layers with kernels of cuDNN, and one without such a kernel."""
   words = keras.Input((6,), batch_size=2, dtype='int32')
   hidden = layers.Embedding(50, 8)(words)
   hidden = layers.LSTM(8, return_sequences=True)(hidden)

@@ -1,6 +1,7 @@
-"""Graphs that lie: whole protos, whose nodes are not what they say.
+"""Makes inconsistent graphs: valid protos whose nodes contradict each other.
 
-Bytes that are changed at random hardly ever make one; TensorFlow believes them.
+Random changes of bytes hardly ever make such a graph, and TensorFlow does not
+check for all of them.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _DEVICES = '/device:GPU:9', 'anything', '/job:x/task:99', '/device:TPU_SYSTEM:0'
 
 
 def lying(kind: str, data: bytes, rng: Rng) -> bytes:
-  """A graph with one to three changes in its nodes or functions.
+  """Returns a graph with a few changes in its nodes or functions.
 
   Args:
     kind: 'saved_model', 'meta_graph' or 'graph_def'.
-    data: A good one.
-    rng: Draws the changes.
+    data: A valid graph of this kind.
+    rng: Random numbers of the changes.
   """
   proto, graph_def = _PARSED[kind](data)
   for _ in range(rng.integers(1, 4)):
@@ -159,7 +160,7 @@ def _change_function(graph: Any, node: Any, other: Any, rng: Rng) -> None:
 
 
 def _change_call(graph: Any, node: Any, other: Any, rng: Rng) -> None:
-  """Of the first node that calls a function, whatever was drawn."""
+  """Changes the first node that calls a function; `node` does not count."""
   del node, other
   for body in (graph.node, *(f.node_def for f in graph.library.function)):
     for caller in body:

@@ -18,14 +18,14 @@ GPU = '/job:localhost/replica:0/task:0/device:GPU:{}'.format
 
 def node(name: str, op: str, inputs: Sequence[str] = (), device: str = '',
          **attributes) -> tf.compat.v1.NodeDef:
-  """A node.
+  """Returns a node.
 
   Args:
-    name: Its name.
-    op: Its type.
+    name: Name of the node.
+    op: Type of the op.
     inputs: 'producer', 'producer:1' or '^control'.
-    device: As TensorFlow writes it.
-    **attributes: `T=FLOAT`, `s=b'text'`; a dict gives the fields of AttrValue.
+    device: Device in TensorFlow's format.
+    **attributes: `T=FLOAT`, `s=b'text'`; a dict has the fields of AttrValue.
   """
   result = tf.compat.v1.NodeDef(name=name, op=op, input=inputs, device=device)
   for key, value in attributes.items():
@@ -40,7 +40,7 @@ def node(name: str, op: str, inputs: Sequence[str] = (), device: str = '',
 
 
 def branches(device: str, **attributes) -> tuple[tf.compat.v1.NodeDef, ...]:
-  """Two heavy products that know nothing of each other."""
+  """Returns a graph with two heavy, independent products."""
   big = {'type': 1}
   flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
   nodes = []
@@ -61,12 +61,12 @@ def branches(device: str, **attributes) -> tuple[tf.compat.v1.NodeDef, ...]:
 
 
 def graph_def(*nodes: tf.compat.v1.NodeDef) -> tf.compat.v1.GraphDef:
-  """A graph of these nodes."""
+  """Returns a graph of these nodes."""
   return tf.compat.v1.GraphDef(node=nodes)
 
 
 def built(make: Callable[[], object]) -> tf.compat.v1.GraphDef:
-  """The v1 graph that a function builds."""
+  """Returns the v1 graph that a function builds."""
   with tf.Graph().as_default() as graph:
     make()
   return graph.as_graph_def()
@@ -74,29 +74,29 @@ def built(make: Callable[[], object]) -> tf.compat.v1.GraphDef:
 
 def source(definition: tf.compat.v1.GraphDef,
            **fields) -> source_graph.SourceGraph:
-  """A graph named 'test'."""
+  """Returns the source of a graph named 'test'."""
   return source_graph.SourceGraph('test', definition, **fields)
 
 
 def read(make: Callable[[], object], *, live: bool = False,
          relocatable: bool = False, **fields) -> op_graph.OpGraph:
-  """What `graph_def_io.read` makes of the graph that a function builds."""
+  """Returns `graph_def_io.read` of the graph that a function builds."""
   return graph_def_io.read(source(built(make), **fields), live=live,
                            relocatable=relocatable)
 
 
 def groups(graph: op_graph.OpGraph) -> dict[str, int]:
-  """Group of each op by name."""
+  """Returns the group of each op by name."""
   return dict(zip(graph.names, graph.groups.tolist()))
 
 
 def pins(graph: op_graph.OpGraph) -> dict[str, str]:
-  """Pin of each op by name."""
+  """Returns the pin of each op by name."""
   return dict(zip(graph.names, graph.pins))
 
 
 def optimized(step: Callable[[], object]) -> tf.compat.v1.GraphDef:
-  """The graph of a function as it is executed."""
+  """Returns the optimized graph of a function that TensorFlow runs."""
   context.enable_graph_collection()
   try:
     step()

@@ -20,7 +20,7 @@ def make_graph(edges: Sequence[tuple[int,
                devices: Sequence[str] | None = None,
                same_numbers: np.ndarray | None = None,
                may_round: bool = False) -> op_graph.OpGraph:
-  """A graph from its edges; everything else has a plain default.
+  """Returns a graph from its edges; all other arguments have simple defaults.
 
   Args:
     edges: `(producer, consumer)` is a control edge, `(producer, consumer,
@@ -28,19 +28,19 @@ def make_graph(edges: Sequence[tuple[int,
       output)` another output. Edges of one output carry one tensor, whose size
       is the first one given.
     num_ops: N; by default the highest op of the edges, plus 1.
-    name: The graph's.
+    name: Name of the graph.
     names: [N], by default 'op0', 'op1', ...
     op_types: [N], by default 'MatMul' throughout.
     flops: [N] or one number for all.
     io_bytes: [N] or one number for all.
     param_bytes: [N] or one number for all.
-    groups: [N], by default every op for itself.
+    groups: [N], by default one group per op.
     allowed_types: [N, 2], by default all True.
     pins: [N], by default none.
     user_pins: [N], by default False.
     devices: [N], by default none.
     same_numbers: [N, 2], by default all True.
-    may_round: Whether ops may compute other numbers.
+    may_round: Whether ops may round differently.
   """
   if num_ops is None:
     num_ops = 1 + max((max(edge[:2]) for edge in edges), default=-1)
@@ -72,13 +72,13 @@ def make_graph(edges: Sequence[tuple[int,
 
 
 def chain(num_ops: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
-  """op0 -> op1 -> ... with tensors of one size."""
+  """Returns op0 -> op1 -> ... with tensors of one size."""
   return make_graph([(i, i + 1, tensor_bytes) for i in range(num_ops - 1)],
                     num_ops, **fields)
 
 
 def fan_out(width: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
-  """op0 feeds the same tensor to op1 .. op`width`."""
+  """Returns a graph in which op0 sends a tensor to op1 .. op`width`."""
   return make_graph([(0, i, tensor_bytes) for i in range(1, width + 1)],
                     width + 1, **fields)
 
@@ -86,19 +86,20 @@ def fan_out(width: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
 def random_graph(seed: int, num_ops: int, *, fan_in: float = 1.8,
                  window: int = 40, control: float = 0.1,
                  aliases: float = 0.1) -> op_graph.OpGraph:
-  """A layered graph such as training steps look like; same seed, same graph.
+  """Returns a random layered graph, similar to a training step.
 
-  Ops are numbered at random, not in topological order. Some have two outputs,
-  some tensors are empty, some ops hold parameters, some share groups. All may
+  Ops are numbered at random, not in topological order. Some ops have two
+  outputs, hold parameters or share groups. Some tensors are empty. All ops may
   be on any device.
 
   Args:
-    seed: Of everything random.
-    num_ops: N.
-    fan_in: Mean number of inputs.
-    window: How far back inputs reach; small is deep, large is wide.
+    seed: Seed of all random numbers.
+    num_ops: N, the number of ops.
+    fan_in: Mean number of inputs of an op.
+    window: Largest distance to the producer of an input, in ops. A small window
+      makes a deep graph, a large window a wide graph.
     control: Share of the edges that are control edges.
-    aliases: Share of the ops that hand on their input's buffer.
+    aliases: Share of the ops whose output is their input's buffer.
   """
   rng = np.random.default_rng(seed)
   number = rng.permutation(num_ops)

@@ -1,4 +1,4 @@
-"""What Grappler's own virtual scheduler makes of a placed graph."""
+"""Schedules a placed graph by Grappler's own virtual scheduler."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tensorflow.python.grappler import item as grappler_item
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph.sources import pruning
 
-# Grappler's estimator divides bytes by this. So many GB/s that whatever is
-# sent takes the shortest time there is, 1 ns, and ops cost their arithmetic.
+# Bandwidth in GB/s, by which Grappler's estimator divides bytes. It is so high
+# that each transfer takes the least time, 1 ns, and ops cost their arithmetic.
 _BANDWIDTH_KB_PER_S = 1 << 50
 
 # OpLevelCostEstimator::PredictIdentity, which prices Merge: kMinComputeCost.
 _MERGE_S = 1e-9
-# What a _Recv takes: as little as there is.
+# Time of a _Recv: the least possible time.
 RECEIVE_S = 1e-9
 
 
@@ -29,12 +29,12 @@ class GrapplerSchedule:
   """One step as the virtual scheduler runs it.
 
   Attributes:
-    makespan_s: When the last device is done.
-    seconds: float64 [N], what each op costs; all runs of an op together.
-    start_s: float64 [N], when its last run starts; -1 if it never runs.
-    transfer_s: Seconds of all messages between devices together.
-    receives_s: When each _Recv starts, by producer, output (-1 for a control
-      edge) and receiving device.
+    makespan_s: End of the last op, in seconds.
+    seconds: float64 [N], seconds of each op, over all its runs.
+    start_s: float64 [N], start of the last run of each op; -1 if there is none.
+    transfer_s: Seconds of all messages between devices, summed.
+    receives_s: Start of each _Recv, by producer, output (-1 for a control edge)
+      and receiving device.
   """
 
   makespan_s: float
@@ -48,10 +48,9 @@ def run(definition: graph_pb2.GraphDef, devices: list[str]) -> GrapplerSchedule:
   """Schedules every op of a graph on virtual devices.
 
   Args:
-    definition: N ops with all their attributes, those that have a default
-      included, as a Grappler pass receives them: Grappler ends the process
-      where it misses one.
-    devices: [N] full names; all GPUs become alike, and so do all CPUs.
+    definition: N ops with all their attributes, default values included, as a
+      Grappler pass receives them. Grappler ends the process if one is missing.
+    devices: [N], full names. All GPUs become equal, and so do all CPUs.
   """
   # Arguments and results of a function as nodes that Grappler can run.
   executable = op_properties.inferable(definition)

@@ -1,4 +1,4 @@
-"""Policies and models of strangers that would do more than compute."""
+"""Makes hostile policies and models, which have side effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Change = Callable[[pathlib.Path], object]
 
 
 class Module(tf.Module):
-  """A policy that does something else on the side."""
+  """A policy with a side effect."""
 
   def __init__(self, side_effect: Callable[[], object]) -> None:
     super().__init__()
@@ -34,7 +34,7 @@ class Module(tf.Module):
 
 def policy(folder: pathlib.Path, side_effect: Callable[[],
                                                        object]) -> pathlib.Path:
-  """Writes one that looks like one of ours but for what it does."""
+  """Writes a policy that differs from ours only by a side effect."""
   return _saved(folder, Module(side_effect))
 
 
@@ -75,7 +75,7 @@ def _in_a_data_set() -> None:
     pass
 
 
-# Type of the op that betrays it -> what is done.
+# Side effects, by the type of the op that reveals them.
 SIDE_EFFECTS: dict[str, Callable[[], object]] = {
     'ReadFile':
         lambda: tf.io.read_file('/etc/hostname'),
@@ -109,7 +109,7 @@ def _objects(change: Callable[[Any], object]) -> Change:
 
 def _named_like_an_op(
     name: str) -> Callable[[saved_model_pb2.SavedModel], None]:
-  """A function that writes, called by the name of an op."""
+  """Returns a change that adds a writing function with the name of an op."""
 
   def change(model: saved_model_pb2.SavedModel) -> None:
     graph = model.meta_graphs[0]
@@ -153,8 +153,8 @@ def _with_table(folder: pathlib.Path) -> None:
   _saved(folder, module)
 
 
-# What is said of it -> a change of a harmless policy after which loading it
-# would run something, take for ever or read files.
+# Changes of a harmless policy, by the text of the refusal. After such a change,
+# loading the policy would run code, never end or read files.
 CHANGES: dict[str, Change] = {
     'an object that restores itself':
         _objects(lambda nodes: nodes[0].saveable_objects['x'].SetInParent()),
@@ -193,7 +193,7 @@ CHANGES: dict[str, Change] = {
 
 
 class Model(tf.Module):
-  """What runs leaves a file behind: when loaded, and when called."""
+  """A model that leaves a file behind when it is loaded or called."""
 
   def __init__(self, owned: pathlib.Path) -> None:
     super().__init__()

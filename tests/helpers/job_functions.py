@@ -1,4 +1,4 @@
-"""What workers of tests are made from; tests name these functions."""
+"""Functions of jobs, which tests pass to workers by name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gdp_grappler.processes import job_worker
 
 
 def doubling(setup):
-  """Doubles; leaves a file behind."""
+  """Returns a function that doubles; the worker leaves a file behind."""
   job_worker.alone()
   tempfile.mkstemp(prefix='left_behind')
   return lambda job: (setup, 2 * job.arguments[0])
 
 
 def slow(setup):
-  """A long array, of the job alone, after `setup` seconds."""
+  """Returns a function that makes a long array of a job in `setup` seconds."""
   job_worker.alone()
 
   def answer(job):
@@ -33,18 +33,18 @@ def slow(setup):
 
 
 def misbehaving(setup):
-  """Does what the job is called."""
+  """Returns a function that behaves as the name of the job says."""
   del setup
   return lambda job: _DOING[job.name]()
 
 
 def unmade(setup):
-  """Cannot be made."""
+  """Raises an error, so that no worker can be made."""
   raise errors.GdpError(f'{setup} is missing.')
 
 
 def seen(setup):
-  """Variables, how far it gives way, and where its temporary files go."""
+  """Returns a function with variables, niceness and temporary folder."""
   del setup
   job_worker.alone()
   return lambda job: ([os.environ.get(name) for name in job.arguments],

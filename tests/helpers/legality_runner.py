@@ -1,7 +1,7 @@
 """Runs the graphs of `real_graphs` unplaced and placed, in a fresh process.
 
-Usage: legality_runner.py OUTPUT [NAME ...]; writes a line of JSON per graph:
-its name, and '' or what went wrong.
+Usage: legality_runner.py OUTPUT [NAME ...]. Writes a line of JSON per graph:
+the name, and the error or ''.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TRACED_ONCE = {
 
 
 class _Notices(logging.Handler):
-  """Remembers what the pass says."""
+  """Records the messages of the pass."""
 
   def __init__(self):
     super().__init__()
@@ -55,7 +55,7 @@ class _Notices(logging.Handler):
     self.lines.append(record.getMessage())
 
   def complaint(self) -> str:
-    """'' if graphs were placed and none was refused."""
+    """Returns an error; '' if graphs were placed and none was refused."""
     refused = [
         line for line in self.lines
         if 'left as it was' in line and 'XLA compiles' not in line
@@ -83,7 +83,7 @@ def _run_function(make, seed=None):
 
 
 def check_function(make, notices) -> str:
-  """Through the pass against without, by the seed that is its turn."""
+  """Compares runs with and without the pass, with the next seed."""
   seed = next(_turns)
   if make in _TRACED_ONCE:
     expected, found = _run_once_traced(make, seed, notices)
@@ -96,7 +96,7 @@ def check_function(make, notices) -> str:
 
 
 def _run_once_traced(make, seed, notices):
-  """Results without placement and with it; to trace takes longest.
+  """Returns results without and with placement, of one trace to save time.
 
   All state has to be in variables that `make` creates.
   """
@@ -123,7 +123,7 @@ def _run_once_traced(make, seed, notices):
 
 
 def _build(make):
-  """A graph, names of its fetches and initializers, values of its feeds."""
+  """Returns a graph, names of fetches and initializers, and values to feed."""
   graph = tf.Graph()
   with graph.as_default():
     tf1.set_random_seed(1)
@@ -169,7 +169,7 @@ def _op(tensor_name: str) -> str:
 
 
 def check_session(make, notices) -> str:
-  """Through the pass and placed offline, against without."""
+  """Compares runs with the pass, placed offline, and without placement."""
   _option(None)
   graph, *rest = _build(make)
   expected = _run_session(graph, *rest)
@@ -196,7 +196,7 @@ def _difference(expected, found) -> str:
 
 
 def main(output: str, names: list[str]):
-  """Checks the graphs of these names, all if there are none."""
+  """Checks the graphs of these names; without names, all graphs."""
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * _NUM_DEVICES)

@@ -1,4 +1,4 @@
-"""Small graphs to measure, and settings that do it quickly."""
+"""Small graphs to measure, and settings for quick measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ QUICK = dict(steps=3, warmup=1, budget_s=.2)
 
 
 def build(function):
-  """A source and its OpGraph from what a function builds and returns."""
+  """Returns the source and the OpGraph of a graph that a function builds.
+
+  The function returns the fetch.
+  """
   graph = tf.Graph()
   with graph.as_default():
     fetch = function()
@@ -22,7 +25,7 @@ def build(function):
 
 
 def endless():
-  """A loop that never ends."""
+  """Builds a loop that never ends."""
   tf1.disable_control_flow_v2()
   try:
     return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0, [tf.constant(0)],

@@ -1,4 +1,4 @@
-"""What `graph_algorithms.cc` does, written for the reader."""
+"""Simple versions of the algorithms of `graph_algorithms.cc`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdp_grappler.graph import union_find
 
 
 def order(graph: op_graph.OpGraph) -> list[int]:
-  """Kahn's algorithm; not all ops if edges form a cycle."""
+  """Returns the order of Kahn's algorithm, shorter if edges form a cycle."""
   waiting = np.bincount(graph.edges[:, 1], minlength=graph.num_ops).tolist()
   result = [op for op, count in enumerate(waiting) if not count]
   for op in result:
@@ -25,7 +25,7 @@ def order(graph: op_graph.OpGraph) -> list[int]:
 
 def paths(graph: op_graph.OpGraph,
           seconds: np.ndarray) -> tuple[list[float], list[float]]:
-  """The longest from a source to each op, and from it to a sink."""
+  """Returns the longest paths from a source to each op, and on to a sink."""
   in_order = order(graph)
   down, up = seconds.tolist(), seconds.tolist()
   for op in in_order:
@@ -39,7 +39,7 @@ def paths(graph: op_graph.OpGraph,
 
 def ranks(graph: op_graph.OpGraph, edge_s: np.ndarray,
           seconds: np.ndarray) -> list[float]:
-  """The longest path on from each op, where edges say how long they take."""
+  """Returns the longest path from each op to the end, with times of edges."""
   result = seconds.tolist()
   for op in reversed(order(graph)):
     for (source, target), step_s in zip(graph.edges.tolist(), edge_s.tolist()):
@@ -49,7 +49,7 @@ def ranks(graph: op_graph.OpGraph, edge_s: np.ndarray,
 
 
 def depth_first(graph: op_graph.OpGraph) -> list[float]:
-  """Places from the end, what an op needs before it."""
+  """Returns positions of ops from the end, with producers before an op."""
   done: list[int] = []
 
   def do(op: int) -> None:
@@ -67,7 +67,7 @@ def depth_first(graph: op_graph.OpGraph) -> list[float]:
 def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
             op_seconds: np.ndarray,
             config: coarsening.CoarseningConfig) -> np.ndarray:
-  """What `coarsening.coarsen` makes."""
+  """Returns the result of `coarsening.coarsen`."""
   sets = union_find.UnionFind(graph.num_groups)
   kinds = choices.kinds(allowed)
   work = np.bincount(graph.groups, op_seconds.min(axis=1),

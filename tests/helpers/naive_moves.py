@@ -1,4 +1,4 @@
-"""The rules by which moves are drawn, one number at a time and nothing kept."""
+"""A simple version of the rules by which moves are drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gdp_grappler.placers.search.moves import neighbourhood
 
 def one(drawer: moves.Moves, kind: str, devices: np.ndarray,
         rng: np.random.Generator) -> np.ndarray:
-  """int32 [G], one move of a kind, drawn as a search draws many."""
+  """Returns int32 [G], a move of a kind, drawn in the way of a search."""
   return drawer.draw_each(np.array([drawer.kinds.index(kind)]), devices, rng)[0]
 
 
@@ -29,7 +29,7 @@ class NaiveMoves:
 
   def draw(self, kind: str, devices: np.ndarray,
            like: np.ndarray) -> np.ndarray:
-    """int [G], a move from one placement [G], by the loads of another one."""
+    """Returns int [G], a move from a placement [G], by the loads of `like`."""
     start, target = self._start_and_target(kind, devices, like)
     here = devices[start]
     groups = self._groups(kind, devices, start, target)
@@ -50,7 +50,7 @@ class NaiveMoves:
     return bool(self._layout.allowed[device, group])
 
   def _others(self, devices: np.ndarray, start: int) -> list[int]:
-    """Devices that a group may go to."""
+    """Returns the devices to which a group may move."""
     return [
         d for d in range(len(self._layout.allowed))
         if d != devices[start] and self._may(start, d)

@@ -1,4 +1,4 @@
-"""The rules by which groups are placed anew, one number at a time."""
+"""A simple version of the rules by which groups are placed anew."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BINS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Net:
-  """One tensor of an op, or all its control edges, with its consumers."""
+  """A tensor of an op, or all control edges of an op, and the consumers."""
 
   key: tuple[int, bool]  # The tensor, or the op, and whether of control edges.
   producer: int
@@ -27,21 +27,21 @@ class Net:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-  """A device for a group; the least is the best."""
+  """A device for a group; the smallest choice is the best."""
 
   lacks_room: bool
   cost: float
   end_s: float
 
   def regret(self, best: Choice) -> float:
-    """By how much another one is better, as a share of either cost."""
+    """Returns by how much another choice is better, as a share of the cost."""
     if self.lacks_room != best.lacks_room:
       return np.inf
     return (self.cost - best.cost) / max(abs(self.cost), abs(best.cost), 1e-300)
 
 
 class NaiveRepair:
-  """A placement and its step, from which moves are made."""
+  """A placement and its simulated step, from which moves are made."""
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                seconds: np.ndarray, devices: np.ndarray,
@@ -165,7 +165,7 @@ class NaiveRepair:
     return Choice(room < self._bytes[group], cost, end)
 
   def _brings(self, net: Net, group: int) -> bool:
-    """Whether it is an input from another group that is somewhere."""
+    """Whether a net is an input from another group that has a device."""
     return (group in {self._group(op) for op in net.consumers} and
             self._is_there(net.producer, group))
 
@@ -179,7 +179,7 @@ class NaiveRepair:
     return self._arrival_s(net, device)
 
   def _end(self, device: int, ready: float, work: float) -> float:
-    """When work is done in what is left of bins from some time on."""
+    """Returns the end of work in the free time of bins from a moment on."""
     unit = self._units[device]
     if not self._is_serial[unit]:
       return ready + work
@@ -203,7 +203,7 @@ class NaiveRepair:
       busy[number] = max(busy[number] + work / (last - first + 1), 0.)
 
   def _busy(self) -> dict[int, list[float]]:
-    """Unit -> seconds that its ops run in each bin."""
+    """Returns the seconds in which the ops of each unit run in each bin."""
     width = self._step_s / BINS
     result = {unit: [0.] * BINS for unit in self._units}
     for device in range(self._cluster.num_devices):
@@ -230,12 +230,12 @@ class NaiveRepair:
     return min(self._start_s[op] for op in self._ops[group])
 
   def _delay_s(self, source: int, target: int) -> float:
-    """From the end of a transfer until the receiver's side knows of it."""
+    """Returns the seconds from a transfer's end until the receiver notices."""
     sender, receiver = (self._cluster.devices[d] for d in (source, target))
     return (sender if sender.asynchronous else receiver).hop_s
 
   def _sends(self, net: Net, source: int, target: int) -> float:
-    """Seconds; 0 on one device."""
+    """Returns the seconds of a transfer; 0 on one device."""
     if source == target:
       return 0.
     latency_s, bytes_per_s, _ = self._cluster.link_arrays
@@ -258,7 +258,7 @@ class NaiveRepair:
     return times
 
   def _arrival_s(self, net: Net, device: int) -> float:
-    """When it is on a device, whether it was sent there or not."""
+    """Returns the arrival on a device, also if the net was not sent there."""
     home = self._devices[self._group(net.producer)]
     end = self._end_s[net.producer]
     if home == device:
@@ -287,7 +287,7 @@ class NaiveRepair:
 
 
 def _nets(graph: op_graph.OpGraph) -> list[Net]:
-  """In the order of their first edges."""
+  """Returns the nets, in the order of their first edges."""
   result: dict[tuple[int, bool], Net] = {}
   for (producer, consumer), tensor in zip(graph.edges.tolist(),
                                           graph.edge_tensors.tolist()):
@@ -301,7 +301,7 @@ def _nets(graph: op_graph.OpGraph) -> list[Net]:
 
 
 def _by_group(graph: op_graph.OpGraph, values: np.ndarray) -> list[list[float]]:
-  """[G, X], sums of [N, X]."""
+  """Returns [G, X], sums of [N, X] over the ops of each group."""
   result = np.zeros((graph.num_groups, values.shape[1]))
   np.add.at(result, graph.groups, values)
   return result.tolist()

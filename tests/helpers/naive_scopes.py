@@ -1,4 +1,4 @@
-"""What `name_scopes.cc` does, written for the reader."""
+"""A simple version of `name_scopes.cc`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdp_grappler.graph.structure import native_scopes
 
 _WRAPPER = re.compile(r'(gradients?|gradient_tape)(_\d+)?', re.ASCII)
 _GRADIENT = '_grad'
-# 'layer3', 'layer_3'; opened again: 'layer3_1', 'layer_3_1'.
+# Scopes 'layer3' and 'layer_3', or 'layer3_1' and 'layer_3_1' if opened again.
 _NUMBERED = re.compile(r'(.*?)(\d+)(?:_(\d+))?', re.ASCII)
 _DEEPEST = 8
 
@@ -27,7 +27,7 @@ def read(names: list[str]) -> native_scopes.NativeScopes:
   for path in paths:
     is_gradient, forward, parts = _parsed(path)
     backward.append(is_gradient)
-    # The last of equal names.
+    # Of equal names the last one counts.
     of.append(
         len(names) - 1 - names[::-1].index(forward) if forward in names else -1)
     places.append(tree.place(parts))
@@ -37,7 +37,7 @@ def read(names: list[str]) -> native_scopes.NativeScopes:
 
 
 class _Tree:
-  """Scopes in scopes; a scope is called by what is around it and its name."""
+  """A tree of scopes; the parent and the name identify a scope."""
 
   def __init__(self) -> None:
     self.parents, self._names = [0], [(-1, '')]
@@ -46,7 +46,7 @@ class _Tree:
     self._scopes: dict[tuple[int, str], int] = {}
 
   def place(self, parts: list[str]) -> int:
-    """The number of a scope, 0 of the outermost."""
+    """Returns the number of a scope; the outermost scope is 0."""
     at = 0
     for part in parts[:_DEEPEST]:
       if (at, part) not in self._names:
@@ -71,7 +71,7 @@ class _Tree:
 
 
 def _parsed(path: str) -> tuple[bool, str, list[str]]:
-  """Of a scope: whether of gradients, of which op or '', and what it is in."""
+  """Returns whether a scope has gradients, of which op or '', and its parts."""
   parts = path.replace('.', '/').split('/') if path else []
   wrapper = next(
       (i for i, part in enumerate(parts) if _WRAPPER.fullmatch(part)), None)
@@ -89,7 +89,7 @@ def _parsed(path: str) -> tuple[bool, str, list[str]]:
 
 
 def _number(part: str) -> tuple[str, int, int]:
-  """What a name is without its numbers, and both of them; -1 for none."""
+  """Returns a name without its numbers, and both numbers; -1 for none."""
   match = _NUMBERED.fullmatch(part)
   if match is None or len(part) > 200:
     return part, -1, -1

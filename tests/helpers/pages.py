@@ -1,4 +1,4 @@
-"""The code in README and in the pages of docs/."""
+"""Reads the blocks of code in README and in the pages of docs/."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-  """Fenced lines.
+  """A fenced block of a page.
 
   Attributes:
-    page: Name of the file, from the top.
-    language: 'python' and 'sh' are run; '' is read.
-    text: The lines.
+    page: Path of the file in the repository.
+    language: Language of the block. Tests run 'python' and 'sh'.
+    text: Text of the block.
   """
 
   page: str
@@ -26,7 +26,7 @@ class Block:
   text: str
 
   def commands(self) -> list[list[str]]:
-    """What is typed, word by word, up to a redirection."""
+    """Returns the words of each command, up to a redirection."""
     lines = self.text.replace('\\\n', ' ').splitlines()
     return [
         words for line in lines if (words := shlex.split(
@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks() -> list[Block]:
-  """Of all pages that people write; results are written by programs."""
+  """Returns the blocks of all pages, except results, which programs write."""
   docs = TOP / 'docs'
   pages = [
       TOP / 'README.md', *sorted(docs.glob('*.md')),

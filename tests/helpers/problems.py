@@ -1,4 +1,4 @@
-"""Problems for placers, priced by the simulator."""
+"""Makes problems for placers, with the simulator as evaluator."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ def make(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster | None = None,
          seconds: Any = None, workspace: Any = 0, seed: int = 0,
          wrap: Callable[[simulator.Simulator], evaluator_lib.Evaluator]
          | None = None, **fields: Any) -> placer_lib.Problem:
-  """A problem.
+  """Returns a problem.
 
   Args:
-    graph: What to place.
-    cluster: Where; by default on two GPUs.
-    seconds: What each op takes, as in `clusters.FixedCosts`; by default what
-      the roofline says.
-    workspace: Likewise, where there are seconds.
-    seed: Of the placer.
-    wrap: Makes the evaluator of the simulator, which it is itself by default.
-    **fields: Further ones of the problem.
+    graph: The graph to place.
+    cluster: The cluster; by default one with two GPUs.
+    seconds: Seconds of ops, see `clusters.FixedCosts`; by default those of the
+      roofline.
+    workspace: Workspace of ops, see `clusters.FixedCosts`; only with `seconds`.
+    seed: Seed of the placer.
+    wrap: Makes the evaluator from the simulator; by default the simulator is
+      the evaluator.
+    **fields: Further fields of the problem.
   """
   cluster = cluster or clusters.make_cluster(2)
   costs = None if seconds is None else clusters.FixedCosts(seconds, workspace)
@@ -41,13 +42,13 @@ def make(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster | None = None,
 def placed(placer: placer_lib.Placer, graph: op_graph.OpGraph,
            cluster: cluster_lib.Cluster | None = None, seconds: Any = None,
            **fields: Any) -> np.ndarray:
-  """int [N], where a placer puts the ops; arguments are those of `make`."""
+  """Returns int [N], the devices by a placer; for arguments see `make`."""
   return placer.place(make(graph, cluster, seconds, **fields)).devices
 
 
 def seconds_of(problem: placer_lib.Problem,
                placement: placement_lib.Placement) -> float:
-  """What its evaluator says that a step of a placement takes, which runs."""
+  """Returns the seconds of a placement's step, which must be valid."""
   evaluation = problem.evaluator.evaluate(problem.graph, placement)
   assert evaluation.valid, evaluation.violations
   return evaluation.step_time_s

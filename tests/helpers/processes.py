@@ -1,4 +1,4 @@
-"""Processes of a test, by number."""
+"""Looks at processes of a test by their ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers import warm
 
 
 def children(process: int) -> list[int]:
-  """Ids of the child processes of a process, oldest first."""
+  """Returns the ids of the child processes of a process, oldest first."""
   result = []
   # Lists by thread lose those of a thread that ends while they are read.
   for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
@@ -30,18 +30,18 @@ def children(process: int) -> list[int]:
 
 
 def threads_cores(process: int) -> list[set[int]]:
-  """Cores that each of its threads may run on, of those that still run."""
+  """Returns the cores that each running thread of a process may use."""
   result = []
   for thread in pathlib.Path(f'/proc/{process}/task').iterdir():
     try:
       result.append(os.sched_getaffinity(int(thread.name)))
-    except ProcessLookupError:  # It has just gone.
+    except ProcessLookupError:  # The thread has just ended.
       continue
   return result
 
 
 def runs(process: int) -> bool:
-  """Whether it exists and is not just waiting to be reaped."""
+  """Whether a process exists and is not a zombie."""
   try:
     state = pathlib.Path(f'/proc/{process}/stat').read_text()
   except (FileNotFoundError, ProcessLookupError):
@@ -50,7 +50,7 @@ def runs(process: int) -> bool:
 
 
 def cpu_s(process: int) -> float:
-  """CPU seconds that it has used; 0 for one that is gone."""
+  """Returns the CPU seconds of a process; 0 if the process has ended."""
   try:
     stat = pathlib.Path(f'/proc/{process}/stat').read_text()
   except (FileNotFoundError, ProcessLookupError):
@@ -62,10 +62,10 @@ def cpu_s(process: int) -> float:
 def wait_until(condition: Callable[[], object],
                process: subprocess.Popen | None = None,
                within_s: float = 100.) -> None:
-  """Waits for what another process does and tells nobody.
+  """Waits until a condition holds that another process brings about.
 
   Raises:
-    AssertionError: it did not happen, or the process ended before.
+    AssertionError: the time is over, or the process ended before.
   """
   end = time.monotonic() + within_s
   while not condition():
@@ -78,7 +78,7 @@ def wait_until(condition: Callable[[], object],
 
 
 def ended(processes: Iterable[int], within_s: float = 20.) -> bool:
-  """Waits until none of them runs."""
+  """Waits until none of the processes runs."""
   waiting = list(processes)
   try:
     wait_until(lambda: not any(map(runs, waiting)), within_s=within_s)

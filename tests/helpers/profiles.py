@@ -1,4 +1,4 @@
-"""Profiles of graphs that nobody ran."""
+"""Makes invented profiles of graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def make_profile(
     num_ops: int, *,
     devices: Sequence[tuple[str,
                             str]] = ((CPU, 'CPU'),)) -> profile_lib.Profile:
-  """Of a chain of MatMuls whose op i takes i + 1 ms."""
+  """Returns a profile of a chain of MatMuls, of which op i takes i + 1 ms."""
   graph = graphs.chain(num_ops, flops=np.arange(num_ops) * 1e6)
   return of_graph(graph, (np.arange(num_ops) + 1) * 1e-3, devices=devices)
 
@@ -27,18 +27,18 @@ def of_graph(graph: op_graph.OpGraph, seconds: np.ndarray, *,
              executions=1., workspace_bytes=7, visit_s: float = 1e-6,
              empty_step_s: float = 1e-5, bus: str = '',
              contention: float = 0.) -> profile_lib.Profile:
-  """A profile whose parts add up.
+  """Returns a consistent profile.
 
   Args:
     graph: N ops.
-    seconds: [N] of all executions of each.
-    devices: Name and type of each.
-    executions: [N] or one number for all.
-    workspace_bytes: Likewise.
-    visit_s: Of each device.
-    empty_step_s: Of each device.
-    bus: Of all devices.
-    contention: Likewise.
+    seconds: [N], seconds of all executions of each op.
+    devices: Name and type of each device.
+    executions: [N] or one number for all ops.
+    workspace_bytes: [N] or one number for all ops.
+    visit_s: Seconds of a visit, for each device.
+    empty_step_s: Seconds of an empty step, for each device.
+    bus: Bus of all devices.
+    contention: Contention of all devices.
   """
   n = graph.num_ops
   executions = np.broadcast_to(np.asarray(executions, float), n)

@@ -1,6 +1,6 @@
-"""To be imported by programs of a test: links and buses are timed in less time.
+"""Shortens the timing of links and buses in programs that import this module.
 
-What they find is less exact, and of no matter.
+The times are less exact, which does not matter to the tests.
 """
 
 from __future__ import annotations

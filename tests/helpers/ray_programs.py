@@ -1,4 +1,4 @@
-"""Programs that run jobs on Ray, for interpreters of their own."""
+"""Programs that run jobs on Ray in interpreters of their own."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _LOOPBACK = ('0100007F', '0' * 24 + '01000000', '0' * 16 + 'FFFF0000'
 
 
 def without_ray() -> None:
-  """`gdp_bench` where Ray is not installed."""
+  """Runs `gdp_bench` as if Ray were not installed."""
   sys.modules['ray'] = None  # type: ignore[assignment]
   from placer_model.bin import gdp_bench
   gdp_bench.run()
 
 
 def local() -> None:
-  """Prints what was seen of a cluster on this machine."""
+  """Prints observations of a Ray cluster on this machine."""
   with ray_machines.RayMachines('local', 2) as machines:
     found: dict = {'width': machines.width}
     with machines.team(f'{_HERE}:doubling', 'setup') as team:
@@ -53,14 +53,14 @@ def local() -> None:
 
 
 def elsewhere() -> None:
-  """Prints what jobs gave whose command was given in a strange folder."""
+  """Prints results of jobs that were started from another folder."""
   with ray_machines.RayMachines('local', 1) as machines:
     with machines.team(f'{_HERE}:doubling', 'setup') as team:
       print(json.dumps(team.results(_calls(3))))
 
 
 def three_nodes() -> None:
-  """Prints whether results are equal though one of three nodes is killed."""
+  """Prints whether results are equal after one of three nodes was killed."""
   from ray import cluster_utils
   calls = _calls(24)
   with local_team.Here(2).team(f'{_HERE}:slow', 0.) as team:
@@ -101,7 +101,7 @@ def _descendants(process: int) -> set[int]:
 
 
 def _listening(owners: set[int]) -> list[bool]:
-  """For each socket on which one of them listens, whether it is loopback's."""
+  """Returns for each listening socket whether it is on the loopback."""
   inodes = set()
   for owner in owners:
     # It, or a file of it, may just have gone.

@@ -1,7 +1,7 @@
-"""Every reader of files, with what writes a good one of its kind.
+"""Lists all readers of files, each with a function that writes a valid file.
 
-Whoever adds a reader of files adds a line to `READERS`; damaged files of the
-kind are then part of the tests and of the fuzz.
+A new reader needs an entry in `READERS`. Then the tests and the fuzz also read
+damaged files of its kind.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ node { name: "b" id: 2 compute_cost: 4000 input_info { preceding_node: 1 } }
 node { name: "c" id: 3 compute_cost: 1 control_input: 1 control_input: 2 }
 '''
 
-# Whatever may stand in a file's place.
+# Names of all obstacles.
 _ANYTHING = frozenset(damage.OBSTACLES)
 
 
@@ -69,9 +69,9 @@ class Reader:
   """A kind of file.
 
   Attributes:
-    write: Writes a good one, and what lies beside it.
-    read: What programs do with it; raises a `GdpError` if it is of no use.
-    taken: Of `damage.OBSTACLES`: what counts as nothing there.
+    write: Writes a valid file, and the files that it needs.
+    read: Reads the file as programs do; raises a `GdpError` if it is invalid.
+    taken: Names of `damage.OBSTACLES` that the reader takes for a missing file.
   """
 
   write: Callable[[pathlib.Path], object]
@@ -80,7 +80,7 @@ class Reader:
 
 
 class _Net(tf.Module):
-  """With a loop, a variable and its update."""
+  """A module with a loop, a variable and its update."""
 
   def __init__(self) -> None:
     super().__init__()
@@ -95,7 +95,7 @@ class _Net(tf.Module):
 
 
 def _read_graph(path: pathlib.Path) -> None:
-  """All that `gdp place` does with a graph before it places."""
+  """Reads a graph as `gdp place` does before it places."""
   asked = request.Request(str(path))
   step = reading.read(asked, lambda _: presets.preset('2xP100'), lambda _: None)
   _place(step)
@@ -121,7 +121,7 @@ def _write_keras(path: pathlib.Path) -> None:
 
 
 def _read_kind(path: pathlib.Path) -> None:
-  """What is looked at before Keras gets it, in a process of its own."""
+  """Checks a model as before Keras reads it, in a process of its own."""
   graph_files.read(origin.Origin(str(path)))
 
 
@@ -289,18 +289,18 @@ READERS: dict[str, Reader] = {
 
 
 def read(kind: str, path: pathlib.Path) -> bool:
-  """Whether a file is read; else it is refused as it should be.
+  """Returns whether a file is read; false if a `GdpError` refuses the file.
 
   Args:
-    kind: Of `READERS`.
-    path: The file, called and lying like `kind`.
+    kind: Kind of the file, a key of `READERS`.
+    path: The file, with the name and folder of `kind`.
 
   Raises:
-    AssertionError: it is refused in another way.
+    AssertionError: the reader raises another error, or one without a message.
   """
   try:
     with warnings.catch_warnings():
-      # What overflows is allowed to; nobody hears of it.
+      # A warning counts as an error.
       warnings.simplefilter('error')
       READERS[kind].read(path)
     return True

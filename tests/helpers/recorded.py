@@ -14,12 +14,12 @@ NAMES = tuple(sorted(p.name.split('.')[0] for p in _FOLDER.glob('*.pb.gz')))
 
 
 def unpacked(name: str, folder: pathlib.Path) -> pathlib.Path:
-  """A file of one of `NAMES`, as a user has it."""
+  """Unpacks the graph of one of `NAMES` to a file."""
   path = folder / f'{name}.pb'
   path.write_bytes(gzip.decompress((_FOLDER / f'{name}.pb.gz').read_bytes()))
   return path
 
 
 def source(name: str, folder: pathlib.Path) -> source_graph.SourceGraph:
-  """One of `NAMES`, read."""
+  """Reads the graph of one of `NAMES`."""
   return sources.read(origin.Origin(str(unpacked(name, folder))))

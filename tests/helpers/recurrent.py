@@ -1,4 +1,4 @@
-"""Forward steps of layers that are unrolled in time, and what they wait for."""
+"""Forward steps of recurrent layers that are unrolled in time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _HELD, _SENT = 4000, 1000
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """How a layer computes.
+  """The way in which a layer computes.
 
   Attributes:
-    gates: Products with the state in each step, of one kernel.
+    gates: Number of products of the state with one kernel in each step.
     masked: Whether the kernels of states are masked once, before the first
       step.
-    collected: Whether the first layer stacks what it hands on.
-    looks_back: Whether a state hangs on all states before it.
+    collected: Whether the first layer stacks its outputs.
+    looks_back: Whether a state depends on all earlier states.
   """
 
   gates: int = 1
@@ -69,16 +69,16 @@ class _Builder:
 def two_readers(
     steps: int, flops: float = 1e9,
     options: Options = Options()) -> op_graph.OpGraph:
-  """A layer that reads from both ends, one above it, and logits of each step.
+  """Returns a bidirectional layer, a layer above, and logits of each step.
 
   Each reader and the layer above have products with their input ('x') and with
   their state ('h'), and one of each new state ('y') that they hand on; logits,
   of one product per step, follow.
 
   Args:
-    steps: In time.
-    flops: Of a product.
-    options: Of each layer.
+    steps: Number of time steps.
+    flops: FLOPs of a product.
+    options: Options of each layer.
   """
   b = _Builder(options)
   first = b.op('layer0/unstack', 'Unpack', b.op('batch', 'Placeholder'))
@@ -102,7 +102,7 @@ def two_readers(
 
 def labels(graph: op_graph.OpGraph,
            masked: bool = False) -> dict[str, np.ndarray]:
-  """What names of `two_readers` say: layer, segment, variable, int [N]."""
+  """Returns layer, segment and variable, int [N], by names of `two_readers`."""
   layer, segment, variable = (np.full(graph.num_ops, -1) for _ in range(3))
   known: dict[str, int] = {}
   for index, name in enumerate(graph.names):

@@ -1,4 +1,4 @@
-"""Cards that are cut into several devices, slow and written for the reader.
+"""A slow, simple version of cards that are cut into several devices.
 
 A part of `reference_simulator`.
 """
@@ -7,24 +7,24 @@ from __future__ import annotations
 
 
 class Cards:
-  """What kernels have taken of each card."""
+  """The shares of each card that kernels have taken."""
 
   def __init__(self) -> None:
-    # By card: from when until when, and how much, in the order of kernels.
+    # By card: start, end and share of each part of a kernel.
     self._taken: dict[int, list[tuple[float, float, float]]] = {}
 
   def run(self, card: int, share: float, start: float,
           seconds: float) -> tuple[float, float]:
-    """Gives a kernel what others have left of its card.
+    """Runs a kernel on the share of a card that earlier kernels leave free.
 
     Args:
-      card: Its number, negative if it is not cut.
-      share: That the kernel can use.
-      start: Of its stream.
-      seconds: If it gets its share.
+      card: Number of the card, negative if the card is not cut.
+      share: Share of the card that the kernel can use.
+      start: Earliest start of the kernel.
+      seconds: Seconds of the kernel if it gets this share.
 
     Returns:
-      When it first gets something, and its end.
+      Start and end of the kernel.
     """
     if card < 0 or not seconds:
       return start, start + seconds
@@ -49,5 +49,5 @@ class Cards:
 
 
 def either(values, default):
-  """The values, or what stands for them."""
+  """Returns the values, or a default for None."""
   return default if values is None else values

@@ -1,4 +1,4 @@
-"""ETF and HEFT written for the reader; transfers do not disturb each other."""
+"""Simple versions of ETF and HEFT, in which transfers do not queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gdp_grappler.placers.list_scheduling import task_graph
 
 
 class ReferenceScheduler:
-  """Memory is plentiful and every device runs one task at a time."""
+  """A scheduler without limits of memory; a device runs one task at a time."""
 
   def __init__(self, tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster):
     self.tasks = tasks
@@ -54,19 +54,19 @@ class ReferenceScheduler:
     return result
 
   def by_rank(self) -> list[int]:
-    """Tasks, the most urgent one first."""
+    """Returns the tasks, the most urgent one first."""
     ranks = self.ranks()
     return sorted(self.order, key=lambda task: -ranks[task])
 
   def choices(self, task: int) -> list[int]:
-    """Devices that a task may have."""
+    """Returns the devices that a task may have."""
     bundle = int(self.tasks.bundles[task])
     if bundle in self.bundle_device:
       return [self.bundle_device[bundle]]
     return np.flatnonzero(self.tasks.allowed[bundle]).tolist()
 
   def arrival(self, task: int, device: int) -> tuple[float, float]:
-    """When all inputs are there, and seconds of transfers still to be made."""
+    """Returns the arrival of all inputs, and the seconds of new transfers."""
     time_s = remote_s = 0.
     for producer, size, tensor in self.inputs[task]:
       source = self.device[producer]

@@ -1,4 +1,4 @@
-"""What lives in the memories of a simulated step, worked out afterwards.
+"""Computes the use of memories in a simulated step after the simulation.
 
 A part of `reference_simulator`.
 """
@@ -32,12 +32,12 @@ class Memory:
     graph: The graph.
     cluster: The cluster.
     devices: [N].
-    aliases: Op types that hand on their first input's buffer.
-    workspace: [N, D] bytes, or None for none.
-    allocated: op -> when its outputs and its workspace come to life.
-    released: op -> when it lets go of its inputs and its workspace.
-    transfers: All there were.
-    buffers: All that ever lived.
+    aliases: Types of ops whose output is the buffer of their first input.
+    workspace: [N, D], bytes; None for none.
+    allocated: Time at which the outputs and workspace of an op are allocated.
+    released: Time at which an op releases its inputs and its workspace.
+    transfers: All transfers of the step.
+    buffers: All buffers of the step.
   """
 
   graph: op_graph.OpGraph
@@ -53,18 +53,18 @@ class Memory:
     self.buffers = self._lifetimes()
 
   def peak(self) -> list[int]:
-    """Highest use of each pool."""
+    """Returns the highest use of each pool."""
     pools = range(len(self.cluster.pool_bytes))
     return [max(v for _, v in self.curve(pool)) for pool in pools]
 
   def live(self, time: float, pool: int) -> int:
-    """Sum of what lives in a pool at a time."""
+    """Returns the bytes in use of a pool at a time."""
     return self._resident(pool) + sum(
         b.bytes
         for b in self.buffers if b.pool == pool and b.start <= time < b.end)
 
   def curve(self, pool: int) -> list[tuple[float, int]]:
-    """(time, use from then on) at every change, from time 0 on."""
+    """Returns (time, use from this time on) at every change, from 0 on."""
     changes = {0.0: self._resident(pool)}
     for b in self.buffers:
       if b.pool == pool:
@@ -90,7 +90,7 @@ class Memory:
             self.graph.executions[op] > 0)
 
   def _lifetimes(self) -> list[Buffer]:
-    """Buffers; an alias prolongs its input's instead of having its own."""
+    """Returns the buffers; an alias extends the life of its input's buffer."""
     local, received, workspace = {}, {}, []
     edges = [(int(p), int(c), int(t))
              for (p, c), t in zip(self.graph.edges, self.graph.edge_tensors)
@@ -127,7 +127,7 @@ class Memory:
 
 
 def tensor_bytes(graph: op_graph.OpGraph, tensor: int) -> int:
-  """Tensors of ops that do not run are empty."""
+  """Returns the bytes of a tensor; 0 if its op does not run."""
   producer = graph.tensor_ops[tensor]
   return int(
       graph.tensor_bytes[tensor]) if graph.executions[producer] > 0 else 0

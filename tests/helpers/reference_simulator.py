@@ -1,10 +1,10 @@
-"""The simulator once more, slow and written for the reader.
+"""A slow, simple version of the simulator.
 
 It follows the rules in the docstring of `evaluation.simulation.simulator` word
-for word: at each moment it looks at everything, and memory is worked out
-afterwards from the lifetimes of the buffers. It shares no code and no data
-structure with the one under test. What is sent is in `reference_transfers`,
-what lives in memory in `reference_memory`.
+for word. At each moment it checks all ops and transfers. It computes memory
+afterwards from the lifetimes of buffers. It shares no code and no data
+structure with the simulator under test. Transfers are in `reference_transfers`,
+memory is in `reference_memory`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class ReferenceSimulator:
   """Simulates one placement at construction.
 
   Attributes:
-    step_time: Seconds.
-    start: op -> seconds.
-    end: op -> seconds.
-    slot: op -> slot of its compute unit.
-    transfers: In the order of their requests.
-    works: In the order in which they fell due.
-    memory: What lived when and where.
+    step_time: Time of the step, in seconds.
+    start: Start of each op, in seconds.
+    end: End of each op, in seconds.
+    slot: Slot of each op in its compute unit.
+    transfers: Transfers in the order of their requests.
+    works: Works of devices for transfers, in the order in which they were due.
+    memory: The use of memories.
   """
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -94,7 +94,7 @@ class ReferenceSimulator:
                                           self.released, self.transfers)
 
   def _run(self) -> float:
-    """Plays the step; when the last thing happened."""
+    """Runs the step, and returns the time of the last event."""
     now = self.cluster.step_s
     for device, chained in enumerate(self.chained):
       roots = [
@@ -128,14 +128,14 @@ class ReferenceSimulator:
         pass
 
   def _running(self) -> list[int]:
-    """Ops of units under way, in topological order."""
+    """Returns the running ops of units, in topological order."""
     return sorted(
         (op for op in self.start
          if op not in self.ended and not self.chained[self.devices[op]]),
         key=self.rank.get)
 
   def _happen(self, now: float) -> bool:
-    """Lets the first thing of this moment happen; False if there is none."""
+    """Runs the first event of this moment; returns False if there is none."""
     for op in self._running():
       if self.end[op] == now:
         self.released[op] = now
@@ -169,7 +169,7 @@ class ReferenceSimulator:
     return False
 
   def _go_on(self, chain: reference_threads.Chain, now: float) -> None:
-    """A thread has dispatched something and takes up the next."""
+    """Lets a thread that has dispatched an item take up its next item."""
     if isinstance(chain.current, int):
       self.released[chain.current] = now
       self._send(chain.current, now, chain)
@@ -194,7 +194,7 @@ class ReferenceSimulator:
       self.wires.issue(item, now, chain.due)
 
   def _dispatch(self, op: int, device: int, factor: float, now: float) -> float:
-    """Puts an op on its compute stream; when it has been dispatched."""
+    """Puts an op on its compute stream; returns the end of the dispatch."""
     host = self.cluster.devices[device]
     unit = self.cluster.compute_units[device]
     self.allocated[op], self.slot[op] = now, 0
@@ -221,7 +221,7 @@ class ReferenceSimulator:
                           self.card_shares[op, device], start, seconds)
 
   def _hold_lock(self, device: int, wanted: float, seconds: float) -> float:
-    """Waits for the lock of a context and holds it; until when."""
+    """Takes the lock of a context; returns the moment of its release."""
     if not seconds:
       return wanted
     context = self.cluster.contexts[device]
@@ -229,7 +229,7 @@ class ReferenceSimulator:
     return self.locks[context]
 
   def _busy_others(self, device: int, now: float) -> int:
-    """Streams of the card that have work, but for the device's own kernels."""
+    """Counts the busy streams of a context, without a device's own kernels."""
     contexts, units = self.cluster.contexts, self.cluster.compute_units
     card = [
         d for d in range(self.cluster.num_devices) if
@@ -243,7 +243,7 @@ class ReferenceSimulator:
     return computing + sum(self.wires.is_sending(d, now) for d in card)
 
   def _arrive(self, transfer: reference_transfers.Transfer, now: float) -> None:
-    """The receiver knows; what waited for nothing else is dispatched."""
+    """Delivers a transfer, and dispatches ops that waited only for it."""
     transfer.arrived = True
     if self.chained[transfer.target]:
       for op in self._ready_by(transfer.op, [transfer.tensor], transfer.target):
@@ -252,7 +252,7 @@ class ReferenceSimulator:
 
   def _ready_by(self, producer: int, tensors: list[int | None],
                 device: int) -> list[int]:
-    """Consumers that have all their inputs, in the order of their last edge."""
+    """Returns consumers with all inputs, in the order of their last edges."""
     consumers = [
         c for tensor in tensors for p, c, t in self.edges
         if (p, t, self.devices[c]) == (producer, tensor, device)
@@ -322,7 +322,7 @@ class ReferenceSimulator:
         return
 
   def _slowdown(self, device: int, now: float) -> float:
-    """By other units of the bus that are in the middle of something."""
+    """Returns the slowdown by other units of the bus that are busy."""
     unit = self.cluster.compute_units
     running = [(self.devices[op], self.start[op], self.end[op])
                for op in self.start if not self.chained[self.devices[op]]]
@@ -337,7 +337,7 @@ class ReferenceSimulator:
 
   def _send(self, op: int, now: float,
             chain: reference_threads.Chain | None = None) -> None:
-    """Hands on what an op made, by the thread that dispatched it if any."""
+    """Sends the outputs of an op, by the thread that dispatched the op."""
     self.ended.add(op)
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
     own, ready = self.devices[op], []
@@ -375,7 +375,7 @@ class ReferenceSimulator:
             self._issue(transfer, now)
 
   def _issue(self, transfer: reference_transfers.Transfer, now: float) -> None:
-    """Of what no thread of the sender's issues."""
+    """Issues a transfer that no thread of the sender issues."""
     sends = self.cluster.devices[transfer.source].asynchronous
     if not sends and self.roots.get(transfer.target):
       # The receiver has not asked for it yet, and does so among its roots.

@@ -1,4 +1,4 @@
-"""What simulated threads work through, written for the reader.
+"""Simple versions of the queues of simulated threads.
 
 A part of `reference_simulator`.
 """
@@ -12,7 +12,7 @@ from helpers import reference_transfers
 
 @dataclasses.dataclass
 class Chain:
-  """A thread that dispatches; `queue` has ops and transfers."""
+  """A thread that dispatches; `queue` has its ops and transfers."""
   device: int
   queue: list[int | reference_transfers.Transfer]
   due: float
@@ -21,7 +21,7 @@ class Chain:
 
 @dataclasses.dataclass
 class Work:
-  """What a device does itself for the transfer of that number."""
+  """The work of a device for the transfer with this number."""
   number: int
   device: int
   sends: bool

@@ -1,4 +1,4 @@
-"""What a simulated transfer does, slow and written for the reader.
+"""A slow, simple version of simulated transfers.
 
 A part of `reference_simulator`.
 """
@@ -43,11 +43,11 @@ class Wires:
   """
 
   def __init__(self, cluster: cluster_lib.Cluster, poll_factors=None):
-    """Before anything is sent.
+    """Makes the links of a step without transfers.
 
     Args:
       cluster: The cluster.
-      poll_factors: By op, or None for 1.
+      poll_factors: Factor of `poll_s` by op; None means 1.
     """
     self._poll_factors = poll_factors
     self._cluster = cluster
@@ -61,7 +61,7 @@ class Wires:
                for device in (transfer.source, transfer.target))
 
   def issue(self, transfer: Transfer, now: float, issued: float) -> None:
-    """Requests a transfer, or puts it on a stream, where it is once issued."""
+    """Requests a transfer, or puts it on a stream once it is issued."""
     transfer.taken_up = now
     if not self.streamed(transfer):
       self._request(transfer, now)
@@ -81,7 +81,7 @@ class Wires:
     self.streams.setdefault(stream, []).append(transfer)
 
   def due(self, stream: tuple[int, int]) -> float | None:
-    """When the first copy of a stream that has not started does so."""
+    """Returns the start of the first copy of a stream that has not started."""
     copies = self.streams[stream]
     first = next((t for t in copies if t.start is None), None)
     if first is None:
@@ -90,7 +90,7 @@ class Wires:
                + [t.end for t in copies if t.start is not None and t.bytes])
 
   def start_copy(self, stream: tuple[int, int], now: float) -> None:
-    """Its first copy that has not started does."""
+    """Starts the first copy of a stream that has not started."""
     transfer = next(t for t in self.streams[stream] if t.start is None)
     self._request(transfer, now)
     device = self._cluster.devices[stream[0]]
@@ -101,12 +101,12 @@ class Wires:
     transfer.done = transfer.end + hop
 
   def is_sending(self, device: int, now: float) -> bool:
-    """Whether a device copies to asynchronous ones, or is to, now."""
+    """Whether a device has a running or due copy to asynchronous devices."""
     copies = self.streams.get((device, 0), [])
     return any(t.start is None or (t.bytes and t.end > now) for t in copies)
 
   def copy_seconds(self, device: int, transfer: Transfer) -> float:
-    """What a device has to do itself for a transfer."""
+    """Returns the seconds of a device's own work for a transfer."""
     figures = self._cluster.devices[device]
     if figures.copy_bytes_per_s is None:
       return figures.copy_s

@@ -1,4 +1,4 @@
-"""Steps that one can simulate in the head: fixed seconds, seldom real ops."""
+"""Small steps with fixed seconds, whose schedules are easy to verify."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def simulate(graph: op_graph.OpGraph, devices: Sequence[int] | np.ndarray,
              seconds: Any = 1.0, cluster: cluster_lib.Cluster | None = None,
              priorities: Any = None,
              workspace: Any = 0) -> schedule_lib.Schedule:
-  """The schedule of a placement; arguments as those of `FixedCosts`."""
+  """Returns the schedule of a placement; for costs see `FixedCosts`."""
   cluster = cluster or clusters.make_cluster()
   costs = clusters.FixedCosts(seconds, workspace)
   return simulator.Simulator(cluster, costs).schedule(
@@ -32,7 +32,7 @@ def simulate(graph: op_graph.OpGraph, devices: Sequence[int] | np.ndarray,
 def cluster_of(step_s: float = 0.0,
                changes: Mapping[int, Mapping[str, Any]] | None = None,
                **fields: Any) -> cluster_lib.Cluster:
-  """make_cluster(**fields) with changes of some devices, {index: {...}}."""
+  """Returns make_cluster(**fields) with changed devices, {index: {...}}."""
   cluster = clusters.make_cluster(**fields)
   devices = [
       dataclasses.replace(device,
@@ -44,7 +44,7 @@ def cluster_of(step_s: float = 0.0,
 
 def memory_curve(schedule: schedule_lib.Schedule,
                  pool: int) -> list[tuple[float, int]]:
-  """(seconds, bytes) whenever what a pool holds changes."""
+  """Returns (seconds, bytes) of each change of a pool's use."""
   mine = schedule.memory_pools == pool
   return list(
       zip(schedule.memory_s[mine].tolist(),

@@ -1,4 +1,4 @@
-"""Prices that take seconds, by a clock that only they move."""
+"""An evaluator whose prices take seconds of a simulated clock."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 
 
 class SlowPrices(evaluator_lib.Wrapper):
-  """An evaluator whose every price takes so long.
+  """An evaluator that moves its clock by a fixed time per price.
 
   Attributes:
-    now: What its clock says.
+    now: Time of the clock, in seconds.
   """
 
   def __init__(self, evaluator, seconds):

@@ -1,7 +1,6 @@
-"""To be imported by programs of a test: a part of the papers has few columns.
+"""Reduces the columns of the papers in programs that import this module.
 
-Of the placers that are learned, which import TensorFlow in each cell, it has
-one.
+Learned placers import TensorFlow in each cell, so only one of them remains.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""gdp_pretrain whose network of placements is quick to trace."""
+"""gdp_pretrain with a small policy network, which is quick to trace."""
 
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
@@ -13,7 +13,7 @@ with quiet.stderr_held():  # As the program imports it.
 
 
 def run() -> None:
-  """The console script."""
+  """Runs the console script."""
   small = config.CONFIGS['small']
   network = small.network.replace(graph_layers=1, transformer_layers=0,
                                   superposition=False)

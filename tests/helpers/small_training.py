@@ -1,6 +1,6 @@
-"""gdp_train with levers of a few steps and a network that is quick to trace.
+"""gdp_train with small presets, which train few steps of a small network.
 
-Its console script measures few steps, and does not wait long for a target.
+The console script measures few steps, and does not wait long for a target.
 """
 
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
@@ -68,7 +68,7 @@ def patch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run() -> None:
-  """The console script, in a process of its own."""
+  """Runs the console script, in a process of its own."""
   patch(pytest.MonkeyPatch())
   measure_config.MeasureConfig = _FewSteps  # type: ignore[misc]
   if measurer := sys.modules.get('gdp_grappler.evaluation.measuring.measurer'):

@@ -1,4 +1,4 @@
-"""Evaluators that run nothing, for tests of those who price."""
+"""Evaluators that claim to measure steps but run none."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ from gdp_grappler.processes import messages
 
 
 class Stopwatch(evaluator_lib.Wrapper):
-  """Says what another evaluator says, as if it had run.
+  """Returns the prices of another evaluator as measured prices.
 
   Attributes:
-    cluster: Of the other one.
-    runs: Placements run so far.
+    cluster: Cluster of the other evaluator.
+    runs: Number of placements priced so far.
   """
 
   def __init__(self, prices: evaluator_lib.Evaluator,
                fails: Callable[[np.ndarray], str] = lambda _: ''):
-    """From who prices, and what devices [N] fail of; '' if they do not."""
+    """Wraps an evaluator.
+
+    Args:
+      prices: The evaluator.
+      fails: Returns the failure of devices [N]; '' for none.
+    """
     super().__init__(prices)
     self.simulated = False
     self.runs = 0
@@ -54,10 +59,11 @@ class Stopwatch(evaluator_lib.Wrapper):
 
 
 class FakeBench:
-  """A `bench.Bench` whose clock and memory are a table.
+  """A `bench.Bench` with prescribed times and memories.
 
-  A step takes 1 s and one more for each op that is not on device 0; with
-  control edges it takes twice that. Where device 2 has the first op, it fails.
+  A step takes 1 s, and one second more for each op that is not on device 0.
+  With control edges it takes twice as long. It fails if device 2 has the first
+  op.
   """
 
   def __init__(self, setup: measuring_worker.Setup, *unused_cores: object):
@@ -81,16 +87,16 @@ class FakeBench:
 
 
 class FakeEmulation:
-  """Stands for the process of an `emulator.Emulator`; each step differs."""
+  """Replaces the process of an `emulator.Emulator`; each step differs."""
 
   def __init__(self, function: str, *, keras: bool):
-    """Starts nothing."""
+    """Starts no process."""
     assert not keras
     self._answer: emulation_worker.Emulated | None = None
     self._num_devices = 0
 
   def send(self, message: object) -> None:
-    """Takes what the process would."""
+    """Takes a message for the process."""
     if isinstance(message, machine.Machine):
       self._num_devices = message.cluster.num_devices
     if isinstance(message, emulation_worker.Request):
@@ -107,4 +113,4 @@ class FakeEmulation:
     return self._answer
 
   def close(self) -> None:
-    """Ends nothing."""
+    """Does nothing, because there is no process."""

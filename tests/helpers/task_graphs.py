@@ -1,4 +1,4 @@
-"""Tasks for list schedulers, of graphs."""
+"""Makes tasks for list schedulers from graphs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LINK = 1., .01
 
 
 def make(graph: op_graph.OpGraph, seconds: Any = 1.) -> task_graph.TaskGraph:
-  """A task per op, to be run on a CPU or two GPUs."""
+  """Returns one task per op, for a CPU and two GPUs."""
   problem = problems.make(graph, seconds=seconds)
   return task_graph.from_graph(graph, problem.busy_seconds, problem.allowed)
 
 
 def proposals_of(problem: placer_lib.Problem) -> proposals.Proposals:
-  """What list schedulers share on a problem."""
+  """Returns the `Proposals` of a problem, which list schedulers share."""
   return proposals.Proposals(problem.graph, problem.cluster,
                              problem.busy_seconds, problem.allowed)

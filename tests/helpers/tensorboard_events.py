@@ -1,4 +1,4 @@
-"""Reads back what was written for TensorBoard."""
+"""Reads events that were written for TensorBoard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _events(folder: pathlib.Path) -> Iterator[tf.compat.v1.Event]:
 
 
 def values(folder: pathlib.Path) -> dict[str, tuple[int, np.ndarray]]:
-  """By tag, the last step and what is there."""
+  """Returns the last step and the value of each tag."""
   return {
       value.tag: (event.step, tf.make_ndarray(value.tensor))
       for event in _events(folder) for value in event.summary.value
@@ -24,7 +24,7 @@ def values(folder: pathlib.Path) -> dict[str, tuple[int, np.ndarray]]:
 
 
 def plugins(folder: pathlib.Path) -> dict[str, str]:
-  """By tag, who shows it."""
+  """Returns the plugin of each tag."""
   return {
       value.tag: value.metadata.plugin_data.plugin_name
       for event in _events(folder) for value in event.summary.value
@@ -32,7 +32,7 @@ def plugins(folder: pathlib.Path) -> dict[str, str]:
 
 
 def graphs(folder: pathlib.Path) -> list[tf.compat.v1.GraphDef]:
-  """All graphs."""
+  """Returns all graphs."""
   return [
       tf.compat.v1.GraphDef.FromString(event.graph_def)
       for event in _events(folder) if event.graph_def

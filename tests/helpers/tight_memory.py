@@ -1,9 +1,9 @@
-"""Networks whose weights nearly fill the GPUs, such as profiles show.
+"""Networks whose weights nearly fill the GPUs, similar to profiled networks.
 
-Each layer has a variable with its reads and updates in one group, a heavy op
-and light ones; training adds the backward pass, whose ops need what the forward
-pass made, and optimizer state. The memory of the GPUs is what a placement in
-blocks needs, so that there is one that fits.
+Each layer has a variable, whose reads and updates are one group, a heavy op and
+light ops. Training adds optimizer state and the backward pass, whose ops need
+outputs of the forward pass. The memory of the GPUs depends on the need of a
+placement in blocks, so that this placement fits.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 
 _CARD = 'V100'
-# What a host takes for what a GPU does in a second, and of a light op.
+# Seconds of the host for a second of a GPU, for heavy ops and for light ops.
 _HOST_SLOWER, _HOST_SLOWER_LIGHT = 20., 4.
 _LIGHT_S = 3e-5
-# Adam keeps two numbers per weight, and the gradient is there for a while.
+# Adam keeps two numbers per weight, and each gradient exists for some time.
 _STATE = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-  """One layer.
+  """A layer of a network.
 
   Attributes:
-    weight_bytes: Of its variable.
-    output_bytes: Of what it hands on.
-    seconds: Of its heavy op on a GPU.
-    branches: How many such ops stand side by side, each with its own variable.
+    weight_bytes: Bytes of the variable.
+    output_bytes: Bytes of the output.
+    seconds: Seconds of the heavy op on a GPU.
+    branches: Number of parallel heavy ops, each with a variable of its own.
   """
 
   weight_bytes: float
@@ -82,7 +82,7 @@ NETWORKS: dict[str, Callable[[], list[Layer]]] = {
 
 
 class _Builder:
-  """Ops one after the other."""
+  """Collects the ops of a graph."""
 
   def __init__(self) -> None:
     self.seconds: list[tuple[float, float]] = []
@@ -97,7 +97,7 @@ class _Builder:
   def add(self, layer: int, kind: str, inputs: list[int], gpu_s: float,
           output_bytes: float, param_bytes: float = 0.,
           group: int | None = None) -> int:
-    """An op; its number."""
+    """Adds an op, and returns its number."""
     op = len(self.seconds)
     slower = _HOST_SLOWER if gpu_s > _LIGHT_S else _HOST_SLOWER_LIGHT
     self.seconds.append((gpu_s * slower, gpu_s))
@@ -112,7 +112,7 @@ class _Builder:
     return op
 
   def graph(self, name: str) -> op_graph.OpGraph:
-    """All of them."""
+    """Returns the graph of all ops."""
     count = len(self.seconds)
     edges = np.array(self.edges).reshape(-1, 2)
     return op_graph.OpGraph(
@@ -128,14 +128,14 @@ class _Builder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-  """A graph, where it is to go, and a placement that fits.
+  """A graph, a cluster, and a placement that fits.
 
   Attributes:
-    name: What it is.
+    name: Name of the case.
     graph: N ops in G groups.
-    cluster: A host and GPUs, whose memory is scarce.
-    seconds: float64 [N, D].
-    planted: int32 [G], blocks of layers, one on each GPU.
+    cluster: A host and GPUs with little memory.
+    seconds: float64 [N, D], seconds of each op on each device.
+    planted: int32 [G], the placement: blocks of layers, one on each GPU.
   """
 
   name: str
@@ -147,14 +147,14 @@ class Case:
 
 def case(network: str, num_gpus: int, fill: float, training: bool,
          costs: Callable[[np.ndarray], cost_model.CostModel]) -> Case:
-  """One network on GPUs that it fills up to a share of their memory.
+  """Returns a network, and GPUs of which it fills a share of the memory.
 
   Args:
     network: One of `NETWORKS`.
-    num_gpus: From 1 to 16.
+    num_gpus: Number of GPUs, from 1 to 16.
     fill: Peak of the fullest GPU in the planted placement over its memory.
     training: Whether there are gradients and optimizer state.
-    costs: From seconds [N, D] to a cost model that charges just these.
+    costs: Returns a cost model with the given seconds [N, D].
   """
   made = _network(NETWORKS[network](), training)
   name = (f'{network}, {"training" if training else "inference"}, {num_gpus} '
@@ -174,7 +174,7 @@ def case(network: str, num_gpus: int, fill: float, training: bool,
 
 def _with_memory(cluster: cluster_lib.Cluster,
                  gpu_bytes: int) -> cluster_lib.Cluster:
-  """The same cluster with so much memory on each GPU."""
+  """Returns the cluster with a given memory of each GPU."""
   return dataclasses.replace(
       cluster, devices=tuple(
           dataclasses.replace(device, memory_bytes=gpu_bytes, memory_margin=0.
@@ -212,7 +212,7 @@ def _network(layers: list[Layer], training: bool) -> _Builder:
 def _backward(result: _Builder, forward: list[tuple[int, Layer, int, int, int,
                                                     int, int]],
               last: int) -> None:
-  """Gradients of all layers, and the updates of their variables."""
+  """Adds gradients of all layers, and updates of their variables."""
   gradient = result.add(forward[-1][0], 'Loss', [last], _LIGHT_S,
                         forward[-1][1].output_bytes)
   of_layer: list[int] = []
@@ -235,7 +235,7 @@ def _backward(result: _Builder, forward: list[tuple[int, Layer, int, int, int,
 
 def _blocks(graph: op_graph.OpGraph, layers: np.ndarray,
             num_gpus: int) -> np.ndarray:
-  """int32 [G], consecutive layers on each GPU, equal in bytes."""
+  """Returns int32 [G], consecutive layers on each GPU with equal bytes."""
   size = np.bincount(layers, graph.param_bytes + .5 * graph.output_bytes)
   middle = (np.cumsum(size) - size / 2) / size.sum()
   by_layer = 1 + np.minimum((middle * num_gpus).astype(int), num_gpus - 1)

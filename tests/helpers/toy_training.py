@@ -1,4 +1,4 @@
-"""A placer and a price that a test can follow with a pencil."""
+"""A small placer and a simple price, whose results can be verified by hand."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from placer_model.training import environment as environment_lib
 
 
 class LoadAndCut(evaluator_lib.Evaluator):
-  """Step time: the busiest device's seconds plus those of all transfers.
+  """A price: the seconds of the busiest device plus those of all transfers.
 
-  Device d takes `speeds[d]` seconds per
-  op; an edge between two devices takes `transfer_s`; a device holds at most
-  the cluster's memory, each op needs `param_bytes`.
+  Device d takes `speeds[d]` seconds per op. An edge between two devices takes
+  `transfer_s`. Each op needs `param_bytes` of the memory of its device.
   """
 
   simulated = True
@@ -60,7 +59,7 @@ class TablePlacer(tf.keras.layers.Layer):
 
 
 def chain_environment(num_ops=6, memory_bytes=1 << 40, param_bytes=0, **prices):
-  """A chain of ops, each a unit, on a CPU and two GPUs."""
+  """Returns a chain of ops, one unit each, on a CPU and two GPUs."""
   graph = graphs.chain(num_ops, param_bytes=param_bytes)
   cluster = clusters.make_cluster(memory_bytes=memory_bytes)
   return environment_lib.Environment(graph, cluster,
@@ -70,7 +69,7 @@ def chain_environment(num_ops=6, memory_bytes=1 << 40, param_bytes=0, **prices):
 
 
 def features_of(graph, cluster):
-  """Features of a graph whose ops are the units; figures are zero."""
+  """Returns features of a graph with one unit per op; figures are zero."""
   return schema.GraphFeatures(
       op_types=graph.op_types, units=np.zeros(
           (graph.num_ops, len(schema.UNIT_FEATURES)), np.float32),
@@ -80,7 +79,7 @@ def features_of(graph, cluster):
 
 
 def best_by_brute_force(environment):
-  """The lowest step time of all decisions."""
+  """Returns the lowest step time of all decisions."""
   choices = itertools.product(range(environment.cluster.num_devices),
                               repeat=environment.num_units)
   return environment.price(np.array(list(choices))).step_time_s.min()

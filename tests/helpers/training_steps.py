@@ -1,4 +1,4 @@
-"""Steps of small workloads on one batch of made-up data."""
+"""Steps of small workloads on one batch of random data."""
 
 import re
 
@@ -10,14 +10,14 @@ _CLASSES = 10
 
 
 def session():
-  """A session that runs a graph as it is, which no optimizer changes."""
+  """Returns a session that runs a graph without any graph optimizer."""
   config = tf1.ConfigProto()
   config.graph_options.rewrite_options.disable_meta_optimizer = True
   return tf1.Session(config=config)
 
 
 def losses(workload, steps=20):
-  """float [steps], the loss before each step."""
+  """Returns float [steps], the loss before each step."""
   with tf.Graph().as_default() as graph:
     tf1.set_random_seed(1)
     loss = workload.build()
@@ -33,7 +33,7 @@ def losses(workload, steps=20):
 
 
 def made_up(placeholder, draw):
-  """Labels below 10, or normal values."""
+  """Returns labels below 10, or normally distributed values."""
   shape = placeholder.shape.as_list()
   if placeholder.dtype.is_integer:
     return draw.integers(0, _CLASSES, shape)
@@ -41,7 +41,7 @@ def made_up(placeholder, draw):
 
 
 def sizes(graph):
-  """Number of weights of a model, and the set of stages that hold some."""
+  """Returns the number of weights, and the set of stages with weights."""
   variables = graph.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)
   return (sum(v.shape.num_elements() for v in variables),
           {int(re.match(r'stage(\d+)/', v.name)[1]) for v in variables})

@@ -1,4 +1,4 @@
-"""Training steps of recurrent nets, unrolled, with coordinates known."""
+"""Training steps of unrolled recurrent nets with known coordinates."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _WIDTH, _HELD = 1000, 4000
 
 @dataclasses.dataclass(frozen=True)
 class Unrolled:
-  """A step, and where each of its ops is.
+  """A step, and the coordinates of its ops.
 
   Attributes:
-    graph: Forward ops, their gradients, updates; each op is a group.
-    layer: int [N], -1 for what belongs to none.
-    time: int [N], -1 for what belongs to none, such as variables.
+    graph: Forward ops, their gradients, and updates; each op is a group.
+    layer: int [N], layer of each op; -1 for none.
+    time: int [N], time step of each op; -1 for none, such as variables.
   """
 
   graph: op_graph.OpGraph
@@ -48,13 +48,13 @@ class _Builder:
 
 
 def make(layers: int, steps: int, scoped: bool = True) -> Unrolled:
-  """A step of a net in which every cell is a product and a Tanh.
+  """Returns a step of a net whose cells are a product and a Tanh.
 
   Args:
-    layers: Each with a kernel and a bias.
-    steps: In time.
-    scoped: Whether names tell layer and step; else they are those that
-      TensorFlow makes up, and only a gradient tells what it is of.
+    layers: Number of layers, each with a kernel and a bias.
+    steps: Number of time steps.
+    scoped: Whether names contain layer and step. Otherwise names are those that
+      TensorFlow generates, and only names of gradients contain their op.
   """
   b, used = _Builder(), {}
 

@@ -1,10 +1,10 @@
-"""Starts children that need TensorFlow as forks of one that has imported it.
+"""Starts child processes as forks of a process that has imported TensorFlow.
 
-To import TensorFlow takes longer than most of what tests have a child do. So
-`subprocess` here has a process for each kind of child, which imports it once
-and forks for each start. What is started is a child of this process all the
-same, with the environment, the files and the end that it was to have. What is
-no kind of child that we know is started as ever; within `cold`, all is.
+Importing TensorFlow takes longer than most work of child processes in tests. So
+`subprocess` keeps a starter for each kind of child: a process that imports
+TensorFlow once and forks for each start. The fork becomes a child of the test
+process, with the requested environment, files and exit code. Children of
+unknown kinds start as usual. Within `cold`, all children start as usual.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ import threading
 import time
 from typing import Any, Iterator, Mapping, NoReturn, Sequence
 
-NAME = 'gdp_warm'  # Of the processes that fork.
-MARK = '# A fork will do.\n'  # Begins a text of `-c` of which this is true.
+NAME = 'gdp_warm'  # Name of the processes that fork.
+MARK = '# A fork will do.\n'  # First line of a text of `-c` that may be forked.
 _CHILD, _FORKED = 'gdp_grappler.processes.child', 'helpers.forked'
 _WITHOUT_KERAS = '--without-keras'
-# It looks at what its process has imported: no fork of a program that runs.
+# Depends on the imports of its process, so it is no fork of a running program.
 _LOOKS = 'gdp_grappler.placers.policy.policy_check'
-# What wants TensorFlow, of functions that children run and of programs.
+# Functions and programs of children that need TensorFlow.
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'gdp_grappler.graph.', 'gdp_grappler.workloads.',
                     'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
                     'helpers.fused_runs', _LOOKS, 'small_training',
                     'small_pretraining')
-# Of programs, those that keep the plugin out before they import it.
+# Programs that disable the plugin before they import TensorFlow.
 _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
                    'benchmarks.fit_gain', 'benchmarks.gpu.dry_calibration',
                    'benchmarks.gpu.predictions', 'benchmarks.paper',
@@ -50,40 +50,40 @@ _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
 _WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'small_pretraining',
                  'placer_model.')
 _OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
-_CELLS = '/benchmarks/showing/cells.py'  # They run in a process of their own.
-# Programs that look at the start itself, or change it.
+_CELLS = '/benchmarks/showing/cells.py'  # Runs cells in a process of its own.
+# Programs that check or change the start of TensorFlow.
 _COLD = ('compared.py', 'leftovers.py')
 _LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
 _PRELOAD, _ONEDNN = 'LD_PRELOAD', 'TF_ENABLE_ONEDNN_OPTS'
 _CAPTURE = 'GDP_CAPTURE_DIR'
-# Variables that are read when TensorFlow is imported tell kinds apart; of the
-# others these may differ from ours.
+# Variables that are read when TensorFlow is imported, so they distinguish
+# kinds; and all variables that may differ from those of the test process.
 _APART = (_LEGACY, _DISABLE, _PRELOAD, _ONEDNN, _CAPTURE)
 _ANY = (*_APART, 'PYTHONPATH', 'TMPDIR', 'no_grpc_proxy', 'GDP_CACHE_DIR',
         'TF_GRPC_REUSE_PORT', 'PYTEST_CURRENT_TEST', 'TF_CPP_MIN_LOG_LEVEL',
         'TF_FORCE_GPU_ALLOW_GROWTH', 'CUDA_VISIBLE_DEVICES',
         'HIP_VISIBLE_DEVICES')
 _DEFAULTS = {'KERAS_BACKEND': 'tensorflow'}
-_MOST = 3  # Processes that fork, at a time.
+_MOST = 3  # Largest number of processes that fork.
 _SET_NAME, _SET_SUBREAPER = 15, 36  # Of <sys/prctl.h>.
 _NUMBER = struct.Struct('i')
 _POPEN = subprocess.Popen
 
 _lock = threading.RLock()
 _starters: dict[_Kind, _Starter] = {}
-_ids: set[int] = set()  # Of processes that fork, from when they start.
+_ids: set[int] = set()  # Ids of all processes that fork.
 _is_cold = False
-_own_path: list[str] = []  # What no variable adds to.
-_image: _Kind | None = None  # Whose forks are all that this process starts.
+_own_path: list[str] = []  # Import path without folders of variables.
+_image: _Kind | None = None  # Kind of this process, if it starts only forks.
 
 
 @dataclasses.dataclass(frozen=True)
 class _Kind:
-  """What is settled when TensorFlow has been imported.
+  """The state of a process that the import of TensorFlow determines.
 
   Attributes:
-    keras: Whether Keras has been as well.
-    variables: Values of `_APART`.
+    keras: Whether Keras is imported as well.
+    variables: Values of the variables `_APART`.
   """
 
   keras: bool
@@ -92,7 +92,7 @@ class _Kind:
 
 @contextlib.contextmanager
 def cold() -> Iterator[None]:
-  """Within it all processes start as those of users do."""
+  """Makes all processes start as usual while the context lasts."""
   global _is_cold
   before, _is_cold = _is_cold, True
   try:
@@ -102,17 +102,17 @@ def cold() -> Iterator[None]:
 
 
 def forks(process: int, name: str) -> bool:
-  """Whether a process only forks those that do what was asked for.
+  """Whether a process is one that forks, and does no work itself.
 
   Args:
-    process: Its id.
-    name: What the kernel calls it, which only says so once it can fork.
+    process: Id of the process.
+    name: Name of the process in the kernel, which is set when it can fork.
   """
   return name == NAME or process in _ids
 
 
 def install() -> None:
-  """Has `subprocess`, in this process, start children so."""
+  """Makes `subprocess` of this process start children as forks."""
   subprocess.Popen = _Popen  # type: ignore[misc]
   atexit.register(_end)
 
@@ -157,7 +157,7 @@ class _Popen(_POPEN):
 
 
 def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
-  """The kind of a command; None for one that is not known."""
+  """Returns the kind of a command; None for an unknown kind."""
   env = {**os.environ} if env is None else env
   if isinstance(args, (str, bytes)) or args[0] != sys.executable or any(
       env.get(name, _DEFAULTS.get(name)) != os.environ.get(
@@ -187,10 +187,10 @@ def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
 
 
 def _serves(image: _Kind, kind: _Kind) -> bool:
-  """Whether forks of what is there will do as well.
+  """Whether forks of an existing process can replace those of a kind.
 
-  Where the plugin is, nobody asks it for anything; where Keras is, a child that
-  is to have none hides it.
+  An imported plugin does nothing unless it is used. A child without Keras hides
+  an imported Keras.
   """
   same = [_PRELOAD, _ONEDNN, _CAPTURE] + [_LEGACY] * kind.keras
   found, wanted = (dict(zip(_APART, each.variables)) for each in (image, kind))
@@ -200,7 +200,7 @@ def _serves(image: _Kind, kind: _Kind) -> bool:
 
 
 def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
-  """Whether there is a -P; a module, a text or ''; sys.argv[0]; the rest."""
+  """Returns whether -P is given; module, text or ''; sys.argv[0]; the rest."""
   is_safe = args[0] == '-P'
   args = list(args[is_safe:])
   if args[0] == '-m':
@@ -223,10 +223,10 @@ def _starter(kind: _Kind) -> _Starter:
 
 
 def nest(kind: _Kind | None = None) -> None:
-  """Has what this process starts, and is of its own kind, be forks of it.
+  """Makes children of this process' own kind forks of this process.
 
   Args:
-    kind: That of this process; None for what its environment says.
+    kind: Kind of this process; None for the kind by its environment.
   """
   global _image, _own_path
   _own_path = _own_path or [p for p in sys.path if p not in _paths()]
@@ -248,11 +248,11 @@ class _Starter:
   """The process that forks children of a kind."""
 
   def __init__(self, ours: socket.socket, process: int) -> None:
-    """Of the socket where it is asked, and its id."""
+    """Takes the socket for requests, and the id of the process."""
     self._socket, self._process = ours, process
 
   def start(self, request: Mapping[str, Any], streams: Sequence[int]) -> int:
-    """The id of a new child of this process."""
+    """Returns the id of a new child of this process."""
     with (_lock, tempfile.TemporaryFile() as file):
       file.write(json.dumps({**request, 'parent': os.getpid()}).encode())
       file.flush()
@@ -265,13 +265,13 @@ class _Starter:
     return _NUMBER.unpack(answer)[0]
 
   def close(self) -> None:
-    """Ends it; what it has started goes on."""
+    """Ends the process; its children continue."""
     self._socket.close()
     os.waitpid(self._process, 0)
 
 
 def _started(kind: _Kind) -> tuple[socket.socket, int]:
-  """A process that has imported TensorFlow; what is for `_Starter`."""
+  """Starts a process that imports TensorFlow; returns `_Starter` arguments."""
   ours, theirs = socket.socketpair()
   env = {k: v for k, v in os.environ.items() if k not in _APART}
   env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
@@ -287,7 +287,7 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
 
 
 def _paths() -> list[str]:
-  """Where the environment has this process import from."""
+  """Returns the folders of imports that the environment adds."""
   paths = os.environ.get('PYTHONPATH', '').split(os.pathsep)
   return [os.path.abspath(path) for path in paths if path]
 
@@ -340,7 +340,7 @@ def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
 
 def _become(request: Mapping[str, Any], descriptors: Sequence[int],
             kind: _Kind) -> None:
-  """Runs what was asked for, in a process that is to end then."""
+  """Runs the requested program in this process, and ends the process."""
   while os.getppid() != request['parent']:
     time.sleep(.001)
   _prctl(_SET_NAME, b'python')

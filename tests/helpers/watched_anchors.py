@@ -1,10 +1,10 @@
-"""Watches whom the default placer asks."""
+"""Records the anchors that the default placer calls."""
 
 from gdp_grappler.placers import registry
 
 
 class Clock:
-  """Says what it was set to."""
+  """A clock that shows the time to which it was set."""
 
   def __init__(self):
     self.now = 0.
@@ -14,15 +14,16 @@ class Clock:
 
 
 def watch(monkeypatch, clock, seconds, seen=lambda: None):
-  """Names of anchors as they are asked, each of which takes so long.
+  """Returns a list that gets the name of each anchor that is called.
 
-  Each comes with what `seen` said then.
+  Each call moves the clock by a number of seconds. The result of `seen` at the
+  call is next to the name.
   """
   asked = []
   stock = registry.get
 
   def get(name):
-    # A placer that is made is looked up once more.
+    # Making a placer looks its name up a second time.
     if not asked or asked[-1][0] != name:
       asked.append((name, seen()))
       clock.now += seconds
@@ -33,7 +34,7 @@ def watch(monkeypatch, clock, seconds, seen=lambda: None):
 
 
 def watch_seconds(monkeypatch):
-  """Seconds that each placer may take, by name, as they are asked."""
+  """Returns a dict that gets the time budget of each placer that is called."""
   seconds = {}
   stock = registry.create
 

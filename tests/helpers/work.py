@@ -1,4 +1,4 @@
-"""Work that is counted, where seconds would depend on the machine."""
+"""Counts work, because seconds would depend on the machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Callable
 
 
 def calls(function: Callable[[], object]) -> int:
-  """How many functions a function calls, native ones and its own included."""
+  """Returns how many calls of functions a function causes, native included."""
   count = 0
 
   def profile(frame: object, event: str, argument: object) -> None:

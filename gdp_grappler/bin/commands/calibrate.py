@@ -9,7 +9,7 @@ from gdp_grappler import environment
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
-_DEFAULT_BUDGET_S = 26.  # As of `calibrator`, which is imported late.
+_DEFAULT_BUDGET_S = 26.  # The same as in `calibrator`, which is imported late.
 _EPILOG = """\
 What is measured is kept for this card, driver and TensorFlow; cluster `local`,
 and with it the option in a program, uses it from then on. Elsewhere
@@ -42,7 +42,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Measures, writes and says what came out."""
+  """Measures the card, writes the calibration and prints a summary."""
   if arguments.output:
     common.check_folder(arguments.output)
   progress.doing('calibrating')

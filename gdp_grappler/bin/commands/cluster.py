@@ -52,7 +52,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints it."""
+  """Prints the cluster."""
   count = arguments.local_workers
   name = (arguments.target
           if arguments.cluster is None else arguments.cluster) or ''
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-  """Fails before the work, not after it."""
+  """Raises errors about arguments before the work begins."""
   named = arguments.cluster is not None or arguments.target is not None
   if named == (arguments.local_workers is not None):
     raise errors.ClusterError('Give either a cluster or --local_workers=N; '

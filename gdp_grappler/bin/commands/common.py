@@ -18,7 +18,7 @@ from gdp_grappler.reports import tables
 from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
-  # Imported where they are used: a command says its first line before.
+  # Imported where they are used, so that a command prints a line at once.
   from gdp_grappler.api import placed_step
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.evaluation import evaluator
@@ -199,20 +199,20 @@ def warn(evaluation: evaluator.Evaluation) -> None:
 
 
 def warn_of(messages: Iterable[str]) -> None:
-  """Prints what is wrong with a placement."""
+  """Prints warnings about a placement."""
   progress.idle()
   for message in messages:
     print(f'gdp: warning: {errors.one_line(message)}', file=sys.stderr)
 
 
 def positive(text: str) -> int:
-  """An argument of 1 or more."""
+  """Returns a number of 1 or more from an argument."""
   return _checked(text, int, lambda value: value >= 1,
                   'a whole number of 1 or more, such as 8')
 
 
 def shape(text: str) -> tuple[str, tuple[int, ...]]:
-  """An argument such as 'input=32,224,224,3'."""
+  """Returns a shape from an argument such as 'input=32,224,224,3'."""
   name, equals, sizes = text.partition('=')
   try:
     dims = tuple(int(size) for size in sizes.split(',')) if sizes else ()
@@ -226,7 +226,7 @@ def shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def seconds(text: str) -> float:
-  """An argument of more than 0, finite."""
+  """Returns a finite number of more than 0 from an argument."""
   return _checked(text, float, lambda value: 0 < value < math.inf,
                   'a number of more than 0, such as 60')
 
@@ -244,6 +244,6 @@ def _checked(text: str, parse: Callable[[str], _Number],
 
 
 def not_negative(text: str) -> int:
-  """An argument of 0 or more."""
+  """Returns a number of 0 or more from an argument."""
   return _checked(text, int, lambda value: value >= 0,
                   'a whole number of 0 or more, such as 0')

@@ -20,7 +20,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints it."""
+  """Prints the difference."""
   before = common.planned_step(arguments, arguments.before)
   from gdp_grappler.api import differing
   from gdp_grappler.api import placing

@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints what is found; 1 if something is wrong."""
+  """Prints the findings; returns 1 if something is wrong."""
   common.load_tensorflow()
   from gdp_grappler.plugin import doctor
   progress.doing('checking the installation')

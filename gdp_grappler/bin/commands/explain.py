@@ -25,7 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints it."""
+  """Prints the explanation."""
   placed = common.planned_step(arguments, arguments.plan)
   from gdp_grappler.api import explaining
   progress.doing(f'moving {arguments.op} to each device')

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
   from gdp_grappler.api import placed_step
   from gdp_grappler.problems import request as request_lib
 
-# What nobody would notice.
+# Relative gain that is too small to report.
 _NO_GAIN = .001
 
 
@@ -69,7 +69,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Places, writes and says so."""
+  """Places the graph, writes the plan and prints a summary."""
   progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
   from gdp_grappler.api import placing
   common.check_writable(arguments.output)
@@ -118,7 +118,7 @@ def _next_steps(request: request_lib.Request, plan: str,
       f'  gdp explain {graph} {option} OP'
   ]
   from gdp_grappler.problems import reading
-  # Nobody's program trains a workload of ours.
+  # A workload of this package is not the user's program.
   if request.given is None and reading.workload(request) is None:
     setting = shlex.quote(json.dumps({'plan': plan, **_split(placed)}))
     lines.append(f'  {environment.PLACEMENT}={setting} python YOUR_PROGRAM.py')

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-  """Fails before the work, not after it."""
+  """Raises errors about arguments before the work begins."""
   cluster, remote = arguments.cluster, arguments.cluster.startswith('grpc://')
   if cluster != 'local' and not remote:
     raise errors.GdpError(

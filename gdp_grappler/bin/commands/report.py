@@ -24,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Writes it and says so."""
+  """Writes the page and prints its path."""
   from gdp_grappler.api import placing
   from gdp_grappler.api import reporting
   reporting.check_name(arguments.output)

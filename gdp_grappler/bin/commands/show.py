@@ -36,7 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints it."""
+  """Prints the plan by layer."""
   if arguments.output:
     common.check_folder(arguments.output)
   placed = common.planned_step(arguments, arguments.plan)

@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prices, draws and says so."""
+  """Prices the plan, writes the pictures and prints the price."""
   for path in filter(None, (arguments.trace, arguments.node_data)):
     common.check_folder(path)
   if arguments.tensorboard:
@@ -104,7 +104,7 @@ def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
 
 
 def _peaks(cluster: cluster_lib.Cluster, peak_bytes: tuple[int, ...]) -> str:
-  """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
+  """Returns 'CPU:0 1.2 MB, GPU:0 3 GB'; shared memories appear once."""
   pools = cluster.memory_pools
   return ', '.join(
       ' + '.join(label for label, own in zip(cluster.device_labels, pools)

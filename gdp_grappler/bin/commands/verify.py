@@ -20,7 +20,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-  """Prints what was seen; 1 if something does not work."""
+  """Prints the results; returns 1 if a program does not work."""
   progress.doing('placing three small programs over two devices')
   from gdp_grappler.api import verifying
   verification = verifying.verify(arguments.on)

@@ -137,8 +137,9 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
   order = np.argsort(sources, kind='stable')
   targets = targets[order]
   starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
-  # What a loop computes last in a turn is read in the next one. Its variables
-  # and their slots are one group with it, but are read outside of turns.
+  # An iteration of a loop reads the last results of the iteration before. The
+  # loop's variables and slots are in its group, but ops outside iterations read
+  # them.
   outside = (graph.param_bytes > 0) | graph.where_type(_reads_or_changes)
   of_variables = holds[graph.groups] & (~_loops(graph)[graph.groups] | outside)
   for op in graph.topological_order[::-1].tolist():

@@ -72,9 +72,9 @@ class SearchBudget:
     return self._seen_s
 
   def ends_within(self, seconds: float) -> bool:
-    """Whether the clock ends the search in so many seconds, or has done so.
+    """Whether the clock ends the search within this time, or has ended it.
 
-    Does not look at the clock: the seconds count from the last progress.
+    This does not read the clock: the seconds count from the last progress.
 
     Args:
       seconds: Seconds of a task that nothing can stop.

@@ -1,4 +1,4 @@
-"""What tf.device asks for, in layers, functions, sessions and saved models."""
+"""Requests by tf.device in layers, functions, sessions and saved models."""
 
 import tempfile
 
@@ -14,7 +14,7 @@ FORCED = {'placer': 'random', 'keep_best': False, 'min_ops': 4}
 
 
 def where(graphs, op_type):
-  """Devices of the ops of a type."""
+  """Returns the devices of the ops of a type."""
   return sorted({
       node.device.rsplit('device:')[-1] for graph in graphs
       for node in graph.node if node.op == op_type
@@ -22,7 +22,7 @@ def where(graphs, op_type):
 
 
 def ran(function, op_type):
-  """Where the ops of a type of the functions that a call runs are."""
+  """Returns the devices of a type's ops in the functions that a call runs."""
   from tensorflow.python.eager import context
   context.context().clear_kernel_cache()
   context.context().enable_graph_collection()
@@ -34,7 +34,7 @@ def ran(function, op_type):
 
 
 def fit(**option):
-  """Where the weights of the layers are that were made under CPU:1."""
+  """Returns the devices of the weights of layers made under CPU:1."""
   common.set_option({**FORCED, **option})
   inputs = keras.Input((8,))
   with tf.device('/CPU:1'):
@@ -61,7 +61,7 @@ def function(x):
 
 
 def session():
-  """Where a session has what is asked for, and a callable of it."""
+  """Returns devices of requested ops in a session and in its callable."""
   graph = tf.Graph()
   with graph.as_default():
     x = y = tf.compat.v1.placeholder(tf.float32, (8, 8))
@@ -78,7 +78,7 @@ def session():
 
 
 def saved():
-  """A SavedModel of the function."""
+  """Saves and loads the function as a SavedModel."""
   module = tf.Module()
   module.f = tf.function(function.python_function,
                          input_signature=[tf.TensorSpec((8, 8))])

@@ -1,4 +1,4 @@
-"""A user's training program on one device; imports nothing of ours."""
+"""A user's training program on one device, without imports of this package."""
 
 import common
 import keras

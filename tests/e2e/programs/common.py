@@ -1,23 +1,23 @@
-"""What the programs share. Importing it must not import anything of ours."""
+"""Common parts of the programs. Must not import this package."""
 
 import collections
 import gc
 import json
 import logging
 
-# What is imported is no garbage, and looking for some costs a fifth of that.
+# Imports make no garbage. Without the collector they take a fifth less time.
 gc.set_threshold(100_000)
 
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.eager import context  # noqa: E402
 
-gc.freeze()  # Nor has a collection to look at it again.
+gc.freeze()  # Excludes all imported objects from later garbage collections.
 
 RANDOM = {'placer': 'random', 'keep_best': False}
 
 
 class Lines(logging.Handler):
-  """Keeps what the user is told."""
+  """Keeps the lines that the package logs for the user."""
 
   def __init__(self):
     super().__init__()
@@ -27,7 +27,7 @@ class Lines(logging.Handler):
     self.lines.append(record.getMessage())
 
   def take(self):
-    """What was said since the last time."""
+    """Returns the lines since the last call."""
     taken, self.lines = self.lines, []
     return taken
 
@@ -40,17 +40,18 @@ def make_devices(number=3):
 
 
 def set_option(value):
-  """Sets the option under test; what is decided is for this process alone."""
+  """Sets the option under test, and switches off the cache of decisions."""
   if value is True or isinstance(value, dict):
     value = {'cache': False, **({} if value is True else value)}
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
 
 
 def devices_used(function):
-  """Result of a call, and the ops per device of the biggest graph it ran.
+  """Returns the result of a call, and the ops per device of its largest graph.
 
-  Counts what the executors were really given: the partition graphs. They are
-  told once per instantiation, so what was instantiated before is forgotten.
+  Counts the partition graphs, which the executors really run. TensorFlow
+  reports them once per instantiation, so earlier instantiations are dropped
+  first.
   """
   context.context().clear_kernel_cache()
   context.context().enable_graph_collection()
@@ -62,7 +63,7 @@ def devices_used(function):
 
 
 def count(graphs):
-  """{'CPU:0': 12} for GraphDefs."""
+  """Returns the number of ops by device of GraphDefs, such as {'CPU:0': 12}."""
   return dict(
       collections.Counter(
           node.device.rsplit('device:')[-1] for graph in graphs
@@ -70,5 +71,5 @@ def count(graphs):
 
 
 def finish(**results):
-  """Hands the results to the test."""
+  """Prints the results for the test."""
   print(json.dumps(results))

@@ -1,4 +1,6 @@
-"""What is tried where Keras would choose XLA, over logical CPUs.
+"""Comparisons of ways to run a step for which Keras would choose XLA.
+
+The devices are logical CPUs.
 
 One argument: 'one_gpu' for a program with one GPU, which is emulated.
 """
@@ -6,7 +8,7 @@ One argument: 'one_gpu' for a program with one GPU, which is emulated.
 import os
 import sys
 
-# Otherwise XLA makes no clusters on CPUs.
+# Without this flag XLA makes no clusters on CPUs.
 os.environ['TF_XLA_FLAGS'] = '--tf_xla_cpu_global_jit'
 
 import logging
@@ -45,7 +47,7 @@ def way(model):
 
 
 def let_win(name):
-  """Has one way measured to be the fastest; what runs is real."""
+  """Makes one way the fastest by faking its measured time; all steps run."""
   from gdp_grappler.plugin.fitting import ways
   stock = ways.WayComparison.note
 
@@ -60,7 +62,7 @@ def let_win(name):
 
 
 def ended(name, lines, then_more=True, **kwargs):
-  """A fit in which that way is the fastest, and then one that is switched."""
+  """Runs a fit in which a way is the fastest, and then a switched fit."""
   restore = let_win(name)
   common.set_option(GUARDED)
   model = compiled(**kwargs)
@@ -97,7 +99,7 @@ def ended(name, lines, then_more=True, **kwargs):
 
 
 def stays(option, lines):
-  """A fit whose option has nothing to compare."""
+  """Runs a fit whose option leaves nothing to compare."""
   common.set_option(option)
   model = compiled()
   lines.take()
@@ -121,7 +123,7 @@ def over_cpus(lines):
 
 
 def with_one_gpu(lines):
-  """Runs on the CPU of a program with a GPU, as the GPU computes nothing."""
+  """Runs on the CPU of a program with an emulated GPU, which cannot compute."""
   from gdp_grappler.cluster import presets
   from gdp_grappler.evaluation.emulation import machine
   from gdp_grappler.evaluation.emulation import native_gpus
@@ -132,7 +134,7 @@ def with_one_gpu(lines):
 
 
 def whole_program(option):
-  """Everything that a user calls, and whether XLA compiles it."""
+  """Returns for each kind of a user's call whether XLA compiles it."""
   from gdp_grappler.graph.sources import captures
   common.set_option(option)
   with tf.device('/CPU:0'):

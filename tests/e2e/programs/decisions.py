@@ -1,4 +1,4 @@
-"""Trains three steps of a small function; prints what became of it.
+"""Trains three steps of a small function, and prints the results.
 
 The argument is the value of the option, as JSON.
 """

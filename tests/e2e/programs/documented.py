@@ -1,7 +1,7 @@
-"""Runs the code of all pages, as a reader would type it.
+"""Runs the code of all pages of the docs, in the order of each page.
 
-Arguments: a folder with what the pages name, and the folders of the pages, '.'
-for the top. Prints a list of [page, error].
+Arguments: a folder with the files that the pages name, and the folders of the
+pages, '.' for the root. Prints a list of [page, error].
 """
 
 import contextlib
@@ -23,13 +23,13 @@ from gdp_grappler.api import placing
 from gdp_grappler.bin import gdp
 from helpers import pages
 
-# A search is as good an example after less time.
+# Shortens the searches of the examples.
 _SEARCH_S = .3
 placing.place.__kwdefaults__['time_budget_s'] = _SEARCH_S
 
 
 def _model():
-  """What the pages call `model`."""
+  """Returns the model that the pages call `model`."""
   model = keras.Sequential([
       keras.Input((4,)),
       keras.layers.Dense(8, name='embedding'),
@@ -52,7 +52,7 @@ def _run(block, names):
 
 
 def _error(block, names):
-  """What went wrong, or None."""
+  """Returns the error of a block of code, or None."""
   said = io.StringIO()
   try:
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -1,4 +1,4 @@
-"""Every way a graph can be run, with placement off, on, off and on."""
+"""All ways to run a graph, with placement off, on, off and on again."""
 
 import queue
 import sys
@@ -22,7 +22,7 @@ def body(x):
 
 
 def switching():
-  """One traced function under changing options."""
+  """Calls one traced function under changing options."""
   traces = []
 
   @tf.function
@@ -40,7 +40,7 @@ def switching():
 
 
 def old_threads():
-  """A thread that has called a function before another one sets the option."""
+  """Calls a function in a thread before another thread sets the option."""
   function, calls, done = tf.function(body), queue.Queue(), queue.Queue()
 
   def work():
@@ -60,7 +60,7 @@ def old_threads():
 
 
 def planned():
-  """A function with two scopes, which a plan puts on two devices."""
+  """Calls a function with two scopes, which a plan puts on two devices."""
 
   @tf.function
   def function(x):
@@ -77,7 +77,7 @@ def planned():
 
 
 def threads():
-  """Functions that several threads run for the first time at once."""
+  """Runs functions for the first time in several threads at once."""
   common.set_option(common.RANDOM)
   functions = [tf.function(lambda x, k=k: body(x) * k) for k in range(4)]
   sums = {}
@@ -94,7 +94,7 @@ def threads():
 
 
 def session(option, config, monitored=False):
-  """A v1 training graph with both kinds of variables."""
+  """Trains a v1 graph with both kinds of variables."""
   common.set_option(option)
   with tf.Graph().as_default():
     x = tf1.placeholder(tf.float32, (4, 8), name='x')
@@ -166,7 +166,7 @@ def saved_model():
 
 
 def dataset():
-  """Its functions have enough ops to be placed, if they were shown to us."""
+  """Runs a dataset. Its functions are large enough, but the pass skips them."""
   common.set_option(common.RANDOM)
   before = len(ASKED)
   inner = tf.function(body)
@@ -179,7 +179,7 @@ def dataset():
 
 
 def with_while_and_gradient():
-  """A loop and its gradient, on every device there is."""
+  """Runs a loop and its gradient on all devices."""
 
   @tf.function
   def function(x):
@@ -202,8 +202,8 @@ def with_while_and_gradient():
 
 
 def listen():
-  """Names of all graphs that get as far as Python."""
-  # Only possible before the pass is connected.
+  """Returns a list that gets the names of all graphs that reach Python."""
+  # This has to be done before the pass is connected.
   from gdp_grappler.plugin import host
   answer = host.Host.answer
 

@@ -1,4 +1,4 @@
-"""What a user reads about XLA and about what is left alone.
+"""Messages to users about XLA, and about functions that are not placed.
 
 One argument: 'one' for a program with one device.
 """
@@ -33,7 +33,7 @@ def fit(model):
 
 
 def is_compiled(model):
-  """Whether the train step is one op of XLA."""
+  """Whether XLA compiles the whole train step."""
   context.context().clear_kernel_cache()
   context.context().enable_graph_collection()
   fit(model)
@@ -45,7 +45,7 @@ def is_compiled(model):
 
 
 def auto(lines):
-  """As on a machine with a GPU."""
+  """Runs a fit as on a machine with a GPU."""
   stock = keras.Model._resolve_auto_jit_compile
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
@@ -92,7 +92,7 @@ def small(lines):
 
 
 def every_call(lines):
-  """Two fits, evaluations and predictions of two models."""
+  """Runs two fits, evaluations and predictions of two models."""
   for _ in range(2):
     model = compiled()
     fit(model)

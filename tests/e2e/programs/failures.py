@@ -1,4 +1,4 @@
-"""Placers that misbehave. Each time the graph has to run as it was."""
+"""Placers that misbehave. The graph has to run unplaced after each failure."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ EXPECTED = float(sum(np.sin(X.numpy() + i).sum() for i in range(20)))
 
 
 def new_function():
-  """Traced anew, so that the pass sees it."""
+  """Returns a new function, so that a trace shows it to the pass."""
   unique = tf.constant(np.random.rand())
 
   @tf.function
@@ -33,7 +33,7 @@ def new_function():
 
 
 def run(optimize, **option):
-  """Whether the result is right."""
+  """Whether the result of a function is right."""
   optimizer.optimize = optimize
   common.set_option({**common.RANDOM, **option})
   value = float(new_function()(X))
@@ -73,7 +73,7 @@ def nothing(source, settings, **unused_options):
 
 
 def reenters(source, settings, **unused_options):
-  """Runs functions of its own, which reach the pass as well."""
+  """Runs functions within the placer, which reach the pass as well."""
   CALLS.append(threading.current_thread().name)
   value = float(new_function()(X))
   assert abs(value - EXPECTED) < 1e-3
@@ -89,13 +89,13 @@ def interrupted():
     received.wait()
     return outcome(None)
 
-  # A process in the background ignores it.
+  # A process in the background ignores Ctrl-C.
   signal.signal(signal.SIGINT, signal.default_int_handler)
   optimizer.optimize = interrupt
   common.set_option({**common.RANDOM, 'seed': 1})
   try:
     new_function()(X)
-    # It is sent again when the pass is through.
+    # The signal is sent again after the pass.
     threading.Event().wait(10)
   except KeyboardInterrupt:
     return True

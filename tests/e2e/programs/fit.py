@@ -1,6 +1,6 @@
 """Trains small models with and without placement.
 
-A user's program: it imports nothing of ours.
+A user's program: it does not import this package.
 """
 
 import os
@@ -66,7 +66,7 @@ def data(model):
 
 
 def reset(model, weights):
-  """Back to where training began."""
+  """Restores the first weights, and clears the slots of the optimizer."""
   model.set_weights(weights)
   slots = model.optimizer.variables
   for variable in slots() if callable(slots) else slots:
@@ -75,9 +75,9 @@ def reset(model, weights):
 
 
 def losses(build):
-  """Of a placed run, and of one without that begins alike.
+  """Returns losses with placement, and without placement from equal weights.
 
-  The second one traces nothing anew.
+  The second run does not trace again.
   """
   common.set_option(common.RANDOM)
   model = compiled(build)
@@ -100,7 +100,7 @@ def losses(build):
 
 
 def made_anew(build):
-  """Losses of a model that was made and traced without the option."""
+  """Returns losses of a model that was made and traced without the option."""
   common.set_option(False)
   model = compiled(build)
   return model.fit(*data(model), epochs=2, batch_size=16, verbose=0,
@@ -108,7 +108,7 @@ def made_anew(build):
 
 
 def inference():
-  """Without placement and with it, which comes first; traced once."""
+  """Runs inference with placement, then without, by functions traced once."""
   model = compiled(cnn)
   x, y = data(model)
 

@@ -1,6 +1,6 @@
-"""A TensorFlow server of a cluster, as a user starts one on each host.
+"""A TensorFlow server of a cluster, such as users start on each host.
 
-A user's program: it imports nothing of ours.
+A user's program: it does not import this package.
 """
 
 import sys
@@ -11,7 +11,7 @@ import tensorflow as tf
 def main(addresses, task):
   tf.distribute.Server({'worker': addresses.split(',')}, 'worker', int(task))
   print('serving', flush=True)
-  sys.stdin.read()  # It ends with who started it.
+  sys.stdin.read()  # The server ends with its parent process.
 
 
 if __name__ == '__main__':

@@ -1,10 +1,10 @@
 """Trains over two servers, with and without placement.
 
-A user's program: it imports nothing of ours.
+A user's program: it does not import this package.
 
   python hosts.py MODE ADDRESS ADDRESS PROCESS
 
-The process is that of the second host, a TensorFlow server.
+PROCESS is the process id of the second host, a TensorFlow server.
 """
 
 import os
@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 v1 = tf.compat.v1
-# Everything is on every device, whatever that costs.
+# Spreads ops over all devices, even if the step becomes slower.
 _SPREAD = {'placer': 'round_robin', 'keep_best': False, 'guard': False}
 _LAYERS, _UNITS, _BATCH, _STEPS = 3, 16, 8, 6
 
@@ -27,7 +27,7 @@ def numbers(*shape):
 
 
 def fit(option, callbacks=(), epochs=1):
-  """The losses, and where the variables are."""
+  """Returns the losses, and the devices of the variables."""
   if os.environ.get('TF_USE_LEGACY_KERAS'):
     import tf_keras as keras
   else:
@@ -56,7 +56,7 @@ def fit(option, callbacks=(), epochs=1):
 
 
 def call(option):
-  """A function's value."""
+  """Returns the value of a function."""
   common.set_option(option)
 
   @tf.function
@@ -71,7 +71,7 @@ def call(option):
 
 
 def session(option, target):
-  """The losses of a v1 session, and the tasks that ran its ops."""
+  """Returns the losses of a v1 session, and the tasks that ran its ops."""
   common.set_option(option)
   with tf.Graph().as_default():
     x = v1.placeholder(tf.float32, (_BATCH, _UNITS))
@@ -96,7 +96,7 @@ def session(option, target):
 
 
 def both(train, *args):
-  """What came of it without the option, and with it."""
+  """Returns the results without and with the option."""
   return {
       name: train(option, *args)
       for name, option in (('stock', False), ('placed', _SPREAD))
@@ -104,7 +104,7 @@ def both(train, *args):
 
 
 def killed(addresses, process):
-  """What a fit says when a host dies; the next one has the other host."""
+  """Returns the error of a fit whose second host dies, and its seconds."""
   tf.config.experimental_connect_to_host(addresses)
 
   def kill(steps):

@@ -1,4 +1,4 @@
-"""What may not stay behind: streams restarted, options saved in a model."""
+"""Side effects that must not remain: restarted streams, options in a model."""
 
 import pathlib
 import sys
@@ -11,7 +11,7 @@ common.make_devices()
 
 
 def session_draws(seed):
-  """Numbers of one seeded stream, drawn by two kinds of run in turn."""
+  """Returns numbers of one seeded stream; two kinds of run draw in turn."""
   common.set_option({**common.RANDOM, 'seed': seed, 'min_ops': 4}
                     if seed is not None else False)
   with tf.Graph().as_default():
@@ -23,7 +23,7 @@ def session_draws(seed):
 
 
 class Model(tf.Module):
-  """Calls a function that is not inlined."""
+  """A model that calls a function which is not inlined."""
 
   @tf.function(input_signature=[tf.TensorSpec((4, 4))])
   def outer(self, x):
@@ -38,7 +38,7 @@ def inner(x):
 
 
 def saved_with_option():
-  """Whether a model saved while the option is on remembers it."""
+  """Whether a model that was saved with the option on contains the option."""
   common.set_option({**common.RANDOM, 'min_ops': 4})
   model = Model()
   model.outer(tf.ones((4, 4)))
@@ -49,7 +49,10 @@ def saved_with_option():
 
 
 def empty_dict():
-  """Notices appear if an empty dict switches on: the default has no gain."""
+  """Returns the option after it was set to an empty dict, which means on.
+
+  The log then has a notice that the default placer finds no gain.
+  """
   tf.config.optimizer.set_experimental_options({'gdp_placement': {}})
   shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
 

@@ -12,7 +12,7 @@ v1 = tf.compat.v1
 
 
 def save(folder):
-  """Layers whose variables are restored, and initialized by many ops."""
+  """Saves layers with restored variables and initializers of many ops."""
   with tf.Graph().as_default(), v1.Session() as session:
     x = y = v1.placeholder(tf.float32, (None, 8), name='x')
     for i in range(10):

@@ -1,4 +1,4 @@
-"""Scopes in a tf.function, its loops and branches, and a Keras layer in fit."""
+"""Device scopes in a tf.function, its loops and branches, and a Keras layer."""
 
 import common
 import numpy as np
@@ -14,7 +14,7 @@ SEEN = {}
 
 
 def listen():
-  """Keeps what the pass is shown, and places nothing."""
+  """Records the graphs that the pass receives, and places no graph."""
   from gdp_grappler.plugin import optimizer
   from gdp_grappler.plugin import outcome as outcome_lib
 
@@ -59,7 +59,7 @@ class Pinned(keras.layers.Layer):
 
 
 def attributes(name, op_types):
-  """{op type: [pin, left alone]} of one graph."""
+  """Returns {op type: [pin, whether left alone]} of one graph."""
   return {
       node.op: [
           node.attr['_gdp_pin'].s.decode(), node.attr['_gdp_leave_alone'].b

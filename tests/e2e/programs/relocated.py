@@ -1,6 +1,6 @@
-"""Programs whose variables move: each runs without and with placement.
+"""Programs whose variables move. Each runs without and with placement.
 
-A user's programs: they import nothing of ours but what is public.
+They are users' programs, so they only import the public names of this package.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def network(width=16, dropout=.1):
 def compiled(**kwargs):
   keras.utils.set_random_seed(0)
   model = network(dropout=kwargs.pop('dropout', .1))
-  # Keras traces a step with Adam for half as long again.
+  # Keras takes half as long again to trace a step with Adam.
   optimizer = (keras.optimizers.Adam(.01) if kwargs.pop('adam', False) else
                keras.optimizers.SGD(.01, .9, **kwargs.pop('optimizer', {})))
   loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -59,7 +59,7 @@ def fit(model, epochs=2, **kwargs):
 
 
 def note(model):
-  """Remembers on which devices there were variables."""
+  """Records the devices that have variables of a model."""
   moved.update(v.device.rsplit(':', 1)[-1] for v in variables(model))
 
 
@@ -93,7 +93,7 @@ def fit_evaluate_predict():
 
 
 def fit_alone():
-  """Losses, and the devices on which the kinds of layers have their weights."""
+  """Returns losses, and the devices of the weights by kind of layer."""
   model = compiled()
   losses = [fit(model), fit(model)]
   for layer in model.layers:
@@ -108,7 +108,7 @@ def total(model):
 
 
 def traced_before():
-  """Functions and datasets that captured the handles before they moved."""
+  """Runs functions and datasets that captured handles before the move."""
   model = compiled()
   call = tf.function(lambda x: model(x, training=False))
   first = model.trainable_variables[0]
@@ -119,13 +119,13 @@ def traced_before():
   results.append(float(tf.reduce_sum(call(X))))
   results += [float(x) for x in data]
   if not _LEGACY:
-    # They follow without being traced anew.
+    # They use the moved variables without a new trace.
     assert call.experimental_get_tracing_count() == 1
   return results
 
 
 def shared_layers():
-  """Two models, as in a GAN, on batches by hand."""
+  """Trains two models that share layers, as in a GAN, batch by batch."""
   keras.utils.set_random_seed(0)
   body = network()
   inputs = layers.Input((8,))
@@ -143,7 +143,7 @@ def shared_layers():
 
 
 def nested_fit():
-  """A callback that trains another model and the same one."""
+  """Runs a fit whose callback trains another model and the same model."""
   inner, outer = compiled(), compiled()
   losses = []
 
@@ -157,7 +157,7 @@ def nested_fit():
 
 
 def files():
-  """Checkpoints, weights, whole models and exports."""
+  """Writes and reads checkpoints, weights, whole models and exports."""
   model = compiled()
   fit(model)
   with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +181,7 @@ def files():
 
 
 def averages():
-  """Averages of weights, swapped in by a callback where there is one."""
+  """Trains with averaged weights, which a callback, if any, swaps in."""
   model = compiled(optimizer={
       'use_ema': True, 'ema_momentum': .9, 'ema_overwrite_frequency': 3
   })
@@ -226,7 +226,7 @@ def error_in_the_middle():
 
 
 def own_loop():
-  """A loop of the user's; its variables are moved by a public call."""
+  """Runs a user's own loop; a public call moves its variables."""
   keras.utils.set_random_seed(0)
   model = network(dropout=_DROPOUT)
   optimizer = keras.optimizers.SGD(.01, momentum=.9)
@@ -255,12 +255,12 @@ def own_loop():
 
 
 def made_again():
-  """Functions that are made anew go on by the plan there is.
+  """Runs functions that are made again, which continue with the same plan.
 
-  The step of a new optimizer, as in fine-tuning, has all weights to plan with.
-  They begin where they were made, so that steps as they were can be timed. Once
-  they belonged to the step before, which lives on, and stayed where that one
-  had brought them.
+  The step of a new optimizer, as in fine-tuning, plans all weights anew. The
+  weights begin on their first devices, so that the unplaced step can be timed.
+  In an earlier version they belonged to the previous step, which still exists,
+  and stayed on the devices of that step.
   """
   model = compiled(dropout=_DROPOUT)
   results = [fit(model)]
@@ -285,9 +285,10 @@ def is_on():
 
 
 def switched():
-  """Off in the middle: the weights go back. On again: they return.
+  """Switches the option off and on: the weights move back, and then again.
 
-  Also after another option: TensorFlow shows a graph once for each.
+  The same holds after a change of another option, because TensorFlow shows a
+  graph to the pass once for each set of options.
   """
   option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
   model = compiled(dropout=_DROPOUT)
@@ -309,9 +310,10 @@ def shifted():
 
 
 def read_by_a_dataset():
-  """A dataset that was made after weights moved: it reads them where they are.
+  """Runs a dataset, made after weights moved, which reads the moved weights.
 
-  Once they went back all the same, and it went on with their old values.
+  In an earlier version the weights moved back while the dataset was in use, and
+  the dataset continued with old values.
   """
   option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
   model = compiled(dropout=_DROPOUT)
@@ -328,7 +330,7 @@ def read_by_a_dataset():
   return results + [float(x) for x in data]
 
 
-# Of which each Keras has its own way.
+# Programs that differ between Keras 2 and Keras 3.
 PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, files, averages,
             own_loop, made_again, switched, read_by_a_dataset, shifted)
 if not _LEGACY:
@@ -337,7 +339,7 @@ if not _LEGACY:
 
 
 def memory():
-  """A large variable moves to and fro; others stay as they were."""
+  """Moves a large variable to another device and back; others do not move."""
   import gdp_grappler
   size = 1 << 26
   variable = tf.Variable(tf.zeros([size // 4]))
@@ -354,13 +356,13 @@ def memory():
 
 @functools.cache
 def stock(program):
-  """Results without placement."""
+  """Returns the results of a program without placement."""
   common.set_option(False)
   return repr(program())
 
 
 def both_ways(program, option):
-  """Results without and with placement, and devices that held variables."""
+  """Returns results without and with placement, and devices of variables."""
   expected = stock(program)
   moved.clear()
   where.clear()

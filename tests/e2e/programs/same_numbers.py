@@ -1,6 +1,6 @@
-"""Nets whose numbers change if what oneDNN merges is torn apart.
+"""Nets whose numbers change if ops that oneDNN merges are separated.
 
-Each is trained from the same weights, unplaced and then placed.
+Each net trains twice from the same weights, unplaced and then placed.
 """
 
 import common
@@ -30,7 +30,7 @@ def mixed_bfloat16():
 
 
 def nasnet_cells():
-  """Two of the cells that NASNetMobile is made of."""
+  """Returns a net of two cells of NASNetMobile."""
   inputs = layers.Input((32, 32, 3))
   x = layers.Conv2D(8, 3, strides=2)(inputs)
   x, before = nasnet._reduction_a_cell(x, None, 8, block_id='first')
@@ -49,10 +49,10 @@ class _Losses(keras.callbacks.Callback):
 
 
 def numbers_of(build, seeds, steps=4):
-  """Losses of an unplaced run and of one per seed of the placement.
+  """Returns losses of an unplaced run, and of a placed run per seed.
 
-  Also the largest difference of a weight from the first run's, and how many
-  devices there were.
+  Also returns the largest difference of a weight from the unplaced run, and the
+  number of devices in use.
   """
   keras.utils.set_random_seed(0)
   model = build()

@@ -1,7 +1,7 @@
 """Inference over two devices: predict, a `tf.function`, and a SavedModel.
 
-Each is run without the option first. Two logical CPUs stand for the logical
-GPUs that the option `split` cuts a card into.
+Each runs without the option first. Two logical CPUs replace the logical GPUs
+into which the option `split` cuts a card.
 """
 
 import os
@@ -36,7 +36,7 @@ def _model():
 
 
 def _both(call):
-  """A call without and with the option, and what the second one used."""
+  """Returns results without and with the option, and devices of the latter."""
   common.set_option(False)
   stock = np.asarray(call())
   common.set_option(_OPTION)
@@ -47,7 +47,7 @@ def _both(call):
 
 
 def _served(folder):
-  """A signature, with its weights where they were loaded and elsewhere."""
+  """Calls a signature with weights on their first and on other devices."""
   loaded = tf.saved_model.load(folder)
   signature = loaded.signatures['serving_default']
   name, = signature.structured_input_signature[1]
@@ -69,7 +69,7 @@ def _served(folder):
 
 
 def _fitted(model):
-  """`predict` where `fit` has moved the weights; without the option last."""
+  """Calls `predict` after `fit` has moved weights; last without the option."""
   common.set_option(_OPTION)
   model.fit(X, X[:, :2], verbose=0)
   placed, devices = common.devices_used(lambda: model.predict(X, verbose=0))

@@ -1,4 +1,4 @@
-"""Calls of several steps, and threads: each without and with placement."""
+"""Calls of several steps, and threads, each without and with placement."""
 
 import gc
 import threading
@@ -11,12 +11,12 @@ import tensorflow as tf
 keras, layers = relocated.keras, relocated.layers
 X, Y = relocated.X, relocated.Y
 _LEGACY = keras.__version__.startswith('2.')
-# In Keras 2 its numbers are of a stream.
+# In Keras 2 this layer draws numbers from a stream.
 _DROPOUT = 0. if _LEGACY else .1
 
 
 def uneven():
-  """Calls of three steps and, at the end of an epoch, two; by hand, of one."""
+  """Runs calls of three steps, of two at an epoch's end, and of one by hand."""
   model = relocated.compiled(steps_per_execution=3, dropout=_DROPOUT)
   calls = []
   told = keras.callbacks.LambdaCallback(
@@ -27,7 +27,7 @@ def uneven():
       model.evaluate(X, Y, verbose=0),
       relocated.total(model)
   ]
-  if not _LEGACY:  # Which wants to know the number, and cannot do one.
+  if not _LEGACY:  # Keras 2 needs a known number of steps of more than one.
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
     unknown = data.filter(lambda x, y: True)
     results.append(model.fit(unknown, epochs=2, verbose=0).history['loss'])
@@ -37,7 +37,7 @@ def uneven():
 
 
 def switched():
-  """On with a function that was made, and used, before."""
+  """Switches the option on after a function was made and used."""
   option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
   model = relocated.compiled(steps_per_execution=2, dropout=_DROPOUT)
   common.set_option(False)
@@ -50,7 +50,7 @@ def switched():
 
 
 def by_chance():
-  """Steps that draw numbers from a stream stay in the loop."""
+  """Runs steps that draw numbers from a stream, which stay in the loop."""
 
   class Noisy(layers.Layer):
 
@@ -70,7 +70,7 @@ def by_chance():
 
 
 def threads():
-  """A call of another thread goes on when the first step is cancelled."""
+  """Runs a call in another thread, which goes on after a step is cancelled."""
   tracing, running, fitted = (threading.Event() for _ in range(3))
 
   def wait():
@@ -91,7 +91,7 @@ def threads():
     results.append(float(other(tf.eye(4))))
 
   class Traced(layers.Layer):
-    """Its step is traced while the other thread is in its call."""
+    """A layer whose model is traced during a call of another thread."""
 
     def call(self, x, training=False):
       if training:

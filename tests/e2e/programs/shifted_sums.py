@@ -1,16 +1,17 @@
-"""A step whose sums Grappler orders by where its variables are."""
+"""A step whose sums Grappler orders by the devices of variables."""
 
 import tensorflow as tf
 
 
 def model(keras):
-  """A compiled model; it makes (x - 1) + b of (x + b) - 1.
+  """Returns a compiled model for which Grappler computes (x - 1) + b.
 
-  Unless b comes from another device. Once that changed the last bits, as steps
-  were rewritten anew when variables had moved.
+  The model itself has (x + b) - 1, which Grappler keeps if b comes from another
+  device. In an earlier version that changed the last bits of results, because
+  Grappler rewrote the step again after variables had moved.
 
   Args:
-    keras: Of either generation.
+    keras: The module of Keras 2 or 3.
   """
 
   class Shifted(keras.Model):

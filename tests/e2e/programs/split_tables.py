@@ -1,7 +1,7 @@
 """Trains a model whose table no card can hold; FOLDER [off|whole].
 
-Cards are logical CPUs that a cluster file gives small memories. Keras is 3, or
-tf_keras by TF_USE_LEGACY_KERAS=1. With "whole" the table has to be whole.
+The cards are logical CPUs with small memories in a cluster file. Keras is Keras
+3, or tf_keras with TF_USE_LEGACY_KERAS=1. "whole" forbids to split the table.
 """
 
 import collections
@@ -22,7 +22,7 @@ keras = tf.keras
 
 
 def _small_cluster(folder):
-  """CPU:0, the host, and two small cards; each has its own memory."""
+  """Writes a cluster of CPU:0, the host, and two cards with small memories."""
   cluster = connected_devices.local_cluster(
       [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)])
   devices = [
@@ -39,7 +39,7 @@ def _small_cluster(folder):
 def _option(folder):
   if sys.argv[2:] == ['whole']:
     return {'split_tables': {'words': 3}, 'cache': False}
-  # No long search: a quick placer minds the memories as well.
+  # A quick placer, which also keeps the limits of memories.
   return {'cluster': _small_cluster(folder), 'cache': False, 'placer': 'm_etf'}
 
 
@@ -58,7 +58,7 @@ def _model():
 
 
 def _raw(variables):
-  """TensorFlow's variables, of either Keras, those of tables one by one."""
+  """Returns TensorFlow's variables of either Keras; parts of tables singly."""
   for variable in variables:
     for part in getattr(variable, 'parts', [variable]):
       yield part if isinstance(part, tf.Variable) else part.value

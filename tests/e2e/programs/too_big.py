@@ -1,6 +1,6 @@
-"""Trains a model on two cards of which one cannot hold it; FOLDER [off].
+"""Trains a model that fits on two cards but not on one; FOLDER [off].
 
-Cards are logical CPUs that a cluster file gives small memories.
+The cards are logical CPUs with small memories in a cluster file.
 """
 
 import collections
@@ -17,12 +17,12 @@ import gdp_grappler
 from gdp_grappler.cluster import connected_devices
 
 _CARD_BYTES = 4_700_000
-# Too little for the variables, which have to leave it.
+# Too little memory for the variables, which have to move to another device.
 _HOST_BYTES = 3_000_000
 
 
 def _small_cluster(folder):
-  """CPU:0, the host, and two small cards; each has its own memory."""
+  """Writes a cluster of CPU:0, the host, and two cards with small memories."""
   cluster = connected_devices.local_cluster(
       [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)])
   devices = [

@@ -19,7 +19,7 @@ class Policy(tf.Module):
 
   @tf.function(input_signature=[tf.TensorSpec((None,), tf.int32)])
   def place(self, ops):
-    """Every other pair of ops, through a loop that counts to 3."""
+    """Places pairs of ops on two devices in turn, by a loop of TensorFlow 2."""
     i = tf.constant(0)
     while i < 3:
       i += 1
@@ -27,7 +27,7 @@ class Policy(tf.Module):
 
 
 def learned(source, settings, **unused_options):
-  """Saves, loads and runs a policy where the pass lets it."""
+  """Places a graph by a policy that is saved, loaded and run in the pass."""
   with tempfile.TemporaryDirectory() as directory:
     tf.saved_model.save(Policy(), os.path.join(directory, 'policy'))
     policy = tf.saved_model.load(os.path.join(directory, 'policy'))

@@ -1,4 +1,4 @@
-"""The registers of the programs, and what they are made of.
+"""The registers of the programs, and their common parts.
 
 A program is a function in `FUNCTIONS`, which makes its variables and returns a
 `tf.function`, or one in `V1_GRAPHS`, which builds a graph of TensorFlow 1 and
@@ -21,30 +21,30 @@ V1_GRAPHS: dict[str, V1Graph] = {}
 
 
 def function(make: Function) -> Function:
-  """Registers what makes a `tf.function`."""
+  """Registers a program that makes a `tf.function`."""
   FUNCTIONS[make.__name__] = make
   return make
 
 
 def v1_graph(make: V1Graph) -> V1Graph:
-  """Registers what builds a graph of TensorFlow 1."""
+  """Registers a program that builds a graph of TensorFlow 1."""
   V1_GRAPHS[make.__name__] = make
   return make
 
 
 def x(*shape: int, dtype: Any = np.float32) -> tf.Tensor:
-  """Small numbers of both signs, none of them 0."""
+  """Returns small numbers of both signs, without 0."""
   size = int(np.prod(shape))
   return tf.constant((np.arange(size) % 7 - 3).reshape(shape) / 4 + 0.1, dtype)
 
 
 def w(*shape: int, dtype: tf.DType = tf.float32) -> tf.Variable:
-  """A variable of random numbers."""
+  """Returns a variable of random numbers."""
   return tf.Variable(tf.cast(tf.random.normal(shape, stddev=0.5), dtype))
 
 
 def fed(*shape: int) -> np.ndarray:
-  """Small numbers for a placeholder."""
+  """Returns small numbers for a placeholder."""
   return (np.arange(np.prod(shape)) % 7 - 3).reshape(shape).astype('f') / 4
 
 
@@ -56,7 +56,7 @@ def fed_pair() -> tuple[tf.Tensor, tf.Tensor, dict[tf.Tensor, np.ndarray]]:
 
 
 def initializer(seed: int) -> Any:
-  """For variables of TensorFlow 1."""
+  """Returns an initializer for variables of TensorFlow 1."""
   return tf1.random_normal_initializer(stddev=0.5, seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""Graphs of TensorFlow 1: what hosts keep beside variables."""
+"""Graphs of TensorFlow 1: state on hosts other than variables."""
 
 from __future__ import annotations
 

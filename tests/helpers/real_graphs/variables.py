@@ -1,4 +1,4 @@
-"""Variables of all sorts, and in which order they change."""
+"""Variables of all kinds, and the order of their changes."""
 
 from __future__ import annotations
 
