@@ -73,7 +73,7 @@ class Worker:
 
   @property
   def pid(self) -> int:
-    """Number of the process; None before it starts."""
+    """Number of the process."""
     return self._process.pid
 
   def fileno(self) -> int:

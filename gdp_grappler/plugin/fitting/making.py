@@ -135,7 +135,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _make_room(variables: Sequence[Any]) -> None:
-  """Moves weights to the host if they, slots and gradients have no room."""
+  """Moves weights to the host if GPU:0 has no room for slots and gradients."""
   here = [v for v in variables if _device(v) == _CARD]
   if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
     return
@@ -167,10 +167,11 @@ def _is_short_of(needs_bytes: int) -> bool:
 
 
 def left_bytes() -> int | None:
-  """Returns the bytes that GPU:0 has left for variables; None without a GPU.
+  """Returns the bytes that GPU:0 has left for variables.
 
   They are the bytes that a plan may use, minus those that TensorFlow has
-  allocated.
+  allocated. None means that the option is off, that there is no GPU:0, or that
+  its memory is unknown.
   """
   import tensorflow as tf
 
