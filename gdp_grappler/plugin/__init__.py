@@ -1,4 +1,4 @@
-"""How a graph gets from TensorFlow to a placer and back.
+"""Takes a graph from TensorFlow to a placer, and the placement back.
 
 Belongs here: the loader, the Grappler pass, the `tf.config` option, the thread
 on which the pass runs placers, the capture of graphs, and the user's scopes

@@ -1,10 +1,9 @@
-"""The functions of datasets, and what they have captured.
+"""Records the functions of datasets, and tells which tensors they capture.
 
 A dataset does not publish the captures of its functions, but code that moves a
 variable must know all readers of the variable. A search through all objects of
-a program would be too slow, because a large program has tens of millions.
-Datasets are therefore recorded when they are made, even if the option is never
-switched on.
+a large program would be too slow. So datasets are recorded when they are made,
+even if the option is never switched on.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def watch() -> None:
-  """Notes all functions of datasets from now on."""
+  """Records all functions of datasets from now on."""
   import wrapt
   wrapt.register_post_import_hook(_wrap, _MODULE)
 
 
 def captured() -> set[int]:
-  """Ids of the tensors that functions of datasets have captured."""
+  """Returns the ids of the tensors that functions of datasets have captured."""
   return {
       id(tensor) for wrapper in _wrappers()
       for tensor in wrapper.function.captured_inputs
@@ -40,7 +39,7 @@ def _wrappers() -> list[Any]:
   from gdp_grappler.graph.sources import captures
   cls = getattr(structured_function, _CLASS)
   if not hasattr(cls, _MARK):
-    return captures.instances(cls)  # Without the hook of `import tensorflow`.
+    return captures.instances(cls)  # The hook of `import tensorflow` is off.
   noted = (reference() for reference in _alive.valuerefs())
   return [item for item in noted if item is not None]
 

@@ -1,4 +1,4 @@
-"""Checks an installation, and tells how to repair it."""
+"""Checks an installation, and tells the user how to repair it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _ONE_GPU = ('With one GPU little can get faster: float arithmetic stays on it '
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-  """The answer to one question.
+  """The result of one check.
 
   Attributes:
     state: GOOD, NOTE (worth knowing) or BAD.
-    what: The question.
-    detail: The answer.
-    remedy: What to do; '' if nothing.
+    what: What was checked.
+    detail: What was found.
+    remedy: What the user can do; '' for nothing.
   """
 
   state: str
@@ -186,7 +186,7 @@ def _split() -> int | str | None:
   try:
     on = settings.from_option(settings.from_text(environment.placement()))
   except ValueError:
-    return None  # `_next_fit` says what is wrong.
+    return None  # `_next_fit` reports this error.
   return None if on is None else on.split
 
 

@@ -1,8 +1,8 @@
 """Keeps Python's garbage collector from scanning the user's objects.
 
-Reading a graph of many ops creates as many Python objects at once. This
-triggers a collection of all objects of the program: 0.9 s of a pass over 84,000
-ops. The objects of the pass itself are in no cycles.
+Reading a graph creates many Python objects per op. So many new objects trigger
+a collection that scans all objects of the program, and this would take a
+considerable part of the pass. The objects of the pass itself are in no cycles.
 """
 
 from __future__ import annotations

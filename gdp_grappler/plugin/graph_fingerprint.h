@@ -1,4 +1,4 @@
-// What tells one graph from another.
+// Fingerprints of graphs, to recognize equal graphs.
 
 #ifndef GDP_GRAPPLER_PLUGIN_GRAPH_FINGERPRINT_H_
 #define GDP_GRAPPLER_PLUGIN_GRAPH_FINGERPRINT_H_
@@ -37,7 +37,7 @@ inline uint64_t HashAttribute(const std::string& key, const AttrValue& value) {
   }
 }
 
-// Debug information and the function library are left out: they carry numbers
+// Debug information and the function library are left out. They contain numbers
 // that change whenever the same Python function is traced again.
 inline std::string Fingerprint(const GraphDef& graph) {
   uint64_t result = graph.node_size();
@@ -48,7 +48,7 @@ inline std::string Fingerprint(const GraphDef& graph) {
     for (const std::string& input : node.input()) {
       result = Hash(input, result);
     }
-    // A map has no order of its own, hence the sum.
+    // A map has no fixed order, so the sum must not depend on the order.
     uint64_t attributes = 0;
     for (const auto& [key, value] : node.attr()) {
       attributes += HashAttribute(key, value);

@@ -1,10 +1,11 @@
-// The Grappler pass "gdp_placement": a pipe to a Python function.
+// The Grappler pass "gdp_placement", which calls a Python function.
 //
-// Whatever can be refused without Python is refused here, in microseconds.
-// The Python function gets the serialized graph and answers with one device
-// per node, and control edges that keep ops in an order; perhaps for the graph
-// that it got when the same function was instantiated before. Any other answer
-// leaves the graph as it was.
+// The pass itself refuses whatever can be refused without Python, because this
+// takes only microseconds. The Python function gets the serialized graph. It
+// answers with one device per node, and with control edges that keep ops in an
+// order. The answer may be for the graph of an earlier instance of the same
+// function, and then contains this graph. Any other answer leaves the graph as
+// it was.
 
 #include <algorithm>
 #include <atomic>
@@ -33,18 +34,18 @@
 
 extern "C" {
 
-// What the Python function is asked. Lists are separated by newlines.
-// Mirrored by `library.Request`.
+// The request to the Python function. Lists are separated by newlines. Mirrored
+// by `library.Request`.
 struct GdpRequest {
   const char* id;           // Name that the runtime gave to the graph.
   const char* fingerprint;  // Of nodes, inputs, attributes and devices.
-  const char* settings;     // As the hook put them into the configuration.
+  const char* settings;     // From the configuration, written by the hook.
   const char* feeds;
   const char* fetches;
   const char* devices;
-  const char* graph;  // Null in the first call, which only asks the cache.
+  const char* graph;  // Null in the first call, which only reads the cache.
   size_t graph_size;
-  int may_place;  // 0: one device only, there is nothing to choose.
+  int may_place;  // 0: there is only one device, so no choice.
 };
 
 // Answers of the Python function.
@@ -52,7 +53,7 @@ enum {
   GDP_UNCHANGED = 0,
   GDP_PLACED = 1,
   GDP_NEEDS_GRAPH = 2,
-  GDP_INTERRUPTED = 3,  // Ctrl-C came while Python had the control.
+  GDP_INTERRUPTED = 3,  // Ctrl-C arrived while Python code ran.
 };
 
 // A buffer from `gdp_allocate`, which the pass frees. Mirrored by
@@ -62,10 +63,11 @@ struct GdpBuffer {
   size_t size;
 };
 
-// On GDP_PLACED `response` has one device per node, then any number of control
-// edges as two node numbers, "3 17" for node 17 waits for node 3; all separated
-// by newlines. `graph` stays empty, or is a GraphDef, of which these are the
-// nodes, that takes the place of the one that was asked about.
+// On GDP_PLACED `response` has one device per node and then any number of
+// control edges, separated by newlines. An edge is two node numbers: "3 17"
+// means that node 17 waits for node 3. `graph` is empty, or a GraphDef that
+// replaces the graph of the request. The devices and edges are then for the
+// nodes of this GraphDef.
 typedef int (*GdpPlaceFunction)(const GdpRequest* request, GdpBuffer* response,
                                 GdpBuffer* graph);
 
@@ -88,7 +90,8 @@ namespace tensorflow {
 namespace grappler {
 namespace {
 
-// The others ("XLA_GPU", "TPU_SYSTEM", "COMPOSITE") are no place for an op.
+// Ops cannot be placed on the other types ("XLA_GPU", "TPU_SYSTEM",
+// "COMPOSITE").
 bool IsComputeDevice(const std::string& name) {
   DeviceNameUtils::ParsedName parsed;
   return DeviceNameUtils::ParseFullName(name, &parsed) &&
@@ -110,8 +113,8 @@ bool IsPlaced(const GraphDef& graph) {
       [](const NodeDef& node) { return !node.device().empty(); });
 }
 
-// Whether a graph can take the place of another: it has the same arguments and
-// results, and what is fetched.
+// Whether a graph can replace another: it must have the same arguments and
+// results, and the nodes that are fetched.
 bool MayReplace(const GrapplerItem& item, const GraphDef& graph) {
   std::unordered_map<absl::string_view, absl::string_view> ops;
   size_t ends = 0;
@@ -177,9 +180,9 @@ class GdpPlacement : public CustomGraphOptimizer {
   absl::Status Place(const GrapplerItem& item, GraphDef* optimized_graph) {
     const GdpPlaceFunction place = place_function.load();
     if (place == nullptr) return absl::AbortedError("no placer");
-    // The same object sees a graph once per iteration of the meta optimizer.
-    // Only the last one counts: what the others would still rewrite depends on
-    // devices, and numbers must not.
+    // The meta optimizer calls the same object once per iteration. Only the
+    // last call counts. If devices were set earlier, later rewrites would
+    // depend on them, and could change how results round.
     if (++calls_ != iterations_) return absl::AbortedError("not the last call");
     if (item.graph.node_size() < min_ops_) {
       return absl::AbortedError("small graph");
@@ -217,8 +220,8 @@ class GdpPlacement : public CustomGraphOptimizer {
       request.graph_size = graph.size();
       answer = place(&request, &response, &replacement);
     }
-    // Python swallows what a callback raises. The signal is sent again when it
-    // can no longer be the callback that receives it.
+    // Python ignores exceptions that a callback raises. So the signal is sent
+    // again here, after the callback has returned.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
     const absl::Status status =
         answer == GDP_PLACED && response.data != nullptr
@@ -251,9 +254,10 @@ class GdpPlacement : public CustomGraphOptimizer {
         HasDevices(item.graph, parsed.devices)) {
       return absl::AbortedError("unchanged");
     }
-    // The meta optimizer has taken the graph out of its result to show it to
-    // us and drops it when we succeed. Taking it back costs nothing; a copy of
-    // 12k nodes takes longer than everything else when the answer is cached.
+    // The meta optimizer moved the graph out of its result for this call, and
+    // drops the graph after a success. So the graph can be moved and not
+    // copied. If the answer is cached, a copy would take longer than all other
+    // work.
     optimized_graph->Swap(replaces ? &other
                                    : const_cast<GraphDef*>(&item.graph));
     WriteDevices(parsed.devices, optimized_graph);
@@ -271,8 +275,8 @@ class GdpPlacement : public CustomGraphOptimizer {
 
 namespace {
 
-// TensorFlow ends the process where a name is registered twice, as a second
-// copy of this library would.
+// TensorFlow ends the process if a name is registered twice. A second copy of
+// this library would do that.
 bool Register() {
   const std::string name = "gdp_placement";
   const std::vector<std::string> known =

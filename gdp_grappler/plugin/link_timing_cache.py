@@ -25,7 +25,7 @@ from gdp_grappler.plugin import task_links
 
 # Time limit of all pairs. Pairs without time get the median of the others.
 _BUDGET_S = 5.
-# Bytes of a tensor, and round trips per call.
+# Size of a tensor in bytes, and round trips per call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5
 # Takes two tasks, bytes and round trips. Returns a function that makes these
@@ -87,7 +87,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
       break
     try:
       wires[frozenset(pair)] = _wire(*pair, end, clock, game)
-    except Exception as error:  # Of TensorFlow, and of servers that are gone.
+    except Exception as error:  # TensorFlow fails, or a server is gone.
       notices.warn_once('The network cannot be timed; its figures stay '
                         f'assumed: {errors.one_line(error, 200)}')
       return {}

@@ -38,7 +38,7 @@ static int IsDisabled(void) {
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* NULL where TensorFlow is not in the process. */
+/* Returns NULL if TensorFlow is not in the process. */
 static const char* RunningVersion(void) {
   static const char* const kLibraries[] = {"libtensorflow_cc.so.2",
                                            "libtensorflow_framework.so.2"};

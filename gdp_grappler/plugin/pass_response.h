@@ -1,4 +1,4 @@
-// What the Python function answers, and what of it is written into a graph.
+// The answer of the Python function, and how it is written into a graph.
 
 #ifndef GDP_GRAPPLER_PLUGIN_PASS_RESPONSE_H_
 #define GDP_GRAPPLER_PLUGIN_PASS_RESPONSE_H_
@@ -36,7 +36,7 @@ inline bool ParseEdge(absl::string_view line, int num_nodes,
          edge->second < num_nodes && edge->first != edge->second;
 }
 
-// False if the response is anything but a device per node, then edges.
+// Returns false unless the response is one device per node and then edges.
 inline bool ParseResponse(absl::string_view text, int num_nodes,
                           const std::vector<std::string>& devices,
                           Response* response) {

@@ -1,4 +1,4 @@
-"""The one thread on which graphs are placed, `eager_thread.apart`."""
+"""The one thread that places graphs, isolated by `eager_thread.apart`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _Job = tuple[futures.Future[Any], Callable[[], Any]]
 
 
 class StillBusyError(Exception):
-  """The thread has not returned from a job that ran out of time."""
+  """The thread still runs a job that exceeded its time limit."""
 
 
 class PlacerThread:
-  """Runs jobs one after the other on a daemon thread of its own.
+  """Runs jobs one after the other on a daemon thread.
 
-  The thread starts with the first job. After a fork the child starts another.
+  The thread starts with the first job. The child of a fork starts its own
+  thread.
   """
 
   def __init__(self) -> None:
@@ -38,16 +39,18 @@ class PlacerThread:
 
   def run(self, job: Callable[[], _T], timeout_s: float,
           excused_s: Callable[[], float] = lambda: 0.) -> _T:
-    """The result of a job.
+    """Runs a job on the thread, and returns its result.
 
     Args:
-      job: If it raises, so does this.
-      timeout_s: How long to wait, the queue included.
-      excused_s: Seconds so far, of this process, that count for no job.
+      job: Function to run. If it raises an error, this method raises it.
+      timeout_s: Time limit in seconds, including the time in the queue.
+      excused_s: Returns the seconds so far in this process that count for no
+        time limit.
 
     Raises:
-      TimeoutError: it is not done by then. It goes on if it has begun.
-      StillBusyError: an earlier job that ran out of time is still running.
+      TimeoutError: the job exceeded its time limit. A job that has begun goes
+        on.
+      StillBusyError: an earlier job that exceeded its time limit still runs.
     """
     with self._lock:
       if self._late is not None and not self._late.done():
@@ -60,7 +63,7 @@ class PlacerThread:
       try:
         return future.result(end + excused_s() - time.monotonic())
       except futures.TimeoutError:
-        # Also what a job itself may raise.
+        # The job itself may have raised this error.
         if future.done():
           raise
         if end + excused_s() > time.monotonic():

@@ -1,8 +1,8 @@
-"""The experiment of the doctor in a fresh process: are ops really placed?
+"""The doctor's test in a new process: does the pass really place ops?
 
-It runs like a user's program: a bare TensorFlow, two CPU devices, and a
-function whose ops must be on both. GPUs are hidden, because ops that round on a
-GPU would not leave it.
+The process runs like a user's program: it has TensorFlow, two CPU devices, and
+a function whose ops must be on both. GPUs are hidden, because ops that round on
+a GPU would not leave it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gdp_grappler.processes import messages
 
 
 def main(split: int | str | None) -> None:
-  """Sends one `report`.
+  """Sends the result of `report` to the parent process.
 
   Args:
-    split: As of `splitting.checked`.
+    split: Number of parts of each card; see `splitting.checked`.
   """
   answers = messages.answers()
   messages.end_with_parent()
@@ -25,14 +25,16 @@ def main(split: int | str | None) -> None:
 
 
 def report(split: int | str | None = None) -> dict[str, Any]:
-  """'logical' and 'gpus', names of devices; 'hook', whether it is there.
-
-  If it is, also 'used': the devices that ran the function's matrix products. If
-  cards are to be cut, also 'cut': what the user would read, and the parts of
-  each card.
+  """Returns what the process has, and where the ops of a function ran.
 
   Args:
-    split: As of `splitting.checked`.
+    split: Number of parts of each card; see `splitting.checked`.
+
+  Returns:
+    'logical' and 'gpus': names of devices. 'hook': whether the hook is there.
+    'used', only with the hook: the devices that ran the function's matrix
+    products. 'cut', only if cards are to be split: the line for the user, and
+    the number of parts of each card.
   """
   import tensorflow as tf
   from tensorflow.python.eager import context

@@ -39,7 +39,7 @@ def were_used() -> bool:
 class _Scope(contextlib.AbstractContextManager[Any]):
   """Sets attributes on all ops made inside, also in graphs made inside.
 
-  A class and not a generator, because AutoGraph would convert the latter.
+  This is a class, because AutoGraph would convert a generator.
   """
 
   def __init__(self, attributes: dict[str, Any]) -> None:
@@ -62,11 +62,12 @@ class _Scope(contextlib.AbstractContextManager[Any]):
 
 
 class pin(_Scope):
-  """Ops made inside go to one device, whatever the placer thinks.
+  """Ops made inside go to one device, and the placer cannot move them.
 
-  Holds for ops of a `tf.function`, a Keras layer or a v1 graph, including the
-  bodies of loops, branches and functions traced inside. Has no effect on what
-  is executed eagerly. An inner scope wins over an outer one.
+  The scope holds for ops of a `tf.function`, a Keras layer or a v1 graph. This
+  includes the bodies of loops, branches and functions that are traced inside.
+  The scope does not affect ops that run eagerly. If scopes are nested, the
+  innermost scope holds.
 
     with gdp_grappler.pin('GPU:1'):
       x = tf.matmul(x, w)
@@ -79,7 +80,7 @@ class pin(_Scope):
       device: 'GPU:1', '/gpu:1' or a full name.
 
     Raises:
-      ValueError: it is not the name of a device.
+      ValueError: the text is not the name of a device.
     """
     try:
       name = cluster.canonical_device(device)
@@ -91,7 +92,7 @@ class pin(_Scope):
 class leave_alone(_Scope):
   """Ops made inside keep the device that TensorFlow gave them.
 
-  Reaches as far as `pin`.
+  The scope holds for the same ops as `pin`.
   """
 
   def __init__(self) -> None:
@@ -107,7 +108,8 @@ def _attribute(**value: Any) -> Any:
 def _inherit_in_new_graphs() -> None:
   """Lets graphs of functions, loops and branches start with the scopes.
 
-  Also has the configuration made anew: `option.add_to` looks at `were_used`.
+  TensorFlow also has to make its configuration again, because `option.add_to`
+  depends on `were_used`.
   """
   from tensorflow.python.framework import func_graph
   config_epoch.note()

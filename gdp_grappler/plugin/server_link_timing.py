@@ -1,8 +1,8 @@
 """Times the links between the tasks of a cluster that this process serves.
 
-For graphs of v1 sessions, which the server that a session names places. The
-server plays ping-pong in its own sessions before it places the first of these
-graphs.
+A v1 session names a server, and this server places the graphs of the session.
+Before the server places the first of these graphs, it runs a ping-pong in
+sessions of its own.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from gdp_grappler.plugin import servers
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 
-# Limit for requests to a server. A task that is gone never answers.
+# Time limit for requests to a server. A lost task never answers.
 _TIMEOUT_MS = 30_000
 
 
 def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
-  """Makes `task_links.KNOWN` know the wires; does nothing without a server.
+  """Times the links for `task_links.KNOWN`; does nothing without a server.
 
-  A program that is connected to the server, as by `connect_to_cluster`, is not
-  one of its tasks, and its links are not timed.
+  A program that is connected to the server, for example by
+  `connect_to_cluster`, is no task of the server's cluster, so its links are not
+  timed.
 
   Args:
     names: Full names of the devices of a graph.
-    settings: The user's option, which may describe a cluster instead.
+    settings: The user's option, which may describe another cluster.
   """
   addresses = servers.addresses()
   known = [name for name in names if cluster_lib.task(name) in addresses]
@@ -40,7 +41,7 @@ def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
 
 def _game(source: str, target: str, size: int,
           trips: int) -> Callable[[], None]:
-  """As `link_timing_cache.Game`."""
+  """Returns a ping-pong; see `link_timing_cache.Game`."""
   import tensorflow as tf
   config = session_config.as_it_is()
   config.operation_timeout_in_ms = _TIMEOUT_MS

@@ -2,8 +2,8 @@
 
 The server that a session names by 'grpc://host:port' optimizes the session's
 graph, according to the session's configuration. That configuration contains the
-option. The server only needs to know the pass by its name, so the library is
-loaded when the server is made.
+option, but names the pass only. So each server loads the library when it is
+made.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import weakref
 from tensorflow.python.training import server_lib
 
 _MARK = '_gdp_hook'
-# Of this process, the latest last. A server stops when nothing refers to it.
+# Servers of this process, in the order of their creation. A server stops when
+# nothing refers to it.
 _running: list[weakref.ref[Any]] = []
 
 
 def install(connect: Callable[[], Any]) -> None:
-  """Wraps the constructor of all servers; once per process.
+  """Wraps the constructor of all servers, once per process.
 
   Args:
     connect: Loads the pass.
@@ -32,7 +33,7 @@ def install(connect: Callable[[], Any]) -> None:
 
   @functools.wraps(stock)
   def init(self: Any, *args: Any, **kwargs: Any) -> None:
-    connect()  # Before anybody can ask it for something.
+    connect()  # Before a client can send a request.
     stock(self, *args, **kwargs)
     _running.append(weakref.ref(self, _running.remove))
 
@@ -41,13 +42,17 @@ def install(connect: Callable[[], Any]) -> None:
 
 
 def target() -> str:
-  """'grpc://host:port' of the server of this process; '' if it has none."""
+  """Returns 'grpc://host:port' of this process's server; '' without one."""
   server = _latest()
   return '' if server is None else server.target
 
 
 def addresses() -> dict[str, str]:
-  """By task, such as '/job:worker/replica:0/task:1', as the server has them."""
+  """Returns the addresses of the server's cluster by task.
+
+  A task is a name such as '/job:worker/replica:0/task:1'. Without a server the
+  result is empty.
+  """
   server = _latest()
   if server is None:
     return {}
@@ -59,5 +64,5 @@ def addresses() -> dict[str, str]:
 
 
 def _latest() -> Any:
-  """None if there is none."""
+  """Returns the newest server of this process; None without one."""
   return _running[-1]() if _running else None

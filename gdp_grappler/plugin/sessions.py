@@ -1,4 +1,4 @@
-"""Brings the option to v1 sessions, which have their own configuration."""
+"""Adds the option to v1 sessions, which have their own configuration."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 
 _MARK = '_gdp_hook'
-# Of a session, what runs steps, and has their graphs optimized.
+# Methods of a session that run steps, and so let graphs be optimized.
 _RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
          '_make_callable_from_options')
 
 
 def install(add_option: Callable[[Any], None]) -> None:
-  """Wraps the constructor of all v1 sessions; once per process.
+  """Wraps the constructor of all v1 sessions, once per process.
 
   Args:
-    add_option: Puts the pass into a ConfigProto if the option is on.
+    add_option: Adds the pass to a ConfigProto if the option is on.
   """
   from tensorflow.python.client import session
   if not hasattr(session.BaseSession, _MARK):
@@ -58,14 +58,15 @@ def _has_pass(config: Any) -> bool:
 
 
 def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
-  """A copy with the pass in it, if the option is on.
+  """Returns a copy of a configuration, with the pass if the option is on.
 
-  Anything but a configuration is the stock constructor's to refuse.
+  An argument of another type is returned as it is, because TensorFlow's own
+  constructor then raises an error.
   """
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context
   if config is None:
-    # As the stock constructor does.
+    # TensorFlow's own constructor does the same.
     config = context.context().config
   if not isinstance(config, config_pb2.ConfigProto):
     return config

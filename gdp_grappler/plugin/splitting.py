@@ -1,14 +1,14 @@
-"""Cuts each GPU into logical ones, each with a compute stream of its own.
+"""Splits each GPU into logical GPUs.
 
 TensorFlow gives a GPU one compute stream. Each logical GPU has a stream of its
-own, and another thread dispatches its ops. A step that is limited by dispatch,
-or by kernels that fill only a part of the card, can therefore become faster. A
-step whose kernels fill the card cannot.
+own, and another thread dispatches its ops. So a step can become faster if it is
+limited by dispatch, or by kernels that fill only a part of the card. A step
+whose kernels fill the card cannot.
 
-The cut happens at the last moment, when the eager runtime starts. The
-configuration by the program itself is then known and stays unchanged. `arm`
-replaces `Context.ensure_initialized` until its first call. If nothing is cut,
-one line gives the reason.
+Cards are split at the last moment, when the eager runtime starts. The program's
+own configuration is then known and stays unchanged. `arm` replaces
+`Context.ensure_initialized` until its first call. If no card is split, one line
+gives the reason.
 """
 
 from __future__ import annotations

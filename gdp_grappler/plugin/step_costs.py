@@ -1,8 +1,9 @@
-"""The time of a step besides its graph: the program that calls it.
+"""The time of a step outside its graph: the program that calls the step.
 
-Seconds of the calling thread: the least that `python -m benchmarks.fit_step`
-finds on one core of an AMD EPYC of 2024 with TensorFlow 2.21 and Keras 3.15.
-They depend more on Python than on the machine. No device is involved.
+The constants are seconds of the calling thread. They are the shortest that
+`python -m benchmarks.fit_step` measured on one core of an AMD EPYC of 2024,
+with TensorFlow 2.21 and Keras 3.15. They depend more on Python than on the
+machine. No device takes part.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ FIT_S = 2.5e-4
 
 
 def of_function(cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:
-  """A cluster on which a program calls the step as a function."""
+  """Returns the cluster with the time to call a step as a function."""
   return dataclasses.replace(cluster, step_s=cluster.step_s + CALL_S)
 
 
 def of_fit(cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:
-  """A cluster on which Keras' `fit` takes step after step."""
+  """Returns the cluster with the time that Keras' `fit` adds to each step."""
   return dataclasses.replace(cluster, step_s=cluster.step_s + CALL_S + FIT_S)

@@ -11,7 +11,7 @@ from typing import Any, TYPE_CHECKING
 
 from gdp_grappler import environment
 
-# All else is imported where it is used: most programs need none of it.
+# Imported where it is used, because most programs never use the option.
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
 
@@ -19,7 +19,7 @@ NAME = 'gdp_placement'
 
 
 def value(context: Any) -> Any:
-  """The option as the user gave it; None if never given.
+  """Returns the option as the user set it; None if it was never set.
 
   Args:
     context: The eager context.
@@ -34,7 +34,7 @@ def value(context: Any) -> Any:
 
 @functools.cache
 def from_environment() -> Any:
-  """The option's value that GDP_PLACEMENT asks for; None if it is not set."""
+  """Returns the option that GDP_PLACEMENT sets; None if unset or invalid."""
   from gdp_grappler.plugin import notices
   from gdp_grappler.plugin import settings as settings_lib
   try:
@@ -45,12 +45,12 @@ def from_environment() -> Any:
 
 
 def is_set(option: Any) -> bool:
-  """An empty dict is a dict: on, with all defaults."""
+  """Whether an option is on. An empty dict is on, with all defaults."""
   return option is not None and option is not False
 
 
 def settings() -> settings_lib.Settings | None:
-  """What holds now; None where the option is off."""
+  """Returns the present settings; None if the option is off."""
   from tensorflow.python.eager import context
 
   from gdp_grappler.plugin import settings as settings_lib

@@ -1,7 +1,7 @@
 """Calls a function in a separate process.
 
-There, libraries do no harm to the program if they have global state or threads,
-print, need another environment, or crash.
+A library in that process cannot harm the program if it has global state or
+threads, prints, needs another environment, or crashes.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ def main(*arguments: str) -> None:
   """Calls a function.
 
   Args:
-    *arguments: `launching.WITHOUT_KERAS` or not, `launching.SPELLING` with JSON
-      or not, 'package.module:function', and its arguments as JSON.
+    *arguments: `launching.WITHOUT_KERAS` if Keras is forbidden;
+      `launching.SPELLING` with JSON if the parent spells arguments in its own
+      way; 'package.module:function'; and the arguments of the function as JSON.
   """
   gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
   if arguments[0] == launching.WITHOUT_KERAS:

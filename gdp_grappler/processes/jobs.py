@@ -89,7 +89,7 @@ class Team(abc.ABC, Generic[JobT]):
     """Runs all jobs. A job that fails does not stop the others.
 
     Args:
-      jobs: In the order in which they start.
+      jobs: The jobs, in the order in which they start.
 
     Yields:
       Jobs as they end, in any order.
@@ -99,8 +99,8 @@ class Team(abc.ABC, Generic[JobT]):
     """Returns the results of all jobs, in the order of the jobs.
 
     Args:
-      jobs: In the order in which they start.
-      shown: Whether to report the progress of the jobs as that of the program.
+      jobs: The jobs, in the order in which they start.
+      shown: Whether the progress of the jobs is reported as the program's.
 
     Raises:
       JobError: a job failed. The others are given up.

@@ -1,4 +1,4 @@
-"""Jobs in processes of this machine."""
+"""Runs jobs in processes of this machine."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class Worker:
       function: See `jobs.Machines.team`.
       setup: The setup; see `jobs.Machines.team`.
     """
-    # A process that is killed removes nothing.
+    # A killed process does not remove its files, so the parent does.
     self._folder = scratch.Folder('gdp_job')
     self._process = worker_process.WorkerProcess(_SERVE, [function],
                                                  {'TMPDIR': self._folder.name})
     try:
       self._process.send(setup)
     except worker_process.Died:
-      pass  # Whoever sends it a job is told.
+      pass  # `send` of a job reports this.
 
   @property
   def alive(self) -> bool:
@@ -73,7 +73,7 @@ class Worker:
 
   @property
   def pid(self) -> int:
-    """Number of the process; None before it starts."""
+    """Number of the process."""
     return self._process.pid
 
   def fileno(self) -> int:
@@ -109,7 +109,7 @@ class Worker:
 
 
 class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
-  """Processes that run jobs, one at a time each."""
+  """Processes that run one job at a time each."""
 
   def __init__(self, function: str, setup: Any, count: int) -> None:
     """Starts no process before there are jobs.
@@ -152,7 +152,7 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
     try:
       process.send(job)
     except worker_process.Died:
-      return  # `_ended` finds out.
+      return  # `_ended` reports this.
 
   def _ended(self) -> Iterator[jobs_lib.Ended[jobs_lib.JobT]]:
     with selectors.DefaultSelector() as selector:

@@ -99,13 +99,13 @@ def end_with_parent(parent: int | None = None) -> None:
 
   A thread watches the number of the parent process. The end of the standard
   input is not enough, because other processes that the parent forked may hold
-  the pipe open. Linux's signal PR_SET_PDEATHSIG is not right either: it comes
-  when the thread that started this process ends.
+  the pipe open. Linux's signal PR_SET_PDEATHSIG is not right either, because it
+  comes when the thread that started this process ends.
 
   Args:
-    parent: Process number of the parent, if it is known from before this
-      process began, because the parent may have ended already. By default that
-      of the present parent.
+    parent: Number of the parent process, if it was noted before this process
+      began, because the parent may have ended since. None means the present
+      parent.
   """
   parent = parent or os.getppid()
 
@@ -135,5 +135,5 @@ def volunteer_for_oom() -> None:
   try:
     with open('/proc/self/oom_score_adj', 'w', encoding='ascii') as file:
       file.write('1000')
-  except OSError:  # Not Linux, or not allowed: the kernel's choice stands.
+  except OSError:  # Not Linux, or not allowed. The kernel then chooses.
     return

@@ -37,10 +37,9 @@ _LONGEST_FOLDER = 24
 _RETRIES = 20
 # Bytes of Ray's store on this machine. The default is a third of the memory.
 _STORE_BYTES = 512 << 20
-# Of a cluster on this machine. A token that is not written anywhere lets no
-# other user in; without "clusters" Ray listens on the loopback only. By its own
-# niceness workers would give way to all that runs here: on a busy machine they
-# stood still.
+# Environment of a cluster on this machine. A token that is in no file keeps
+# other users out. Without "clusters" Ray listens on the loopback only. With
+# Ray's own niceness, workers would stand still on a busy machine.
 _LOCAL_VARIABLES = {
     'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0', 'RAY_AUTH_MODE': 'token',
     'RAY_USAGE_STATS_ENABLED': '0', 'RAY_worker_niceness': '0'
@@ -66,7 +65,7 @@ def check(address: str) -> None:
 
 
 class RayMachines(jobs_lib.Machines):
-  """A Ray cluster; a context manager that connects and disconnects."""
+  """A Ray cluster: a context manager that connects and disconnects."""
 
   def __init__(self, address: str, workers: int | None = None) -> None:
     """Connects to nothing yet.
@@ -95,7 +94,7 @@ class RayMachines(jobs_lib.Machines):
     except errors.GdpError:
       self.__exit__()
       raise
-    # Whose processes take too long to start is told by a bare `Exception`.
+    # Ray raises a bare `Exception` if its processes take too long to start.
     except Exception as error:
       self.__exit__()
       raise errors.GdpError(self._complaint(error)) from error
@@ -173,8 +172,9 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     self._function, self._name = function, uuid.uuid4().hex
     # In a list, so that a worker fetches it only if it needs it.
     self._setup = [ray.put(setup)]
-    # It never fails by itself, so whatever makes Ray try again is a loss; but
-    # what needs more memory than any host has would be lost for ever.
+    # `ray_entry.run` never fails by itself, so Ray retries only after losses.
+    # The number of retries is limited, because a job that needs more memory
+    # than any host has would otherwise be retried for ever.
     ray.cloudpickle.register_pickle_by_value(ray_entry)
     self._run = ray.remote(ray_entry.run).options(max_retries=_RETRIES,
                                                   **resources)
@@ -258,7 +258,7 @@ def _parent() -> str:
 
 @contextlib.contextmanager
 def _set(name: str, value: str) -> Iterator[None]:
-  """In the context, an environment variable for children has this value."""
+  """Sets an environment variable for children in the context."""
   before = os.environ.get(name)
   os.environ[name] = value
   try:

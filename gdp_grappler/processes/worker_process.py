@@ -70,7 +70,7 @@ class WorkerProcess:
     return self._process.pid
 
   def fileno(self) -> int:
-    """A file for selectors; readable when the process answers or ends."""
+    """Returns a file for selectors; readable on an answer or at the end."""
     return self._stdout.fileno()
 
   def send(self, message: Any) -> None:
@@ -115,7 +115,7 @@ class WorkerProcess:
     for stream in (self._stdin, self._stdout, self._stderr):
       try:
         stream.close()
-      except BrokenPipeError:  # An unsent rest for a reader that is gone.
+      except BrokenPipeError:  # Unsent bytes for a process that has ended.
         continue
 
   def death(self) -> Died:
@@ -144,7 +144,7 @@ class WorkerProcess:
 
   def _read(self, size: int, end: float,
             others: Iterable[WorkerProcess]) -> bytes:
-    """`size` bytes; fewer if the process is gone."""
+    """Reads `size` bytes; fewer if the process has ended."""
     data = bytearray()
     with selectors.DefaultSelector() as selector:
       for process in (self, *others):

@@ -107,7 +107,7 @@ def _wrap_reversible(module: Any) -> None:
 
 def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
               count: int) -> table_lib.Table:
-  """Makes a weight as several variables."""
+  """Makes a weight as several variables, and returns their table."""
   name = how.pop('name')
   shape, whole = list(how.pop('shape')), how.pop('initializer', None)
   sizes = choice.sizes(shape[axis], count)

@@ -66,7 +66,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _wrap_variables(cls: Any) -> None:
-  """Makes optimizers know which of their variables belong to a part."""
+  """Lets optimizers know which of their variables belong to a part."""
   # These modules need TensorFlow, which Keras has loaded by now.
   from gdp_grappler.sharding import factored_slots
   from gdp_grappler.sharding import keras_checkpoints
@@ -111,7 +111,7 @@ def _wrap_variables(cls: Any) -> None:
 
 
 def _wrap_files(cls: Any) -> None:
-  """Makes optimizers save and load the slots of whole tables."""
+  """Lets optimizers save and load the slots of whole tables."""
   stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
 
   @functools.wraps(stock_save)

@@ -1,4 +1,4 @@
-"""`gdp_grappler.split_tables`: tables in parts, where a program wants them."""
+"""`gdp_grappler.split_tables`: makes tables in parts, as a program requests."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ def _wrap_call(cls: Any, weight: str) -> None:
 
 def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
               **how: Any) -> Any:
-  """Makes a weight as several variables; a getter of `add_weight`."""
+  """Makes a weight as several variables; a getter for `add_weight`."""
   from gdp_grappler.sharding import tf_keras_table
-  # tf_keras has imported this module, or it could not add a weight.
+  # tf_keras has imported this module, because it is adding a weight.
   make_variable = sys.modules[
       'tf_keras.src.engine.base_layer_utils'].make_variable
   shape = list(map(int, shape))

@@ -79,8 +79,8 @@ def _wrap_optimizers(module: Any) -> None:
       factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
     if is_new and tf_keras_table.has_parts(var_list):
       whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-      # A checkpoint that waits has slots in lists, too, whose places are not
-      # those of parts. They are restored as what they are in `_variables`.
+      # A waiting checkpoint also has slots in lists. Their places are not those
+      # of parts, so only the slots in `_variables` are restored.
       waiting = self._deferred_dependencies
       for name in set(waiting) - set(_OWN):
         del waiting[name]
@@ -140,7 +140,7 @@ def _wrap_legacy(module: Any) -> None:
                            *args, **how)
     slot = self._slots.get(variable.parts[0]._unique_id, {}).get(slot_name)
     if slot is None:
-      # The parts make the slot later, and restore it then.
+      # The slot is made later from the parts, and is restored then.
       self._deferred_slot_restorations.setdefault(slot_name, {}).setdefault(
           variable._unique_id, []).append(slot_variable_position)
     return tf_keras_table.table_of(slot)
@@ -153,7 +153,7 @@ def _wrap_legacy(module: Any) -> None:
 
 
 def _join_slots(optimizer: Any, table: tf_keras_table.Table, slot: str) -> None:
-  """Makes one slot of the slots of all parts, once each part has one."""
+  """Joins the slots of all parts to one slot, once each part has a slot."""
   known = [
       optimizer._slots.get(part._unique_id, {}).get(slot)
       for part in table.parts

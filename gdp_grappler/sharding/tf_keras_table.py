@@ -23,7 +23,7 @@ _VALUE_KEY = 'VARIABLE_VALUE'
 
 
 class Table(sharded_variable.ShardedVariable):
-  """One weight in parts, along any axis."""
+  """One weight in parts, split along any axis."""
 
   def __init__(self, parts: Sequence[Any], axis: int) -> None:
     """Makes one weight of variables.
@@ -147,7 +147,7 @@ def _by_value(name: str) -> Callable[..., Any]:
   return overloaded
 
 
-# `ShardedVariable` joins rows.
+# The operators of `ShardedVariable` join parts by rows only.
 for _name in tf.Tensor.OVERLOADABLE_OPERATORS - {'__getitem__'}:
   setattr(Table, _name, _by_value(_name))
 

@@ -29,7 +29,7 @@ def of(variables: Mapping[int, Any], source: source_graph.SourceGraph,
     cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
                                        settings.max_memory)
   except errors.GdpError:
-    return frozenset()  # Whoever places it says what is wrong.
+    return frozenset()  # The placement of the step reports this error.
   result = set()
   for number, variable in variables.items():
     device = variable_scopes.device(variable)

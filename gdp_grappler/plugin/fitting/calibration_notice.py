@@ -1,7 +1,7 @@
 """Tells once that cards of this machine were never calibrated.
 
-Nothing is measured unasked, because a calibration occupies the card for half a
-minute.
+A calibration occupies the card for some time, so it runs only if the user asks
+for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def tell_once(source: nvml.Source | None = None) -> None:
   try:
     titles = local_devices.uncalibrated(source)
   except errors.GdpError:
-    return  # Whoever places says what is wrong with the devices.
+    return  # The placement of a step reports this error.
   for title in titles:
     notices.say_once(
         f'{title} was never calibrated: steps are priced by its data sheet. '

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import Any, Callable
 
-# Number of first steps that are not timed, because they build kernels.
+# Number of first steps that do not count, because they build kernels.
 _WARM_UP = 2
 # The same number with XLA, which compiles a cluster in its second run.
 WARM_UP_OF_CLUSTERS = 3

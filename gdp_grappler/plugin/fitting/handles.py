@@ -45,7 +45,8 @@ def exchange(first: Any, second: Any) -> None:
   other = content and _field(second, content)
   if one is None or other is None:
     raise ValueError('This is no eager tensor as TensorFlow lays it out.')
-  # The interpreter's lock is held, so no thread can read one of them between.
+  # The thread holds Python's global lock, so no other thread reads the tensors
+  # between the two assignments.
   one.value, other.value = other.value, one.value
 
 

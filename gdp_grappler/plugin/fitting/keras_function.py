@@ -67,7 +67,7 @@ class KerasFunction:
 
   @property
   def stock(self) -> Callable[..., Any]:
-    """The function of Keras."""
+    """Keras' own function."""
     return self._stock
 
   def __call__(self, *args: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Where variables are created if a card cannot hold them all.
+"""Creates variables on the host if a card cannot hold them all.
 
-The first call of `fit` finds a plan, and only then do variables move. Variables
-that are created on GPU:0 before that call must fit there. If memory is short,
-they are therefore created on the host. Optimizers of Keras 3 create their slots
-beside the weights.
+The first call of `fit` makes a plan, and only then do variables move. Variables
+that are created on GPU:0 before that call must fit there. So they are created
+on the host if memory is short. Optimizers of Keras 3 create each slot on the
+device of its weight.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _CARD = cluster_lib.local_name('GPU', 0)
 _WAITS = '_gdp_waits'
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
-# Besides a weight: two slots, as Adam has them, and a gradient. An optimizer
-# does not tell the number of its slots beforehand.
+# What training adds per weight: slots as Adam has them, and a gradient. An
+# optimizer does not tell the number of its slots beforehand.
 _PER_WEIGHT = 3
-# While a variable is created, its initial value and the source of this value
-# exist beside it.
+# Copies that exist while a variable is created: the variable, its initial
+# value, and the source of this value.
 _WHILE_MADE = 3
 
 
@@ -135,14 +135,14 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _make_room(variables: Sequence[Any]) -> None:
-  """Moves weights to the host if they, slots and gradients have no room."""
+  """Moves weights to the host if GPU:0 has no room for slots and gradients."""
   here = [v for v in variables if _device(v) == _CARD]
   if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
     return
   from gdp_grappler.plugin.fitting import variable_moves
   free = variable_moves.movable(v.value for v in here)
   if len(free) < len(here):
-    return  # Weights of other strategies, or those that a dataset reads.
+    return  # Some weights belong to a strategy, or a dataset reads them.
   notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
                    'and slots wait on the host, and fit moves them to their '
                    'devices')
@@ -167,10 +167,11 @@ def _is_short_of(needs_bytes: int) -> bool:
 
 
 def left_bytes() -> int | None:
-  """Returns the bytes that GPU:0 has left for variables; None without a GPU.
+  """Returns the bytes that GPU:0 has left for variables.
 
   They are the bytes that a plan may use, minus those that TensorFlow has
-  allocated.
+  allocated. None means that the option is off, that there is no GPU:0, or that
+  its memory is unknown.
   """
   import tensorflow as tf
 
@@ -189,12 +190,12 @@ def left_bytes() -> int | None:
 @functools.lru_cache(maxsize=8)
 def _room_bytes(settings: settings_lib.Settings,
                 names: tuple[str, ...]) -> int | None:
-  """The memory of GPU:0 that plans may use; None if unknown."""
+  """Returns the bytes of GPU:0 that plans may use; None if unknown."""
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names,
                                        settings.max_memory)
     card = cluster.device_index(_CARD_LABEL)
   except errors.GdpError:
-    return None  # A step that is placed says what is wrong.
+    return None  # The placement of a step reports this error.
   return int(cluster.pool_bytes[cluster.memory_pools[card]])

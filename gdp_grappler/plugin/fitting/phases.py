@@ -1,4 +1,4 @@
-"""The phases in the life of a train function."""
+"""The phases of a train function."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gdp_grappler.plugin.fitting import ways
 class Phase(enum.Enum):
   """A phase, which decides what the next call does."""
 
-  LOOKING = 'looking'  # Asks whether the steps of a loop can run one by one.
-  PLANNING = 'planning'  # Has the step planned; it may be cancelled.
+  LOOKING = 'looking'  # Checks whether steps of a loop can run one by one.
+  PLANNING = 'planning'  # The pass plans the step; the call may be cancelled.
   TIMING = 'timing'  # Times a way to run the step.
-  STOCK = 'stock'  # Runs the function of Keras, with XLA.
-  PREPARED = 'prepared'  # Runs the function that can be placed, as it is.
-  ONE_BY_ONE = 'one by one'  # The same, without a loop over several steps.
+  STOCK = 'stock'  # Runs Keras' own function, with XLA.
+  PREPARED = 'prepared'  # Runs the placeable function, in Keras' loop if any.
+  ONE_BY_ONE = 'one by one'  # Runs the placeable function without a loop.
 
 
 AFTER_PLANNING = {Phase.STOCK, Phase.PREPARED, Phase.ONE_BY_ONE}

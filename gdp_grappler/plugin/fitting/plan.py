@@ -1,4 +1,4 @@
-"""Devices for a train step, and the variables that move for it."""
+"""Plans of train steps: the devices of ops, and the variables that move."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 from gdp_grappler.plugin.fitting import making
 
-# Grappler rewrites a step a little differently when its variables are on other
-# devices. A step with a larger share of unknown ops is another step.
+# Grappler rewrites a step slightly differently if its variables are on other
+# devices. So a plan may lack a few ops of the step. A graph with a larger share
+# of unknown ops is another step.
 _LARGEST_UNKNOWN_SHARE = .1
 
 
@@ -48,7 +49,7 @@ class FitPlan:
 
   @property
   def moved_bytes(self) -> int:
-    """Bytes of the variables that move."""
+    """Size of the variables that move, in bytes."""
     return sum(
         v.dtype.size * (v.shape.num_elements() or 0) for v, _ in self.moves)
 

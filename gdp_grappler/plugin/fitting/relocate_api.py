@@ -220,7 +220,7 @@ def _all(items: Iterable[Any]) -> Iterator[Any]:
       continue
     is_optimizer = hasattr(item, 'apply_gradients')
     if callable(own):
-      own = own()  # Of TensorFlow 1's optimizers.
+      own = own()  # A method in optimizers of TensorFlow 1.
     if not isinstance(own, Iterable):
       raise _no_variable(item)
     for variable in own:

@@ -112,7 +112,7 @@ def of_a_loop(name: str) -> outcome_lib.Outcome:
 
 
 class LoopFunction(keras_function.KerasFunction):
-  """A train function whose steps are one loop, which stays as it is."""
+  """A train function whose steps are one loop, which stays as it was."""
 
   def task(self, query: Any) -> current_call.Optimize | None:
     """Leaves the loop alone, and says that its ops cannot be placed."""

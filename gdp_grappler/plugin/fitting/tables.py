@@ -21,8 +21,8 @@ from gdp_grappler.sharding import deciding
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
 
-# Beside the table: two slots, as Adam has them, and a gradient, which has all
-# rows where an optimizer makes it dense.
+# Copies of a table in training: the table, slots as Adam has them, and a
+# gradient. The gradient has all rows if an optimizer makes it dense.
 _KEPT_PER_TABLE = 4
 
 
@@ -87,5 +87,5 @@ def _rooms_of(settings: settings_lib.Settings,
     cluster = task_links.KNOWN.cluster(settings.cluster, names,
                                        settings.max_memory)
   except errors.GdpError:
-    return ()  # A step that is placed says what is wrong.
+    return ()  # The placement of a step reports this error.
   return shortage.rooms_bytes(cluster)

@@ -1,17 +1,17 @@
-"""The train function of Keras, planned in its first call.
+"""Wraps Keras' train function, whose step is planned in its first call.
 
-In the first call the pass sees the step and plans it with all variables free.
-Then the variables move. TensorFlow instantiates the function again for the new
-devices, and this instance follows the plan. Without the guard the first call is
-cancelled before any op runs. With the guard the first steps run as they were
-and then placed, and the faster way stays.
+In the first call the pass plans the step as if each variable could have any
+device. Then the variables move. TensorFlow instantiates the function again for
+the new devices, and this instance follows the plan. Without the guard, the
+first call is cancelled before any op runs. With the guard, the first steps run
+as Keras would run them, the next steps run placed, and the faster way stays.
 
 If Keras compiles the step by XLA, a second function without XLA is made. Its
-first call is planned and always cancelled, and XLA computes the result that the
+first call is planned and always cancelled. XLA computes the result that the
 user gets from this call. Later steps time each way that may be faster (`ways`).
 
 If Keras puts several steps into a call, they are planned and placed one by one.
-As long as they are not placed, Keras' own loop runs.
+Steps that stay as they were run in Keras' own loop.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TrainFunction(keras_function.KerasFunction):
     """
     super().__init__(function, what, eager, make_placeable)
     self._steps = steps
-    # Whether Keras has put steps into a loop that can be avoided.
+    # Whether Keras puts the steps of a call into a loop that can be avoided.
     self._has_loop = False
     # By option, because TensorFlow calls the pass once for each option.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
@@ -189,7 +189,7 @@ class TrainFunction(keras_function.KerasFunction):
   # Calls by the pass.
 
   def task(self, query: library.Query) -> current_call.Optimize | None:
-    """Plans the step, follows the plan, or leaves it alone."""
+    """Plans the step, follows the plan, or leaves the step alone."""
     concrete = captures.concrete_functions(self._function).get(query.graph_id)
     if concrete is None:
       return None
@@ -284,7 +284,7 @@ class TrainFunction(keras_function.KerasFunction):
     return not plan.outcome.fitted or (self._settings is not None and
                                        self._settings.has_decided)
 
-  # One step in each phase of `phases.Phase`.
+  # One method for each phase.
 
   def _looking_step(self, iterator: Any) -> Any:
     """Plans the step if it may leave its loop; else runs the loop."""

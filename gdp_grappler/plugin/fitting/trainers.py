@@ -20,8 +20,8 @@ _MARK = '_gdp_wrapped'
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
 _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
-# By id of a model: the train function of its last training. A model that is
-# compiled anew forgets it.
+# By the id of a model: the newest train function. A model that is compiled
+# again forgets its train function, but this dict does not.
 _last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
@@ -108,7 +108,7 @@ def _succeed(model: Any, before: Any, made: Any) -> None:
 
 def _wrapped(model: Any, kind: str, function: Any,
              placeable: Callable[[], Any] | None) -> Any:
-  # Imported when needed. Most programs import Keras and never use the option.
+  # Imported here, because most programs import Keras but never use the option.
   from gdp_grappler.plugin.fitting import keras_function
   from gdp_grappler.plugin.fitting import single_steps
   from gdp_grappler.plugin.fitting import train_function

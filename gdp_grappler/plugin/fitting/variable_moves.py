@@ -113,9 +113,13 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
 
 
 def move_back() -> int:
-  """Moves all variables to their original devices, and returns their number.
+  """Moves all variables back to their original devices.
 
-  Variables on a lost host stay, and one line says so.
+  If a device no longer answers, the variables that have not yet moved stay, and
+  one line says so.
+
+  Returns:
+    The number of variables that moved back.
   """
   from tensorflow.python.framework import errors_impl
   with _lock:

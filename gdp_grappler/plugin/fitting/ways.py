@@ -119,7 +119,7 @@ class WayComparison:
   def why_not(self, way: FitWay) -> str:
     """Reason why a way need not be timed; '' if it should be timed."""
     if self.baseline is not FitWay.XLA:
-      return ''  # The plan was predicted to be faster than just this.
+      return ''  # The plan's prediction is shorter than the baseline's.
     if way is FitWay.CLUSTERS:
       compile_s = self.measured[FitWay.XLA].compile_s
       if compile_s > self._compile_budget_s:
