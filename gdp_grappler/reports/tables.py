@@ -16,7 +16,9 @@ _GAP = 2
 # It may end within a name that is wider than this, and within a part of such a
 # name.
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
-                    r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
+                    r'(?!(?:[kMGTP]?i?(?:B|FLOP)(?:/s)?|[mun]?s|%)(?!\w))')
+# Where a number and a unit that are longer than a line may be divided.
+_SPACES = re.compile(r'(?<=\s)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
 _NAME_WIDTH = 24
@@ -157,7 +159,7 @@ def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
 def _lines(cell: str, width: int) -> list[str]:
   """Returns the lines of a cell. Only words that are too long are divided."""
   pieces = [cell]
-  for ends in (_WORDS, _NAMES, _PARTS):
+  for ends in (_WORDS, _SPACES, _NAMES, _PARTS):
     pieces = [
         part for piece in pieces for part in (
             [piece] if len(piece.rstrip()) <= width else ends.split(piece))

@@ -4,6 +4,7 @@ import re
 
 import hypothesis
 from hypothesis import strategies as st
+import pytest
 
 from gdp_grappler.reports import tables
 
@@ -122,6 +123,13 @@ def test_paragraphs_are_as_narrow_as_tables(words):
   text = tables.wrapped(words, 40)
   assert all(len(line) <= 40 for line in text.splitlines())
   assert ''.join(text.split()) == ''.join(words.split())
+
+
+@pytest.mark.parametrize(
+    'words', ['0000000000000 %000000000000 %000000000000', '9' * 39 + ' %'])
+def test_what_looks_like_a_unit_ends_lines(words):
+  """Once a line began no new one before '%' in any word."""
+  assert all(len(line) <= 40 for line in tables.wrapped(words, 40).splitlines())
 
 
 def test_names_in_paragraphs_end_lines():
