@@ -22,6 +22,7 @@ from google.protobuf import message
 import numpy as np
 import tensorflow as tf
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.features import schema
@@ -240,7 +241,9 @@ def _verify(policy: Policy, config: config_lib.PlacerConfig,
   size = config.segment_length + 37
   features = random_features(size, 3 * size, 3, seed=config.seed)
   try:
-    found = calls.call(_LOADER, str(directory), features, timeout_s=_TIMEOUT_S)
+    # The policy needs no Keras. A user's choice of Keras 2 would be imported.
+    found = calls.call(_LOADER, str(directory), features, timeout_s=_TIMEOUT_S,
+                       environment={environment.LEGACY_KERAS: ''})
   except calls.CallError as error:
     raise ExportError('The exported policy does not load in a fresh process: '
                       f'{error}. Nothing was written.') from error

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.features import schema
 from gdp_grappler.placers.policy import policy_ops
@@ -201,6 +202,14 @@ def test_a_damaged_policy_is_noticed(network, tmp_path, monkeypatch):
   with pytest.raises(export.ExportError, match='does not load'):
     export.export_policy(network, tmp_path / 'policy', {})
   assert not list(tmp_path.iterdir())
+
+
+def test_a_users_choice_of_keras_2_does_not_matter(network, tmp_path,
+                                                   monkeypatch):
+  """Once nobody could export who had set TF_USE_LEGACY_KERAS."""
+  monkeypatch.setattr(environment, '_USERS_KERAS', '1')
+  export.export_policy(network, tmp_path / 'policy', {})
+  assert (tmp_path / 'policy').is_dir()
 
 
 def test_a_loader_that_imports_more_is_noticed(network, tmp_path, monkeypatch):
