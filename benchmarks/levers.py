@@ -4,10 +4,10 @@ Run it from the repository:
 
   python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with what the anchors and the policy of moves propose. It has
-so many seconds of the processor. The time of the policy counts, the time of the
-anchors does not. What the search finds gets the control edges that pay. Once
-with all levers ('all'), then without one of them:
+Each search begins with the proposals of the anchors and of the policy of moves.
+A search has --seconds of processor time. The time of the policy counts, the time
+of the anchors does not. The placements that a search finds get the control edges
+that pay. The program searches with all levers ('all'), and without each of them:
 
   network: all that is drawn is priced, no set is placed anew.
   filter: all that is drawn is priced, sets that are placed anew among it.

@@ -45,7 +45,7 @@ def _quota() -> float:
 def _cgroups() -> Iterator[pathlib.Path]:
   """Yields the folders of this process's groups and of those around them."""
   try:
-    lines = _OWN_CGROUPS.read_text().splitlines()
+    lines = _OWN_CGROUPS.read_text(errors='replace').splitlines()
   except OSError:
     return
   for line in lines:

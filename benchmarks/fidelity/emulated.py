@@ -51,9 +51,9 @@ _REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 _MAX_SPLITS = 6
-# All orders that can be enforced, even with small predicted gains. Without any
-# predicted gain, there is no order. Placements are drawn up to this number of
-# orders.
+# Control edges are added even if they are predicted to gain little. A placement
+# without a predicted gain gets no edges. More placements are drawn until the
+# number of placements with edges is as large as the constant below.
 _ORDER = control_edges_lib.OrderConfig(min_gain=0.)
 _LEAST_ORDERED = 40
 

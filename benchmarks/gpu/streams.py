@@ -43,7 +43,8 @@ def merged_streams(options: Any) -> None:
   merge.merge_device_to_device_stream = True
 
 
-# By name: number of parts of the card, and a change of the options or None.
+# Each way has the number of logical GPUs of the card, and a function that
+# changes TensorFlow's options, or None.
 WAYS: dict[str, tuple[int, Callable[[Any], None] | None]] = {
     'whole': (1, None),
     'split_2': (2, None),

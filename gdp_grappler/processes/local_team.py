@@ -173,6 +173,6 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       except worker_process.Died as error:
         result, problem = None, str(error)
         process.close()
-      # Until here, an interrupt ends the process as one of the busy ones.
+      # Until this line the process counts as busy, so an interrupt ends it.
       del self._busy[process]
       yield jobs_lib.Ended(index, job, result, problem, now - start)

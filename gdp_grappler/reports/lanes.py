@@ -151,7 +151,7 @@ def _shares(start_s: np.ndarray, end_s: np.ndarray, kinds: np.ndarray,
     at = np.clip(moment / step_s, 0., 1.) * columns
     column = np.minimum(at.astype(int), columns - 1)
     part = at - column
-    # From `at` on, 1 - part of its column and all later columns are covered.
+    # An interval from `at` on covers 1 - part of a column, and all later ones.
     np.add.at(result, (kinds, column), sign * (1. - part))
     np.add.at(result, (kinds, column + 1), sign * part)
   return result.cumsum(axis=1)[:, :columns].clip(0.)

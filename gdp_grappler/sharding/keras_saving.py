@@ -18,7 +18,8 @@ _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
 _TRACKED = 'keras.src.backend.tensorflow.optimizer'
 _LAYERS = 'keras.src.layers.layer'
 _H5 = 'keras.src.legacy.saving.legacy_h5_format'
-# Their updates depend on the whole variable, by norms or by rows and columns.
+# Optimizers whose updates depend on the whole variable: by its norm, or by its
+# rows and columns.
 _NOT_BY_ELEMENT = ('Lamb', 'Adafactor', 'Muon')
 
 

@@ -34,7 +34,8 @@ NAME = 'gdp_warm'  # Name of the processes that fork.
 MARK = '# A fork will do.\n'  # First line of a text of `-c` that may be forked.
 _CHILD, _FORKED = 'gdp_grappler.processes.child', 'helpers.forked'
 _WITHOUT_KERAS = '--without-keras'
-# Depends on the imports of its process, so it is no fork of a running program.
+# The result of this function depends on the imports of its process. So the
+# function does not run in a fork of a running program.
 _LOOKS = 'gdp_grappler.placers.policy.policy_check'
 # Functions and programs of children that need TensorFlow.
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',

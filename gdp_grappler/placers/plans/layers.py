@@ -148,7 +148,7 @@ class _Reader:
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
-    # By name. A constant may serve the gradient of an op that is gone.
+    # Names decide. A constant may serve the gradient of an op that is gone.
     self._is_gradient = scopes.read(graph).backward | np.array(
         [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {

@@ -48,7 +48,8 @@ class _InOrder:
 
 
 _key = operator.attrgetter('key')
-# Prices of new priorities: of the best placement, and of the search's start.
+# Prices that new priorities cost: one of the best placement, and one with which
+# the annealing begins again.
 _REFRESH_PRICES = 2
 
 

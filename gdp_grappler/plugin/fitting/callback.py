@@ -109,7 +109,7 @@ class PlacementCallback:
       for name, value in _scalars(report).items():
         tf.summary.scalar(f'placement/{name}', value, report.epoch)
 
-  # For tf_keras, which reads these before it calls.
+  # tf_keras reads these attributes before it calls the methods.
 
   def _implements_train_batch_hooks(self) -> bool:
     return True

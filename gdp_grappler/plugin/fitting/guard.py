@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 # Number of first steps that do not count, because they build kernels.
 _WARM_UP = 2
-# The same number with XLA, which compiles a cluster in its second run.
+# Number of such steps with XLA, which compiles a cluster in its second run.
 WARM_UP_OF_CLUSTERS = 3
 _STEPS = 6
 # The fewest steps that are counted. Slow steps differ less from each other and

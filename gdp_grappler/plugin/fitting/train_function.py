@@ -72,7 +72,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._steps = steps
     # Whether Keras puts the steps of a call into a loop that can be avoided.
     self._has_loop = False
-    # By option, because TensorFlow calls the pass once for each option.
+    # A course for each option, because TensorFlow calls the pass once for each.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
     # The plan of the placer thread, until the pass knows that it is in time.
@@ -186,7 +186,7 @@ class TrainFunction(keras_function.KerasFunction):
     elif changed:
       self._phase = phases.Phase.PREPARED
 
-  # Calls by the pass.
+  # The pass calls the methods below.
 
   def task(self, query: library.Query) -> current_call.Optimize | None:
     """Plans the step, follows the plan, or leaves the step alone."""

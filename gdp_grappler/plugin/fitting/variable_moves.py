@@ -143,7 +143,7 @@ def _move(variable: Any, device: str) -> None:
   from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   handle = variable.handle
-  # Outside of a function that the caller may be tracing.
+  # The copy is eager, because the caller may be tracing a function.
   with tf.init_scope():
     with tf.device(handle.device):
       value = raw_ops.read_variable_op(handle, variable.dtype)
