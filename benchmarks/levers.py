@@ -5,32 +5,34 @@ Run it from the repository:
   python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
 
 Each search begins with the proposals of the anchors and of the policy of moves.
-A search has --seconds of processor time. The time of the policy counts, the time
-of the anchors does not. The placements that a search finds get the control edges
-that pay. The program searches with all levers ('all'), and without each of them:
+--seconds is the processor time of a search. The time of the policy counts, the
+time of the anchors does not. The placements that a search finds get the control
+edges that pay. The program searches with all levers ('all'), and without each:
 
-  network: all that is drawn is priced, no set is placed anew.
-  filter: all that is drawn is priced, sets that are placed anew among it.
-  repair: no set is placed anew; the network still chooses.
-  coordinates: no moves of repeated structure, no `structured` as an anchor, no
-    smaller graph.
-  multilevel: a large graph is not searched as a smaller one first.
-  parts: in the smaller graph layers move, their parts do not.
-  priorities: it searches first in, first out; edges are looked for afterwards.
+  network: no network chooses moves, and no set of ops is re-scheduled.
+  filter: no network chooses moves; sets of ops are still re-scheduled.
+  repair: no set of ops is re-scheduled; the network still chooses moves.
+  coordinates: there are no moves by coordinates, no anchor `structured`, and no
+    coarse graph.
+  multilevel: a large graph is not searched as a coarse graph first.
+  parts: in the coarse graph layers move, their parts do not.
+  priorities: the search prices FIFO steps, and adds control edges at the end.
   compound: every move is of one set.
-  anchors: it begins with single devices and stretches of the topological order.
+  anchors: the search begins with single devices and stretches of the
+    topological order.
   policy: the policy of moves proposes nothing.
-  mending: placements that overflow a memory are not repaired.
+  mending: placements that exceed a memory are not repaired.
   packing: memories are not packed.
-  search: the best of the anchors; the policy proposes nothing either.
+  search: the best of the anchors is the result; the policy proposes nothing.
 
-Mending and packing are memory's: they are also off while anchors propose.
+Without mending or packing, anchors propose without it as well.
 --levers=parts,compound tries these alone.
 
-Prints a list of {"task", "seed", "all_s", "network_s", ...}: simulated steps
-without the lever that is named. Without --json, a table of the step with all of
-them, and of how many times as long it is without one: geometric means over
-seeds; below, of all tasks, with the least and the most of any seed.
+With --json the program prints a list of {"task", "seed", "all_s", "network_s",
+...}: simulated steps with all levers, and without the named lever. Otherwise it
+prints a table: the step with all levers, and the steps without a lever over
+this step. Rows have geometric means over seeds. The last rows have the
+geometric mean over tasks, and the least and the most of any seed.
 """
 
 from __future__ import annotations
