@@ -1,7 +1,7 @@
 """The time of a step outside its graph: the program that calls the step.
 
-The constants are seconds of the calling thread. They are the shortest that
-`python -m benchmarks.fit_step` measured on one core of an AMD EPYC of 2024,
+The constants are seconds of the calling thread. They are near the seconds that
+`python -m benchmarks.fit_step` measures on one core of an AMD EPYC of 2024,
 with TensorFlow 2.21 and Keras 3.15. They depend more on Python than on the
 machine. No device takes part.
 """
