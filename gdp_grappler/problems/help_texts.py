@@ -18,7 +18,9 @@ CLUSTER = (
     "preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
     "'local', grpc://host:port, a cluster file or a plan, for its cluster; "
     '`gdp cluster --help` has the grammar')
-BATCH_SIZE = 'size of dimensions that the graph leaves open'
+BATCH_SIZE = (
+    'size of dimensions that the graph leaves open; of inputs of a Keras '
+    'model or SavedModel, only of the first dimension')
 TRIP_COUNT = ('iterations of while loops whose number the graph does not tell; '
               'of such loops within one another, of all together')
 PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
