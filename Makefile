@@ -59,7 +59,7 @@ fuzz: $(VENV)/installed  ## random graphs (FUZZ_GRAPHS=300) for every placer, da
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
 
-pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, goes on
+pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; a quarter of an hour, goes on
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
 	cp build/pretrain/weights.npz gdp_grappler/placers/search/moves/shipped_moves.npz
 

@@ -96,6 +96,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/features/moves/move_graph.h",
             "gdp_grappler/features/moves/move_incumbent.h",
             "gdp_grappler/features/moves/move_repair.h",
+            "gdp_grappler/features/moves/move_retiming.h",
             "gdp_grappler/features/moves/move_ties.h",
             "gdp_grappler/features/moves/move_traffic.h",
             "gdp_grappler/features/moves/rows.h",

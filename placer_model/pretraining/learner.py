@@ -2,16 +2,22 @@
 
 The first output learns by the logistic loss whether a move gains. The second
 output learns the logarithm of the gain by half its squared error, from the
-moves that gain. Both losses are weighted by the weights of the moves.
+moves that gain.
+
+A third loss is of the order of the moves of a round, because a search prices
+only the moves with the highest scores. It is the cross entropy between two
+distributions over the moves (ListNet: Cao et al., ICML 2007). The first one is
+in proportion to the squared gains, the second one is a softmax of the scores.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping
+from typing import Iterator, Sequence
 
 import numpy as np
 
+from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
@@ -21,6 +27,9 @@ _BETAS = (.9, .999)
 _TINY = 1e-8
 _TRAINED = ('hidden_weights', 'hidden_bias', 'weights', 'bias')
 _LEAST_DEVIATION = 1e-2
+# Factor of the scores in the softmax over the moves of a round.
+_SHARPNESS = 2.
+_GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +39,12 @@ class Losses:
   Attributes:
     logistic: Loss of the prediction whether a move gains.
     gain: Loss of the prediction of the gain's size.
+    order: Loss of the order of the moves of a round.
   """
 
   logistic: float
   gain: float
+  order: float
 
 
 class Learner:
@@ -55,49 +66,11 @@ class Learner:
     }
 
   def learn(self, log: logs.Log, rng: np.random.Generator) -> Losses:
-    """Trains for one pass over a log, in random order."""
-    order = rng.permutation(len(log))
-    totals, weight = np.zeros(2), 0.
-    for first in range(0, len(order), self._config.batch):
-      rows = np.sort(order[first:first + self._config.batch])
-      batch = logs.Log(log.features[rows], log.gains[rows], log.weights[rows])
+    """Trains for one pass over a log, with its rounds in random order."""
+    totals = np.zeros(3)
+    for batch in _batches(log, self._config.batch, rng):
       totals += self._update(batch)
-      weight += float(batch.weights.sum())
-    return Losses(*(totals / max(weight, 1e-30)).tolist())
-
-  def state(self) -> dict[str, np.ndarray]:
-    """Returns the arrays that `restored` needs."""
-    arrays = {
-        field.name: getattr(self.network, field.name)
-        for field in dataclasses.fields(self.network)
-        if field.name != 'features'
-    }
-    return {'updates': np.array(self._updates), **arrays, **self._moments}
-
-  @classmethod
-  def restored(cls, names: tuple[str, ...], state: Mapping[str, np.ndarray],
-               config: pretrain_config.PretrainConfig) -> Learner:
-    """Returns a learner with the state of another one.
-
-    Args:
-      names: [F], names of the features.
-      state: Result of `state` of the other learner.
-      config: Settings of both learners.
-
-    Raises:
-      KeyError: an array is missing.
-      ValueError: an array has another shape.
-    """
-    arrays = {
-        field.name: state[field.name]
-        for field in dataclasses.fields(move_network.MoveNetwork)
-        if field.name != 'features'
-    }
-    result = cls(move_network.MoveNetwork(names, **arrays), config)
-    for name, now in result._moments.items():
-      result._moments[name] = state[name].reshape(now.shape).astype(np.float32)
-    result._updates = int(state['updates'])
-    return result
+    return Losses(*(totals / max(len(log), 1)).tolist())
 
   def _update(self, batch: logs.Log) -> np.ndarray:
     """Takes one step; returns both losses, summed by weight."""
@@ -110,10 +83,13 @@ class Learner:
     error = np.where(gaining,
                      gains - np.log(np.maximum(batch.gains, logs.LEAST_GAIN)),
                      0.)
-    share = batch.weights / batch.weights.sum()
+    share = 1 / len(batch)
+    scores = move_filter.gain_scores(logits, gains, _GAIN_WEIGHT)
+    order, slopes = _order_loss(scores, batch)
+    slopes *= self._config.rank_share
     outer = np.stack([
-        share *
-        (_sigmoid(logits) - gaining), share * self._config.gain_share * error
+        share * (_sigmoid(logits) - gaining) + slopes * _sigmoid(-logits),
+        share * self._config.gain_share * error + slopes * _GAIN_WEIGHT
     ], 1).astype(np.float32)
     inner = (outer @ network.weights.T) * (before > 0)
     self._step({
@@ -122,8 +98,8 @@ class Learner:
     })
     logistic = np.logaddexp(0, logits) - gaining * logits
     return np.array([
-        float((batch.weights * logistic).sum()),
-        float((batch.weights * error**2 / 2).sum())
+        float(logistic.sum()),
+        float((error**2 / 2).sum()), order * len(batch)
     ])
 
   def _step(self, gradients: dict[str, np.ndarray]) -> None:
@@ -161,6 +137,90 @@ def first_network(names: tuple[str, ...], log: logs.Log, hidden: int,
       rng.normal(0, np.sqrt(2 / count), (count, hidden)), np.zeros(hidden),
       rng.normal(0, np.sqrt(1 / hidden), (hidden, move_network.OUTPUTS)),
       np.zeros(move_network.OUTPUTS))
+
+
+def trained(
+    names: tuple[str,
+                 ...], log: logs.Log, config: pretrain_config.PretrainConfig,
+    rng: np.random.Generator) -> tuple[move_network.MoveNetwork, Losses]:
+  """Returns the mean of trained networks, and the mean losses of a last pass.
+
+  The mean tells good moves better than most of the networks alone (L. Hansen
+  and P. Salamon, "Neural Network Ensembles", PAMI 1990).
+
+  Args:
+    names: [F], names of the features.
+    log: Log to learn from.
+    config: Settings of the run.
+    rng: Source of the weights and of the order of the rounds.
+  """
+  networks, losses = [], []
+  for _ in range(config.networks):
+    learner = Learner(first_network(names, log, config.hidden, rng), config)
+    losses.append([learner.learn(log, rng) for _ in range(config.passes)][-1])
+    networks.append(learner.network)
+  means = np.mean([dataclasses.astuple(each) for each in losses], axis=0)
+  return mean_of(networks), Losses(*means.tolist())
+
+
+def mean_of(
+    networks: Sequence[move_network.MoveNetwork]) -> move_network.MoveNetwork:
+  """Returns one network whose outputs are the mean outputs of some networks.
+
+  Args:
+    networks: At least one, with the same features, means and deviations.
+  """
+  first = networks[0]
+  return move_network.MoveNetwork(
+      first.features, first.mean, first.deviation,
+      np.concatenate([n.hidden_weights for n in networks], axis=1),
+      np.concatenate([n.hidden_bias for n in networks]),
+      np.concatenate([n.weights for n in networks]) / len(networks),
+      np.mean([n.bias for n in networks], axis=0))
+
+
+def _batches(log: logs.Log, size: int,
+             rng: np.random.Generator) -> Iterator[logs.Log]:
+  """Yields the rounds of a log in random order, about `size` moves at once."""
+  starts = np.flatnonzero(np.diff(log.rounds, prepend=-1))
+  ends = np.append(starts[1:], len(log))
+  rows: list[np.ndarray] = []
+  moves = 0
+  for number in rng.permutation(len(starts)):
+    rows.append(np.arange(starts[number], ends[number]))
+    moves += len(rows[-1])
+    if moves >= size:
+      yield _taken(log, rows)
+      rows, moves = [], 0
+  if rows:
+    yield _taken(log, rows)
+
+
+def _taken(log: logs.Log, rows: Sequence[np.ndarray]) -> logs.Log:
+  """Returns the log of some rounds, each given by its rows."""
+  taken = np.concatenate(rows)
+  return logs.Log(
+      log.features[taken], log.gains[taken],
+      np.repeat(np.arange(len(rows)), list(map(len, rows))).astype(np.int32))
+
+
+def _order_loss(scores: np.ndarray,
+                batch: logs.Log) -> tuple[float, np.ndarray]:
+  """Returns the mean loss of the order, and its derivatives by scores [R].
+
+  Rounds in which no move gains have no order.
+  """
+  starts = np.flatnonzero(np.diff(batch.rounds, prepend=-1))
+  wanted = np.where(batch.gaining, batch.gains, 0.)**2
+  totals = np.add.reduceat(wanted, starts)
+  counted = totals > 0
+  wanted /= np.where(counted, totals, 1.)[batch.rounds]
+  logits = _SHARPNESS * scores
+  logits -= np.maximum.reduceat(logits, starts)[batch.rounds]
+  sums = np.add.reduceat(np.exp(logits), starts)[batch.rounds]
+  share = counted[batch.rounds] / max(int(counted.sum()), 1)
+  loss = float((share * wanted * (np.log(sums) - logits)).sum())
+  return loss, _SHARPNESS * share * (np.exp(logits) / sums - wanted)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

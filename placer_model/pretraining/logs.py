@@ -13,13 +13,12 @@ from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.search import annealing
-from gdp_grappler.placers.search import priority_annealing
-from gdp_grappler.placers.search import search_budget
-from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.policy import drafts
+from gdp_grappler.placers.policy import improving
+from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
-from gdp_grappler.placers.search.moves import move_model
-from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Gains below this share of a step are rounding errors of the price.
 LEAST_GAIN = 1e-6
@@ -34,12 +33,13 @@ class Log:
     features: float32 [R, F], features by `move_filter.MoveDescriber`.
     gains: float32 [R], share of the step that each move saved, at most 1; not
       positive if the move saved nothing.
-    weights: float32 [R], number of moves that each move stands for.
+    rounds: int32 [R], number of the round of each move, from 0 on and never
+      falling. The moves of a round start from the same placement.
   """
 
   features: np.ndarray
   gains: np.ndarray
-  weights: np.ndarray
+  rounds: np.ndarray
 
   def __len__(self) -> int:
     return len(self.gains)
@@ -49,86 +49,100 @@ class Log:
     """Whether each move gains, bool [R]."""
     return self.gains > LEAST_GAIN
 
-  def thinned(self, share: float, rng: np.random.Generator) -> Log:
-    """Returns all moves that gain, and a random share of the others.
 
-    The weights of the others rise, so that they stand for all of them.
+class PricedMoves:
+  """A chooser of moves for `gdp_policy` that prices all moves, and logs them.
+
+  It gives the highest scores to the moves that gain the most, but only among
+  some moves, at random. So the policy takes better moves than by chance, and
+  worse ones than if it knew all prices.
+  """
+
+  def __init__(self, problem: placer_lib.Problem,
+               describer: move_filter.MoveDescriber, known: float,
+               rng: np.random.Generator) -> None:
+    """Begins with an empty log.
+
+    Args:
+      problem: Problem with G groups.
+      describer: Describer of the problem's moves.
+      known: Share of the moves whose gains the scores show.
+      rng: Source of the random numbers that choose these moves.
     """
-    kept = self.gaining | (rng.random(len(self)) < share)
-    weights = np.where(self.gaining, self.weights, self.weights / share)
-    return Log(self.features[kept], self.gains[kept],
-               weights[kept].astype(np.float32))
+    self._problem, self._describer = problem, describer
+    self._known, self._rng = known, rng
+    self._rounds: list[tuple[np.ndarray, np.ndarray]] = []
+
+  def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str]) -> np.ndarray:
+    """See `MoveChooser`."""
+    features = self._describer.describe(incumbent, candidates, kinds)
+    gains = self._gains(incumbent, candidates)
+    self._rounds.append((features, gains))
+    known = self._rng.random(len(gains)) < self._known
+    return np.where(known, gains, -_MOST_GAIN - 1)
+
+  def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
+    """See `MoveChooser`; the gains are known already."""
+
+  def log(self) -> Log | None:
+    """Returns the log of all moves so far, or None if there were none."""
+    if not self._rounds:
+      return None
+    features, gains = map(np.concatenate, zip(*self._rounds))
+    counts = [len(each) for _, each in self._rounds]
+    return Log(features, gains,
+               np.repeat(np.arange(len(counts), dtype=np.int32), counts))
+
+  def _gains(self, incumbent: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """float32 [K], share of the step that each move saves.
+
+    Where a memory overflows before or after a move, the move saves or loses
+    all.
+    """
+    rows = np.concatenate([incumbent[None], candidates]).astype(np.int32)
+    prices = self._problem.evaluator.price_groups(self._problem.graph, rows)
+    now, *then = prices.keys()
+    before, after = prices.valid_seconds[0], prices.valid_seconds[1:]
+    if np.isfinite(before) and before > 0:
+      gains = np.where(np.isfinite(after), (before - after) / before,
+                       -_MOST_GAIN)
+    else:
+      gains = np.array(
+          [_MOST_GAIN if key < now else -_MOST_GAIN for key in then])
+    return np.clip(gains, -_MOST_GAIN, _MOST_GAIN).astype(np.float32)
 
 
-class Collector(move_model.MoveModel):
-  """A move model that lets a search price all moves, and logs them."""
-
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    """Prepares the features of the problem's moves."""
-    self.draws = 1
-    self._describer = move_filter.MoveDescriber(problem)
-    self._features: list[np.ndarray] = []
-    self._gains: list[np.ndarray] = []
-
-  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Repairs moves, as searches with a network do."""
-    return self._describer.repair(incumbent, candidates, kinds,
-                                  repair.RepairConfig(), rng)
-
-  def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], count: int) -> np.ndarray:
-    """Chooses all moves."""
-    self._features.append(self._describer.describe(incumbent, candidates,
-                                                   kinds))
-    return np.arange(count)
-
-  def set_priorities(self, priorities: np.ndarray | None) -> None:
-    """See `MoveModel`."""
-    self._describer.set_priorities(priorities)
-
-  def record_gains(self, gains: np.ndarray) -> None:
-    """Logs the gains."""
-    self._gains.append(np.clip(gains, -_MOST_GAIN, _MOST_GAIN))
-
-  def log(self) -> Log:
-    """Returns the log of all moves so far; there has to be one."""
-    gains = np.concatenate(self._gains).astype(np.float32)
-    return Log(np.concatenate(self._features), gains, np.ones_like(gains))
-
-
-def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
-            rng: np.random.Generator, ordered: bool = False) -> Log | None:
-  """Returns the log of one search; None if there is nothing to move.
+def collect(problem: placer_lib.Problem, rounds: int, known: float,
+            rng: np.random.Generator) -> Log | None:
+  """Returns the log of some rounds of `gdp_policy`; None without moves.
 
   Args:
     problem: Problem with G groups.
-    starts: int [S, G], placements from which the search may start.
-    evaluations: Number of placements that the search prices.
-    rng: Source of the search's random numbers.
-    ordered: Whether placements are priced with priorities; only for problems in
-      which priorities pay.
+    rounds: Number of rounds. In each one all moves that are drawn are priced.
+    known: See `PricedMoves`.
+    rng: Source of all random numbers.
   """
-  collector = Collector(problem)
-  search = (priority_annealing.PriorityAnnealing(
-      problem, starts, rng, collector) if ordered else annealing.Annealing(
-          problem, starts, rng, collector))
-  limit = search_budget.SearchBudget(evaluations)
-  while search.can_move:
-    progress = limit.progress(search.evaluations)
-    if progress >= 1:
-      return collector.log()
-    search.step(
-        progress,
-        min(search_config.DEFAULT.annealing.batch,
-            evaluations - search.evaluations))
-  return None
+  config = policy_config.PolicyConfig()
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  found.see(drafts.draw(problem, config, rng))
+  config = dataclasses.replace(
+      config, prices=len(found.prices) + rounds * config.at_once)
+  describer = move_filter.MoveDescriber(problem)
+  chooser = PricedMoves(problem, describer, known, rng)
+  improving.Improver(found, describer, chooser, config, rng,
+                     moves_lib.Moves(problem)).run()
+  return chooser.log()
 
 
 def joined(logs: Sequence[Log]) -> Log:
   """Returns all moves of several logs, at least one."""
-  return Log(*(np.concatenate([getattr(log, field.name) for log in logs])
-               for field in dataclasses.fields(Log)))
+  ends = np.cumsum(
+      [0, *(log.rounds[-1] + 1 if len(log) else 0 for log in logs)])
+  features, gains = (np.concatenate([getattr(log, name) for log in logs])
+                     for name in ('features', 'gains'))
+  rounds = np.concatenate([log.rounds + end for log, end in zip(logs, ends)])
+  return Log(features, gains, rounds.astype(np.int32))
 
 
 def save(path: str | os.PathLike[str], log: Log) -> None:
@@ -141,7 +155,7 @@ def save(path: str | os.PathLike[str], log: Log) -> None:
   """
   buffer = io.BytesIO()
   np.savez_compressed(buffer, features=log.features.astype(np.float16),
-                      gains=log.gains, weights=log.weights)
+                      gains=log.gains, rounds=log.rounds)
   files.write_atomically(path, buffer.getvalue(), make_folder=True)
 
 
@@ -154,7 +168,7 @@ def load(path: str | os.PathLike[str]) -> Log:
   try:
     arrays = array_files.read(path)
     return Log(arrays['features'].astype(np.float32), arrays['gains'],
-               arrays['weights'])
+               arrays['rounds'])
   except (OSError, ValueError, LookupError) as error:
     raise errors.GdpError(
         f'Cannot read {path} as a log of moves: {error}. Remove it.') from error

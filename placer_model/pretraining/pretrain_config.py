@@ -24,17 +24,17 @@ class PretrainConfig:
     fewest: Least number of placements that a search prices.
     most: Largest number of placements that a search prices.
     drawn: Distribution of the drawn problems.
-    ordered: Share of the searches on several GPUs that price with priorities.
     hasty: Share of the problems with shortened kernels, so that the host's work
       bounds more of the step, as on current cards.
-    kept_losses: Share of the moves without a gain that a log keeps. The weight
-      of each rises accordingly.
     memory: Number of latest rounds whose logs are used.
-    hidden: Number of hidden units of the network.
-    passes: Passes over the logs after each round.
+    networks: Number of networks that are trained. The result is their mean.
+    hidden: Number of hidden units of each network.
+    passes: Passes over these logs. Many passes make a network that knows the
+      random graphs too well.
     batch: Moves per update.
     learning_rate: Learning rate of Adam.
     gain_share: Weight of the loss of a gain's size.
+    rank_share: Weight of the loss of the order of the moves of a round.
     held_out: Placements that are priced for each held-out problem.
   """
 
@@ -44,15 +44,15 @@ class PretrainConfig:
   fewest: int
   most: int
   drawn: synthetic.Config
-  ordered: float = .4
   hasty: float = .5
-  kept_losses: float = .25
   memory: int = 40
+  networks: int = 4
   hidden: int = 32
-  passes: int = 6
-  batch: int = 512
+  passes: int = 2
+  batch: int = 2048
   learning_rate: float = 3e-3
   gain_share: float = .1
+  rank_share: float = 5.
   held_out: int = 1500
 
   def evaluations(self, num_ops: int) -> int:
@@ -68,13 +68,13 @@ CONFIGS = {
     # Minutes on one core.
     'small':
         PretrainConfig(
-            rounds=12, problems=8, priced_ops=1_000_000, fewest=200, most=2000,
+            rounds=12, problems=8, priced_ops=2_000_000, fewest=400, most=2000,
             drawn=synthetic.Config(ops=(100, 3000), accelerators=(2, 8))),
-    # Hours.
+    # A quarter of an hour on two cores.
     'full':
-        PretrainConfig(rounds=400, problems=16, priced_ops=4_000_000,
-                       fewest=200, most=4000, drawn=synthetic.Config(),
-                       memory=120, hidden=64, passes=2, learning_rate=1e-3),
+        PretrainConfig(rounds=60, problems=16, priced_ops=8_000_000, fewest=400,
+                       most=2400, drawn=synthetic.Config(ops=(100, 10_000)),
+                       memory=100, hidden=64, batch=4096, learning_rate=1e-3),
 }
 
 

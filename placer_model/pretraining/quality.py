@@ -6,17 +6,20 @@ import dataclasses
 
 import numpy as np
 
+from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 
 _QUARTER = .25
+# Number of moves that `gdp_policy` prices in a round.
+_FEW = policy_config.PolicyConfig().at_once
 _GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
 
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-  """Quality of a network on a log; moves count by their weights.
+  """Quality of a network on a log.
 
   Attributes:
     moves: Number of moves in the log.
@@ -26,6 +29,8 @@ class Quality:
       kinds.
     kept: Share of the gaining moves that are in the best quarter by score.
     kept_gain: The same share, with each move counted by its gain.
+    best_few: Gain of the best of the few moves with the highest scores of a
+      round, over the gain of the round's best move. Both are sums over rounds.
   """
 
   moves: int
@@ -33,6 +38,7 @@ class Quality:
   auc: float
   kept: float
   kept_gain: float
+  best_few: float
 
 
 def of_network(network: move_network.MoveNetwork, log: logs.Log,
@@ -43,10 +49,11 @@ def of_network(network: move_network.MoveNetwork, log: logs.Log,
   the score that searches use.
   """
   logits, gains = network.predict(log.features)
-  kept, kept_gain = _kept(move_filter.gain_scores(logits, gains, gain_weight),
-                          log)
-  return Quality(len(log), float(np.average(log.gaining, weights=log.weights)),
-                 area_under_curve(logits, log), kept, kept_gain)
+  scores = move_filter.gain_scores(logits, gains, gain_weight)
+  kept, kept_gain = _kept(scores, log)
+  return Quality(len(log), float(log.gaining.mean()),
+                 area_under_curve(logits, log), kept, kept_gain,
+                 best_few(scores, log))
 
 
 def area_under_curve(scores: np.ndarray, log: logs.Log) -> float:
@@ -55,18 +62,30 @@ def area_under_curve(scores: np.ndarray, log: logs.Log) -> float:
   if gaining.all() or not gaining.any():
     return .5
   _, place = np.unique(scores, return_inverse=True)
-  good = np.bincount(place, np.where(gaining, log.weights, 0.))
-  bad = np.bincount(place, np.where(gaining, 0., log.weights))
+  good = np.bincount(place, gaining.astype(float))
+  bad = np.bincount(place, (~gaining).astype(float))
   below = np.cumsum(bad) - bad / 2
   return float((good * below).sum() / (good.sum() * bad.sum()))
+
+
+def best_few(scores: np.ndarray, log: logs.Log) -> float:
+  """Returns `Quality.best_few` for scores [R]; 1 if no move gains."""
+  starts = np.flatnonzero(np.diff(log.rounds, prepend=-1))
+  gaining = np.where(log.gaining, log.gains, 0.)
+  found = possible = 0.
+  for first, end in zip(starts, [*starts[1:], len(log)]):
+    gains = gaining[first:end]
+    few = np.argsort(-scores[first:end], kind='stable')[:_FEW]
+    found += gains[few].max()
+    possible += gains.max()
+  return float(found / possible) if possible else 1.
 
 
 def _kept(scores: np.ndarray, log: logs.Log) -> tuple[float, float]:
   """Returns the best quarter's shares of moves that gain, and of gains."""
   order = np.argsort(-scores, kind='stable')
-  weights = log.weights[order]
-  best = order[np.cumsum(weights) <= _QUARTER * weights.sum()]
-  good = np.where(log.gaining, log.weights, 0.)
+  best = order[:int(_QUARTER * len(log))]
+  good = log.gaining.astype(float)
   gain = good * log.gains
   if not good.sum():
     return 1., 1.

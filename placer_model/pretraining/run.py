@@ -46,6 +46,10 @@ _HELD_OUT_SEED = 1
 _SEARCH = f'{searches.__name__}:make'
 # Part of a run's identity. Change it with the seeds of problems.
 _STREAMS = 'by round and number'
+# Arrays of a network.
+_ARRAYS = tuple(field.name
+                for field in dataclasses.fields(move_network.MoveNetwork)
+                if field.name != 'features')
 Curve = list[dict[str, Any]]
 
 
@@ -152,7 +156,7 @@ class _Run:
         repr((dataclasses.replace(options.config, rounds=0), options.seed,
               self._names, _STREAMS)).encode()).hexdigest()
     self.curve: Curve = []
-    self._learner: learner_lib.Learner | None = None
+    self._network: move_network.MoveNetwork | None = None
     if (self._dir / 'state.npz').exists():
       self._restore()
     elif (self._dir / 'logs').exists():
@@ -173,27 +177,23 @@ class _Run:
         _log_name(number), lambda: logs.joined(
             rounds.drawn(self._team, config.problems, self._options.seed, number
                         )))
-    # A generator of its own, so that the result does not depend on whether the
-    # log already existed.
-    rng = np.random.default_rng((self._options.seed, number, 1))
-    if self._learner is None:
-      self._learner = learner_lib.Learner(
-          learner_lib.first_network(self._names, fresh, config.hidden, rng),
-          config)
-    foretold = quality.of_network(self._learner.network, fresh)
     first = max(number + 1 - config.memory, 0)
     log = logs.joined([
         logs.load(self._dir / f'{_log_name(i)}.npz')
         for i in range(first, number)
     ] + [fresh])
-    for _ in range(config.passes):
-      losses = self._learner.learn(log, rng)
+    rng = np.random.default_rng((self._options.seed, number, 1))
+    foretold = quality.of_network(
+        self._network or
+        learner_lib.first_network(self._names, fresh, config.hidden, rng),
+        fresh)
+    # The network is trained anew on all logs. If it went on from its present
+    # weights, it would learn from the first logs many times.
+    self._network, losses = learner_lib.trained(self._names, log, config, rng)
     line = {
         'round': number, 'losses': dataclasses.asdict(losses),
         'foretold': dataclasses.asdict(foretold), 'held_out': {
-            name:
-                dataclasses.asdict(
-                    quality.of_network(self._learner.network, test))
+            name: dataclasses.asdict(quality.of_network(self._network, test))
             for name, test in tests.items()
         }
     }
@@ -203,13 +203,13 @@ class _Run:
 
   def _save(self) -> None:
     """Saves the round; writes the state last, because it marks the end."""
-    assert self._learner is not None
-    move_network.save(self._dir / 'weights.npz', self._learner.network)
+    assert self._network is not None
+    move_network.save(self._dir / 'weights.npz', self._network)
     files.write_atomically(self._dir / 'curves.json',
                            json.dumps(self.curve, indent=1) + '\n')
     arrays: dict[str, Any] = {
         'key': self._key, 'curve': json.dumps(self.curve),
-        **self._learner.state()
+        **{name: getattr(self._network, name) for name in _ARRAYS}
     }
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -227,8 +227,8 @@ class _Run:
             f'{self._dir} holds a run with another seed, config or features. '
             'Give another --model_dir, or --restart to begin anew.')
       self.curve = json.loads(str(state['curve']))
-      self._learner = learner_lib.Learner.restored(self._names, state,
-                                                   self._options.config)
+      self._network = move_network.MoveNetwork(
+          self._names, **{name: state[name] for name in _ARRAYS})
     except (OSError, ValueError, LookupError, TypeError) as error:
       raise errors.GdpError(
           f'Cannot go on with {path}: {error}. Restore it, or give --restart '

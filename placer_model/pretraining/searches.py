@@ -10,9 +10,9 @@ import numpy as np
 from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
@@ -21,6 +21,13 @@ from placer_model.pretraining import pretrain_config
 
 # Largest decrease of kernel times, in orders of magnitude.
 _FASTER = 2.
+# Moves that a round of `gdp_policy` draws.
+_DRAWS = policy_config.PolicyConfig().draws
+# Shares of the moves of a round whose gains the search knows. The lowest one is
+# as good as chance.
+_KNOWN = (policy_config.PolicyConfig().at_once / _DRAWS, .1, 1.)
+# The same in searches on which a network is tested.
+_KNOWN_TEST = .1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +54,8 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
          threads: int | None = None) -> logs.Log | None:
   """Draws a problem, and returns the moves of a search on it.
 
-  The search starts with the planted placement, with a random placement in
-  blocks, or with the best of them. So moves come from early, middle and late
-  stages of searches. Some searches on GPUs price with priorities.
+  The search is that of `gdp_policy`. It chooses moves partly at random, so that
+  moves come from good and bad searches.
 
   Args:
     config: Settings of the run.
@@ -64,17 +70,9 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   if rng.random() < config.hasty:
     step = _with_short_kernels(step, rng)
   problem = _problem(step, int(rng.integers(1 << 31)), threads)
-  first = drawn.graph.first_ops
-  starts = np.concatenate([
-      drawn.planted.devices[first][None],
-      *annealing_placer.starting_points(problem, (), rng).values()
-  ])
-  if rng.random() < .7:
-    starts = starts[int(rng.integers(len(starts)))][None]
-  ordered = problem.orders_pay and rng.random() < config.ordered
-  log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
-                     rng, ordered)
-  return log and log.thinned(config.kept_losses, rng)
+  evaluations = config.evaluations(drawn.graph.num_ops)
+  return logs.collect(problem, max(evaluations // _DRAWS, 1),
+                      float(rng.choice(_KNOWN)), rng)
 
 
 def _with_short_kernels(step: step_lib.Step,
@@ -96,17 +94,13 @@ def _with_short_kernels(step: step_lib.Step,
 
 
 def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
-  """Returns the moves of a search on a problem, from cheap placers' best.
+  """Returns the moves of a search on a problem.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  problem = _problem(step, seed)
-  rng = np.random.default_rng(seed)
-  starts = annealing_placer.starting_points(problem, ('single_device', 'm_etf'),
-                                            rng)
-  log = logs.collect(problem, np.concatenate(list(starts.values())),
-                     evaluations, rng)
+  log = logs.collect(_problem(step, seed), max(evaluations // _DRAWS, 1),
+                     _KNOWN_TEST, np.random.default_rng(seed))
   if log is None:
     raise ValueError(f'Graph "{step.graph.name}" has nothing to move.')
   return log

@@ -11,6 +11,7 @@
 
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
+#include "gdp_grappler/features/moves/move_retiming.h"
 #include "gdp_grappler/features/moves/move_ties.h"
 #include "gdp_grappler/features/moves/move_traffic.h"
 
@@ -64,6 +65,8 @@ enum Feature : int32_t {
   kLateOutputs,
   kDelayed,
   kHastened,
+  kRetimed,
+  kRefilled,
   kSourceFull,
   kTargetFull,
   kTargetFullAfter,
@@ -91,11 +94,14 @@ inline float Share(double part, double whole) {
 class Candidates {
  public:
   Candidates(const MoveGraph& graph, const Incumbent& incumbent,
-             const Ties& ties)
-      : g_(graph), now_(incumbent), traffic_(graph, incumbent, ties) {}
+             const Ties& ties, const StartOrder& order)
+      : g_(graph),
+        now_(incumbent),
+        traffic_(graph, incumbent, ties),
+        retiming_(order) {}
 
   // Writes kNumFeatures of a placement `next` [G]; all 0 if nothing moves.
-  void Describe(const int32_t* next, float* out) {
+  void Describe(const int32_t* next, const RetimedMoment& retimed, float* out) {
     std::fill_n(out, kNumFeatures, 0.f);
     now_.FindMoved(next, &moved_);
     if (moved_.empty()) return;
@@ -105,6 +111,9 @@ class Candidates {
     DescribeTime(next, out);
     DescribeTransfers(traffic_.Sum(moved_, next), out);
     DescribeMemory(out);
+    const RetimedMoment after = retiming_.End(next);
+    out[kRetimed] = Log((after.strict_s - retimed.strict_s) / now_.step_s);
+    out[kRefilled] = Log((after.filled_s - retimed.filled_s) / now_.step_s);
   }
 
  private:
@@ -124,6 +133,7 @@ class Candidates {
   std::vector<double> lost_s_, gained_s_, bytes_;  // [D], weights of moves.
   std::vector<double> load_s_;                     // [D], after the move.
   Traffic traffic_;
+  Retiming retiming_;
 
   double Seconds(int32_t group, int32_t device) const {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];

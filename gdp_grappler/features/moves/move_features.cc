@@ -12,6 +12,7 @@
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
 #include "gdp_grappler/features/moves/move_repair.h"
+#include "gdp_grappler/features/moves/move_retiming.h"
 #include "gdp_grappler/features/moves/move_ties.h"
 #include "gdp_grappler/workers.h"
 
@@ -29,8 +30,8 @@ struct Desk {
   gdp::Repair repair;
 
   Desk(const gdp::MoveGraph& graph, const gdp::Incumbent& incumbent,
-       const gdp::Ties& ties)
-      : candidates(graph, incumbent, ties), repair(graph, incumbent) {}
+       const gdp::Ties& ties, const gdp::StartOrder& order)
+      : candidates(graph, incumbent, ties, order), repair(graph, incumbent) {}
 };
 
 }  // namespace
@@ -39,10 +40,12 @@ struct GdpMoveFeatures {
   gdp::MoveGraph graph;
   gdp::Incumbent incumbent;
   gdp::Ties ties;
+  gdp::StartOrder order;
+  gdp::RetimedMoment retimed;  // Estimates of the observed step.
   std::deque<Desk> desks;
 
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
-      : graph(g), incumbent(graph) {}
+      : graph(g), incumbent(graph), order(graph) {}
 
   // Calls `work(desk, k)` for each of `count` moves, in up to `threads`
   // threads.
@@ -52,7 +55,7 @@ struct GdpMoveFeatures {
     const int64_t wanted =
         std::clamp<int64_t>(groups / kFewestGroups, 1, threads);
     while (static_cast<int64_t>(desks.size()) < std::min(wanted, count)) {
-      desks.emplace_back(graph, incumbent, ties);
+      desks.emplace_back(graph, incumbent, ties, order);
     }
     const auto all = [&](int32_t worker, gdp::Numbers* numbers) {
       for (int64_t k; numbers->Next(&k);) work(&desks[worker], k);
@@ -80,6 +83,9 @@ int32_t gdp_move_features_observe(GdpMoveFeatures* features,
                                   const GdpMoveSchedule* schedule) try {
   features->incumbent.Observe(*schedule);
   features->ties.Observe(features->graph, features->incumbent);
+  features->order.Observe(features->incumbent);
+  gdp::Retiming retiming(features->order);
+  features->retimed = retiming.End(features->incumbent.devices.data());
   return kOk;
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;
@@ -92,7 +98,7 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
                                    float* out) try {
   const int64_t groups = features->graph.num_groups;
   return features->OfEach(count, threads, [&](Desk* desk, int64_t k) {
-    desk->candidates.Describe(devices + k * groups,
+    desk->candidates.Describe(devices + k * groups, features->retimed,
                               out + k * gdp::kNumFeatures);
   });
 } catch (const std::bad_alloc&) {

@@ -47,6 +47,7 @@ struct MoveGraph {
   int32_t num_ops, num_groups, num_devices, num_pools, num_units;
   std::vector<int32_t> group, position;  // [N]
   std::vector<double> group_seconds;     // [G, D]
+  std::vector<float> op_seconds;         // [N, D]
   std::vector<double> group_bytes;       // [G]
   double total_bytes = 0;
   std::vector<double> latency_s, bytes_per_s;  // [D, D]
@@ -68,6 +69,7 @@ struct MoveGraph {
         group(g.groups, g.groups + g.num_ops),
         position(g.num_ops),
         group_seconds(int64_t{g.num_groups} * g.num_devices),
+        op_seconds(g.seconds, g.seconds + int64_t{g.num_ops} * g.num_devices),
         group_bytes(g.num_groups),
         latency_s(g.latency_s, g.latency_s + g.num_devices * g.num_devices),
         bytes_per_s(g.bytes_per_s,

@@ -57,6 +57,7 @@ struct Incumbent {
   std::vector<int32_t> devices;                           // [G]
   std::vector<double> start_s, end_s, latest_s, ready_s;  // [N]
   std::vector<double> critical;                           // [N], 0 to 1.
+  std::vector<int32_t> order;      // [N], ops by start, producers first.
   std::vector<double> arrival_s;   // Arrivals of nets at pins.
   std::vector<GroupTimes> groups;  // [G]
   std::vector<GroupBins> bins;     // [G]
@@ -146,7 +147,7 @@ struct Incumbent {
 
   // Finds the latest start of each op, and its earliest start.
   void FindSlack() {
-    std::vector<int32_t> order(graph.num_ops);
+    order.resize(graph.num_ops);
     for (int32_t i = 0; i < graph.num_ops; ++i) order[graph.position[i]] = i;
     std::stable_sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
       return start_s[a] < start_s[b];

@@ -64,6 +64,8 @@ NATIVE = (
     'late_outputs_s',
     'delayed_s',
     'hastened_s',
+    'retimed_change_s',
+    'refilled_change_s',
     # Memories.
     'source_full',
     'target_full',

@@ -150,8 +150,6 @@ class Annealing:
     proposals = self._price(rows, self._ceilings_s(least))
     gains = self._gains(proposals)
     self._learn(kinds, gains / temperature_s)
-    if self._model is not None and count:
-      self._model.record_gains(gains / self._unit_s)
     self._take(proposals, gains, least)
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.moves import move_filter
 from helpers import clusters
 from helpers import graphs
@@ -16,55 +15,63 @@ from helpers import problems
 from placer_model.pretraining import logs
 
 
-def _log(gains) -> logs.Log:
+def _log(gains, rounds=None) -> logs.Log:
   gains = np.array(gains, np.float32)
   return logs.Log(
       np.arange(2. * len(gains), dtype=np.float32).reshape(-1, 2), gains,
-      np.ones_like(gains))
+      np.zeros(len(gains), np.int32) if rounds is None else np.array(rounds))
 
 
-def test_a_search_is_written_down():
+def test_rounds_of_the_policy_are_written_down():
   problem = problems.make(graphs.random_graph(1, 40), clusters.make_cluster(2),
                           seconds=1.)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  log = logs.collect(problem, starts, 200, np.random.default_rng(0))
-  assert log is not None and 100 < len(log) < 200
-  assert log.features.shape[1] == len(schema.names(move_filter.KINDS))
-  assert 0 < log.gaining.mean() < 1
+  log = logs.collect(problem, 3, 1., np.random.default_rng(0))
+  assert log is not None
+  # Gains that are tried together are priced, too, and may save a round.
+  assert 2 <= log.rounds[-1] + 1 <= 3 and len(log) > 100
+  assert log.features.shape == (len(log), len(schema.names(move_filter.KINDS)))
 
 
-def test_a_search_under_priorities_is_written_down():
-  cluster = presets.preset('2xP100')
-  problem = problems.make(graphs.random_graph(1, 40), cluster, seconds=1e-3)
-  starts = np.full((1, problem.graph.num_groups), cluster.accelerators[0],
-                   np.int32)
-  plain, ordered = (logs.collect(problem, starts, 200, np.random.default_rng(0),
-                                 each) for each in (False, True))
-  assert plain is not None and ordered is not None
-  assert 100 < len(ordered) < 200 and 0 < ordered.gaining.mean() < 1
-  # The first batch is of the same moves, which wait in other queues; sets are
-  # placed anew by other schedules.
-  first, other = (log.features[:search_config.DEFAULT.annealing.batch]
-                  for log in (plain, ordered))
-  drawn = first[:, -1] + other[:, -1] == 0
-  groups, waiting = map(schema.NATIVE.index, ('groups', 'waiting_s'))
-  assert (first[drawn, groups] == other[drawn, groups]).all()
-  assert (first[drawn, waiting]
-          != other[drawn,
-                   waiting]).sum() > search_config.DEFAULT.annealing.batch / 3
+@pytest.mark.parametrize('known', [0., 1.])
+def test_scores_of_priced_moves_are_their_gains(known):
+  problem = problems.make(graphs.random_graph(2, 30), clusters.make_cluster(2),
+                          seconds=1.)
+  rng = np.random.default_rng(0)
+  now, *then = rng.integers(3, size=(9, problem.graph.num_groups))
+  chooser = logs.PricedMoves(problem, move_filter.MoveDescriber(problem), known,
+                             rng)
+  assert chooser.log() is None
+  scores = chooser.scores(now, np.array(then), ['group'] * 8)
+  before, *after = (problem.evaluator.evaluate(
+      problem.graph,
+      placement_lib.from_groups(problem.graph, row,
+                                problem.cluster)).step_time_s
+                    for row in (now, *then))
+  gains = [max((before - s) / before, -1) for s in after]
+  log = chooser.log()
+  assert log is not None and log.gains == pytest.approx(gains)
+  assert scores == pytest.approx(gains if known else [-2.] * 8)
+
+
+def test_moves_that_make_room_gain_all():
+  graph = graphs.make_graph(num_ops=2, param_bytes=[60, 70])
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
+                          seconds=1.)
+  chooser = logs.PricedMoves(problem, move_filter.MoveDescriber(problem), 1.,
+                             np.random.default_rng(0))
+  full, split = np.array([1, 1]), np.array([1, 2])
+  assert chooser.scores(full, split[None], ['group']).tolist() == [1]
+  assert chooser.scores(split, full[None], ['group']).tolist() == [-1]
 
 
 def test_where_nothing_moves_nothing_is_written():
   problem = problems.make(graphs.chain(3, allowed_types=[[True, False]] * 3))
-  starts = np.zeros((1, 3), np.int32)
-  assert logs.collect(problem, starts, 50, np.random.default_rng(0)) is None
+  assert logs.collect(problem, 3, 1., np.random.default_rng(0)) is None
 
 
-def test_moves_that_were_left_out_are_stood_for():
-  log = _log([.1] * 10 + [-.1] * 4000).thinned(.25, np.random.default_rng(0))
-  assert log.gaining.sum() == 10
-  assert log.weights[log.gaining].tolist() == [1] * 10
-  assert log.weights.sum() == pytest.approx(4010, rel=.1)
+def test_rounds_of_several_logs_stay_apart():
+  log = logs.joined([_log([.1, .2], [0, 1]), _log([]), _log([.3, .4], [0, 0])])
+  assert log.rounds.tolist() == [0, 1, 2, 2]
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -74,6 +81,7 @@ def test_what_is_saved_is_loaded(tmp_path):
   found = logs.load(tmp_path / 'log.npz')
   assert found.features.tolist() == log.features.tolist()
   assert found.gains.tolist() == log.gains.tolist()
+  assert found.rounds.tolist() == log.rounds.tolist() == [0, 0, 1]
 
 
 def test_damage_is_told(tmp_path):

@@ -109,7 +109,7 @@ def test_a_damaged_state_is_told(parts, tmp_path, data):
 
 
 def test_configs_have_names():
-  assert pretrain_config.named('small').evaluations(1000) == 1000
+  assert pretrain_config.named('small').evaluations(1000) == 2000
   with pytest.raises(errors.GdpError, match='full'):
     pretrain_config.named('ful')
 

@@ -154,9 +154,6 @@ class _Listener:
     self.asked.append(len(self.orders))
     return np.arange(count)
 
-  def record_gains(self, gains):
-    del gains
-
 
 @pytest.mark.parametrize('steps, refreshed', [(5, 1), (20, 4), (120, 11)])
 def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):

@@ -163,9 +163,6 @@ class MoveFilter(move_model.MoveModel):
     """See `MoveModel`."""
     self._describer.set_priorities(priorities)
 
-  def record_gains(self, gains: np.ndarray) -> None:
-    """See `MoveModel`; the network does not learn from gains."""
-
   def _scores(self, features: np.ndarray) -> np.ndarray:
     """float32 [K], scores of moves; the best move has the highest score."""
     logits, gains = self._network.predict(features)

@@ -47,12 +47,3 @@ class MoveModel(Protocol):
     Args:
       priorities: float64 [N]; None for first in, first out.
     """
-
-  def record_gains(self, gains: np.ndarray) -> None:
-    """Records the gains of the moves that were chosen last.
-
-    Args:
-      gains: float64 [count], cost of the incumbent less the cost after the
-        move, as a share of the step of the best start. Not positive if the move
-        does not gain; infinite if the incumbent cannot run.
-    """
