@@ -1,9 +1,9 @@
 """Features of moves from one placement, computed from its simulated step.
 
 The step is simulated once per placement. Most features of a move then need only
-the ops and edges that the move touches. Two features need one sweep over all
-ops. Both together take much less time than a simulation. All is in C++. The
-rules in short:
+the ops and edges that the move touches. One feature needs a sweep over all ops.
+It still takes much less time than a simulation. All is in C++. The rules in
+short:
 
 * Slack is how much later an op could end without a longer step, if all later
   ops on its device and all ops that depend on it kept their order and distance.
@@ -19,10 +19,8 @@ rules in short:
 * The *retimed* step is an estimate of the step after the move. In one sweep,
   each op gets a new start. All ops keep the order of their simulated starts. An
   op starts when its inputs are there and all earlier ops of its device have
-  ended. A link sends one tensor after the other.
-* The *refilled* step is the same estimate, except that an op may start earlier,
-  while its device waits for the inputs of another op. The features are the
-  changes of both estimates by the move.
+  ended. A link sends one tensor after the other. The feature is the change of
+  this estimate by the move.
 
 The groups that a move takes away can also be placed anew, one after the other
 in the order in which they run, as a list scheduler does (destroy and repair; P.

@@ -66,7 +66,6 @@ enum Feature : int32_t {
   kDelayed,
   kHastened,
   kRetimed,
-  kRefilled,
   kSourceFull,
   kTargetFull,
   kTargetFullAfter,
@@ -101,7 +100,8 @@ class Candidates {
         retiming_(order) {}
 
   // Writes kNumFeatures of a placement `next` [G]; all 0 if nothing moves.
-  void Describe(const int32_t* next, const RetimedMoment& retimed, float* out) {
+  // `retimed_s` is the retimed step of the observed placement.
+  void Describe(const int32_t* next, double retimed_s, float* out) {
     std::fill_n(out, kNumFeatures, 0.f);
     now_.FindMoved(next, &moved_);
     if (moved_.empty()) return;
@@ -111,9 +111,8 @@ class Candidates {
     DescribeTime(next, out);
     DescribeTransfers(traffic_.Sum(moved_, next), out);
     DescribeMemory(out);
-    const RetimedMoment after = retiming_.End(next);
-    out[kRetimed] = Log((after.strict_s - retimed.strict_s) / now_.step_s);
-    out[kRefilled] = Log((after.filled_s - retimed.filled_s) / now_.step_s);
+    out[kRetimed] =
+        Log((retiming_.StepSeconds(next) - retimed_s) / now_.step_s);
   }
 
  private:

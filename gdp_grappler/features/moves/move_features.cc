@@ -41,7 +41,7 @@ struct GdpMoveFeatures {
   gdp::Incumbent incumbent;
   gdp::Ties ties;
   gdp::StartOrder order;
-  gdp::RetimedMoment retimed;  // Estimates of the observed step.
+  double retimed_s = 0;  // Retimed step of the observed placement.
   std::deque<Desk> desks;
 
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
@@ -85,7 +85,8 @@ int32_t gdp_move_features_observe(GdpMoveFeatures* features,
   features->ties.Observe(features->graph, features->incumbent);
   features->order.Observe(features->incumbent);
   gdp::Retiming retiming(features->order);
-  features->retimed = retiming.End(features->incumbent.devices.data());
+  features->retimed_s =
+      retiming.StepSeconds(features->incumbent.devices.data());
   return kOk;
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;
@@ -98,7 +99,7 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
                                    float* out) try {
   const int64_t groups = features->graph.num_groups;
   return features->OfEach(count, threads, [&](Desk* desk, int64_t k) {
-    desk->candidates.Describe(devices + k * groups, features->retimed,
+    desk->candidates.Describe(devices + k * groups, features->retimed_s,
                               out + k * gdp::kNumFeatures);
   });
 } catch (const std::bad_alloc&) {

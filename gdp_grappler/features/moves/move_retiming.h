@@ -67,37 +67,30 @@ struct StartOrder {
   }
 };
 
-// A moment by each of the two estimates.
-struct RetimedMoment {
-  double strict_s = 0;  // An op waits for all earlier ops of its device.
-  double filled_s = 0;  // It may run while an earlier op waits for its inputs.
-};
-
 // Times all ops of a placement anew, in one sweep over a `StartOrder`. An op
-// runs when its device is free and its inputs are there. A link sends one
-// tensor after the other. An object is for one thread.
+// runs when its inputs are there and all earlier ops of its device have ended.
+// A link sends one tensor after the other. An object is for one thread.
 class Retiming {
  public:
   explicit Retiming(const StartOrder& order) : order_(order) {}
 
-  // The end of the step with a placement [G].
-  RetimedMoment End(const int32_t* devices) {
+  // The step in seconds with a placement [G].
+  double StepSeconds(const int32_t* devices) {
     const MoveGraph& g = order_.graph;
     const int64_t width = g.num_devices;
-    ready_.assign(g.num_ops, {});
-    units_.assign(g.num_units, {});
-    links_.assign(width * width, {});
-    arrivals_.resize(width);
+    ready_s_.assign(g.num_ops, 0);
+    free_s_.assign(g.num_units, 0);
+    link_s_.assign(width * width, 0);
+    arrival_s_.resize(width);
     sent_.assign(width, kNobody);
-    RetimedMoment step;
+    double step = 0;
     for (int32_t i = 0; i < g.num_ops; ++i) {
       const int32_t home = devices[order_.ops[i].group], unit = g.unit[home];
-      const double work = order_.seconds[i * width + home];
-      const RetimedMoment end = g.serial[unit]
-                                    ? units_[unit].Run(ready_[i], work)
-                                    : RetimedMoment{ready_[i].strict_s + work,
-                                                    ready_[i].filled_s + work};
-      step = Later(step, end);
+      double end = ready_s_[i];
+      if (g.serial[unit]) end = std::max(end, free_s_[unit]);
+      end += order_.seconds[i * width + home];
+      free_s_[unit] = end;
+      step = std::max(step, end);
       for (int32_t n = order_.ops[i].first_net; n < order_.ops[i + 1].first_net;
            ++n) {
         Send(n, home, end, devices);
@@ -107,73 +100,32 @@ class Retiming {
   }
 
  private:
-  // Number of times of waiting that a compute unit remembers.
-  static constexpr int32_t kGaps = 4;
-
-  // A compute unit that runs one op at a time.
-  class Unit {
-   public:
-    // Runs an op, and returns its end.
-    RetimedMoment Run(const RetimedMoment& ready, double work_s) {
-      free_.strict_s = std::max(free_.strict_s, ready.strict_s) + work_s;
-      return {free_.strict_s, Fill(ready.filled_s, work_s)};
-    }
-
-   private:
-    RetimedMoment free_;
-    double gap_s_[kGaps] = {}, gap_end_s_[kGaps] = {};
-    int32_t oldest_ = 0;
-
-    double Fill(double ready_s, double work_s) {
-      for (int32_t k = 0; k < kGaps; ++k) {
-        const double end = std::max(gap_s_[k], ready_s) + work_s;
-        if (end <= gap_end_s_[k]) return gap_s_[k] = end;
-      }
-      if (ready_s > free_.filled_s) {
-        gap_s_[oldest_] = free_.filled_s;
-        gap_end_s_[oldest_] = ready_s;
-        oldest_ = (oldest_ + 1) % kGaps;
-        free_.filled_s = ready_s;
-      }
-      return free_.filled_s += work_s;
-    }
-  };
-
   const StartOrder& order_;
-  std::vector<RetimedMoment> ready_;     // [N], last arrival of an input.
-  std::vector<Unit> units_;              // [U]
-  std::vector<RetimedMoment> links_;     // [D, D], when each link is free.
-  std::vector<RetimedMoment> arrivals_;  // [D], of the latest net there.
-  std::vector<int32_t> sent_;            // [D], that net.
-
-  static RetimedMoment Later(const RetimedMoment& a, const RetimedMoment& b) {
-    return {std::max(a.strict_s, b.strict_s), std::max(a.filled_s, b.filled_s)};
-  }
+  std::vector<double> ready_s_;    // [N], last arrival of an input.
+  std::vector<double> free_s_;     // [U], end of the latest op.
+  std::vector<double> link_s_;     // [D, D], when each link is free.
+  std::vector<double> arrival_s_;  // [D], of the latest net there.
+  std::vector<int32_t> sent_;      // [D], that net.
 
   // Brings a net from device `home` to its consumers.
-  void Send(int32_t net, int32_t home, const RetimedMoment& end,
-            const int32_t* devices) {
+  void Send(int32_t net, int32_t home, double end, const int32_t* devices) {
     const MoveGraph& g = order_.graph;
     const StartOrder::SentNet& n = order_.nets[net];
     for (int32_t p = n.first_pin; p < order_.nets[net + 1].first_pin; ++p) {
       const StartOrder::Pin& pin = order_.pins[p];
       const int32_t there = devices[pin.group];
-      if (there == home) {
-        ready_[pin.place] = Later(ready_[pin.place], end);
-        continue;
+      double arrival = end;
+      if (there != home) {
+        if (sent_[there] != net) {
+          sent_[there] = net;
+          const int32_t link = home * g.num_devices + there;
+          link_s_[link] =
+              std::max(link_s_[link], end) + n.bytes / g.bytes_per_s[link];
+          arrival_s_[there] = link_s_[link] + g.latency_s[link];
+        }
+        arrival = arrival_s_[there];
       }
-      if (sent_[there] != net) {
-        sent_[there] = net;
-        const int32_t link = home * g.num_devices + there;
-        const double busy = n.bytes / g.bytes_per_s[link];
-        RetimedMoment& free = links_[link];
-        free = Later(free, end);
-        free.strict_s += busy;
-        free.filled_s += busy;
-        arrivals_[there] = {free.strict_s + g.latency_s[link],
-                            free.filled_s + g.latency_s[link]};
-      }
-      ready_[pin.place] = Later(ready_[pin.place], arrivals_[there]);
+      ready_s_[pin.place] = std::max(ready_s_[pin.place], arrival);
     }
   }
 };

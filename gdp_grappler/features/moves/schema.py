@@ -65,7 +65,6 @@ NATIVE = (
     'delayed_s',
     'hastened_s',
     'retimed_change_s',
-    'refilled_change_s',
     # Memories.
     'source_full',
     'target_full',

@@ -14,22 +14,20 @@ from placer_model.pretraining import searches
 _PRICED = 1500
 
 
-@pytest.mark.parametrize('workload, cluster, best_few', [
-    ('rnnlm-2@tiny', '2xP100', .3),
-    ('transformer-xl-4@tiny', '4xP100', .3),
+@pytest.mark.parametrize('workload, cluster, auc', [
+    ('rnnlm-2@tiny', '2xP100', .75),
+    ('transformer-xl-4@tiny', '4xP100', .85),
 ])
-def test_it_tells_good_moves_on_families_it_has_never_seen(
-    workload, cluster, best_few):
-  """By chance, 4 of 192 moves have a few hundredths of the best one's gain."""
+def test_it_tells_moves_that_gain_on_families_it_has_never_seen(
+    workload, cluster, auc):
+  """Half of 1 is chance."""
   graph = graph_def_io.read(registry.source(workload))
   step = step_lib.Step(graph, presets.preset(cluster))
   log = searches.of_step(step, _PRICED, seed=3)
   found = quality.of_network(shipped_moves.network(), log)
   # Most moves lead nowhere, or this were too easy.
-  assert found.base_rate < .3
-  assert found.best_few > best_few
-  assert quality.best_few(np.random.default_rng(0).random(len(log)),
-                          log) < found.best_few
+  assert found.base_rate < .2
+  assert found.auc > auc
 
 
 def test_its_numbers_are_small_enough_to_ship():
