@@ -115,33 +115,27 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
 def move_back() -> int:
   """Moves all variables back to their original devices.
 
-  Variables whose device no longer answers stay, and one line says so.
+  If a device no longer answers, the variables that have not yet moved stay, and
+  one line says so.
 
   Returns:
     The number of variables that moved back.
   """
   from tensorflow.python.framework import errors_impl
   with _lock:
-    ways: dict[tuple[str, str], list[Any]] = {}
-    for number, variable in list(_moved.items()):
-      ways.setdefault((variable.device, _homes[number]), []).append(variable)
-    lost = None
-    # A lost device stops only the variables that leave or seek it.
-    for (_, home), variables in ways.items():
-      try:
-        move((v, home) for v in variables)
-      except errors_impl.OpError as error:
-        lost = error
-    if lost is not None:
+    away = [(v, _homes[i]) for i, v in list(_moved.items())]
+    try:
+      move(away)
+    except errors_impl.OpError as error:
       notices.say(
-          f'{len(_moved)} variables stay where they were moved, because '
-          'a device no longer answers; load them from a '
-          f'checkpoint ({errors.one_line(lost.message, 200)})')
+          f'{len(_moved)} variables stay where they were moved, because a '
+          'device no longer answers; load them from a '
+          f'checkpoint ({errors.one_line(error.message, 200)})')
     # Variables that stay may be moved back later.
     kept = {i: _homes[i] for i in list(_moved)}
     _homes.clear()
     _homes.update(kept)
-    return sum(map(len, ways.values())) - len(kept)
+    return len(away) - len(kept)
 
 
 def _move(variable: Any, device: str) -> None:

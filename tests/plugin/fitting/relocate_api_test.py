@@ -95,28 +95,6 @@ def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
   assert moves.move_back() == 0 and not moved
 
 
-def test_a_lost_device_keeps_only_its_own_variables(variables, monkeypatch,
-                                                    capfd):
-  """Once all variables behind the first lost one stayed, too."""
-  moves = relocate_api.variable_moves
-  monkeypatch.setattr(moves, '_moved', moves.weakref.WeakValueDictionary())
-  monkeypatch.setattr(moves, '_homes', {})
-  for variable, home in zip(variables, (_NAMES[1], _NAMES[2], _NAMES[1])):
-    moves._moved[id(variable)], moves._homes[id(variable)] = variable, home
-
-  def move(variable, device):
-    if device == _NAMES[1]:
-      raise tf.errors.UnavailableError(None, None, 'server is gone')
-    back.append(variable.name)
-
-  back = []
-  monkeypatch.setattr(moves, '_move', move)
-  assert moves.move_back() == 1 and back == ['decoder/kernel:0']
-  assert [moves.was_moved(v) for v in variables] == [True, False, True]
-  assert moves._homes == {id(v): _NAMES[1] for v in variables[::2]}
-  assert '2 variables stay where they were moved' in capfd.readouterr().err
-
-
 def test_names_and_patterns_in_their_order(variables, moved):
   plan = {'decoder/bias': 'CPU:2', 'decoder/*': 'CPU:1'}
   assert gdp_grappler.relocate(variables, plan) == 2
