@@ -121,7 +121,8 @@ def _row(config: pretrain_config.PretrainConfig, measured: _Measured,
   search_s = rounds * max(worst_s, config.problems * mean_s / at_once)
   # Each round also learns from a limited number of earlier rounds.
   remembered = sum(min(number + 1, config.memory) for number in range(rounds))
-  learn_s = remembered * config.problems * config.passes * measured.learn_s
+  learn_s = (remembered * config.problems * config.networks * config.passes
+             * measured.learn_s)
   driver_s = graphs * measured.job_s
   parts = {'searches': search_s, 'learning': learn_s, 'driver': driver_s}
   return {

@@ -35,7 +35,7 @@ _MODEL_DIR = flags.DEFINE_string(
     'already there is continued.')
 _CONFIG = flags.DEFINE_string(
     'config', 'small', "Sizes of the run: 'small' for minutes, or 'full' for "
-    'hours.')
+    'the weights that ship, in less than an hour on two cores.')
 _NETWORK = flags.DEFINE_enum(
     'network', 'moves', ['moves', 'placer'], 'What learns: the network that '
     'chooses moves of searches, or the one that says placements.')

@@ -205,11 +205,10 @@ def _write_network(path: pathlib.Path) -> None:
 
 
 def _write_log(path: pathlib.Path) -> None:
-  gains = np.ones(3, np.float32)
   logs.save(
       path,
-      logs.Log(np.ones((3, 2), np.float32), gains, gains, np.zeros(3,
-                                                                   np.int32)))
+      logs.Log(np.ones((3, 2), np.float32), np.ones(3, np.float32),
+               np.zeros(3, np.int32)))
 
 
 def _silent(line: str) -> None:
