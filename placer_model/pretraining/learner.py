@@ -4,10 +4,11 @@ The first output learns by the logistic loss whether a move gains. The second
 output learns the logarithm of the gain by half its squared error, from the
 moves that gain.
 
-A third loss is of the order of the moves of a round, because a search prices
-only the moves with the highest scores. It is the cross entropy between two
-distributions over the moves (ListNet: Cao et al., ICML 2007). The first one is
-in proportion to the squared gains, the second one is a softmax of the scores.
+A search prices only the moves of a round with the highest scores. So a third
+loss compares the scores of all moves of a round with their gains. The loss is
+the cross entropy between two distributions over these moves (ListNet: Cao et
+al., ICML 2007). The first distribution is proportional to the squared gains.
+The second distribution is the softmax of the scores.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Losses:
   Attributes:
     logistic: Loss of the prediction whether a move gains.
     gain: Loss of the prediction of the gain's size.
-    order: Loss of the order of the moves of a round.
+    order: Loss of the order that the scores give to the moves of a round.
   """
 
   logistic: float
@@ -73,7 +74,7 @@ class Learner:
     return Losses(*(totals / max(len(log), 1)).tolist())
 
   def _update(self, batch: logs.Log) -> np.ndarray:
-    """Takes one step; returns both losses, summed by weight."""
+    """Takes one step; returns the three losses, summed over the moves."""
     network = self.network
     x = network.standardized(batch.features)
     before = x @ network.hidden_weights + network.hidden_bias
@@ -182,7 +183,7 @@ def mean_of(
 def _batches(log: logs.Log, size: int,
              rng: np.random.Generator) -> Iterator[logs.Log]:
   """Yields the rounds of a log in random order, about `size` moves at once."""
-  starts = np.flatnonzero(np.diff(log.rounds, prepend=-1))
+  starts = log.starts
   ends = np.append(starts[1:], len(log))
   rows: list[np.ndarray] = []
   moves = 0
@@ -210,7 +211,7 @@ def _order_loss(scores: np.ndarray,
 
   Rounds in which no move gains have no order.
   """
-  starts = np.flatnonzero(np.diff(batch.rounds, prepend=-1))
+  starts = batch.starts
   wanted = np.where(batch.gaining, batch.gains, 0.)**2
   totals = np.add.reduceat(wanted, starts)
   counted = totals > 0

@@ -49,13 +49,18 @@ class Log:
     """Whether each move gains, bool [R]."""
     return self.gains > LEAST_GAIN
 
+  @property
+  def starts(self) -> np.ndarray:
+    """Index of the first move of each round, int [rounds]."""
+    return np.flatnonzero(np.diff(self.rounds, prepend=-1))
+
 
 class PricedMoves:
   """A chooser of moves for `gdp_policy` that prices all moves, and logs them.
 
-  It gives the highest scores to the moves that gain the most, but only among
-  some moves, at random. So the policy takes better moves than by chance, and
-  worse ones than if it knew all prices.
+  The chooser scores a random share of the moves by their gains, and all other
+  moves below them. So the policy takes better moves than by chance, and worse
+  moves than if it knew all gains.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -66,7 +71,7 @@ class PricedMoves:
     Args:
       problem: Problem with G groups.
       describer: Describer of the problem's moves.
-      known: Share of the moves whose gains the scores show.
+      known: Share of the moves that are scored by their gains.
       rng: Source of the random numbers that choose these moves.
     """
     self._problem, self._describer = problem, describer

@@ -29,12 +29,13 @@ class PretrainConfig:
     memory: Number of latest rounds whose logs are used.
     networks: Number of networks that are trained. The result is their mean.
     hidden: Number of hidden units of each network.
-    passes: Passes over these logs. Many passes make a network that knows the
-      random graphs too well.
+    passes: Passes over these logs. With many passes a network overfits the
+      random graphs.
     batch: Moves per update.
     learning_rate: Learning rate of Adam.
     gain_share: Weight of the loss of a gain's size.
-    rank_share: Weight of the loss of the order of the moves of a round.
+    rank_share: Weight of the loss of the order that the scores give to the
+      moves of a round.
     held_out: Placements that are priced for each held-out problem.
   """
 

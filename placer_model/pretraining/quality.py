@@ -70,7 +70,7 @@ def area_under_curve(scores: np.ndarray, log: logs.Log) -> float:
 
 def best_few(scores: np.ndarray, log: logs.Log) -> float:
   """Returns `Quality.best_few` for scores [R]; 1 if no move gains."""
-  starts = np.flatnonzero(np.diff(log.rounds, prepend=-1))
+  starts = log.starts
   gaining = np.where(log.gaining, log.gains, 0.)
   found = possible = 0.
   for first, end in zip(starts, [*starts[1:], len(log)]):

@@ -23,10 +23,10 @@ from placer_model.pretraining import pretrain_config
 _FASTER = 2.
 # Moves that a round of `gdp_policy` draws.
 _DRAWS = policy_config.PolicyConfig().draws
-# Shares of the moves of a round whose gains the search knows. The lowest one is
-# as good as chance.
+# Shares of the moves of a round whose gains a search knows. With the lowest
+# share, a search chooses its moves almost by chance.
 _KNOWN = (policy_config.PolicyConfig().at_once / _DRAWS, .1, 1.)
-# The same in searches on which a network is tested.
+# This share in searches on which a network is tested.
 _KNOWN_TEST = .1
 
 

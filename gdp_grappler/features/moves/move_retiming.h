@@ -1,4 +1,4 @@
-// Estimates of the step after a move, by ops that keep their order.
+// An estimate of the step after a move: the ops keep the order of their starts.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_RETIMING_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_RETIMING_H_
@@ -13,7 +13,7 @@
 namespace gdp {
 
 // The ops of an observed step in the order of their starts, with the consumers
-// of their nets. One array after the other, because a sweep reads all of it.
+// of their nets. A sweep reads each array from its beginning to its end.
 struct StartOrder {
   struct Op {
     int32_t group;
