@@ -227,8 +227,8 @@ class Calls:
         first = np.searchsorted(graph.tensor_ops, source)
         values[index] = number((source, tensor - int(first)))
     sizes = tuple(size for _, size in sorted(outputs.items()))
-    return CallCost(float(graph.flops @ graph.executions),
-                    float(graph.io_bytes @ graph.executions), sizes,
+    return CallCost(float((graph.flops * graph.executions).sum()),
+                    float((graph.io_bytes * graph.executions).sum()), sizes,
                     max(0,
                         _peak_bytes(graph, owners) - sum(sizes)),
                     float(graph.executions.sum()),

@@ -19,6 +19,7 @@ import numpy as np
 from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import products
 from gdp_grappler.features.moves import schema
 
 # Standard deviations at which standardized features are clipped.
@@ -94,9 +95,9 @@ class MoveNetwork:
     Args:
       features: float32 [K, F].
     """
-    hidden = np.maximum(
-        self.standardized(features) @ self.hidden_weights + self.hidden_bias, 0)
-    return tuple((hidden @ self.weights + self.bias).T)
+    hidden = products.product(self.standardized(features), self.hidden_weights)
+    hidden = np.maximum(hidden + self.hidden_bias, 0)
+    return tuple((products.product(hidden, self.weights) + self.bias).T)
 
   @property
   def digest(self) -> str:
