@@ -247,7 +247,7 @@ class DefaultPlacer:
 
   def _ask_anchors(self, problem: placer_lib.Problem,
                    found: priced_placements.PricedPlacements,
-                   names: Sequence[str], until: deadlines.Deadline,
+                   names: Sequence[str], deadline: deadlines.Deadline,
                    heard: bool = False) -> bool:
     """Adds the proposals of anchors until a deadline.
 
@@ -258,8 +258,8 @@ class DefaultPlacer:
       problem: The problem to place.
       found: Placements; gets the proposals.
       names: The anchors, in the order of the calls.
-      until: Deadline of the anchors. Each anchor but the last gets only a part
-        of the time that is left.
+      deadline: End of the anchors' time. Each anchor but the last gets only a
+        part of the time that is left.
       heard: Whether an earlier anchor has proposed.
 
     Returns:
@@ -273,10 +273,10 @@ class DefaultPlacer:
       heard = heard or name in found.sources or name not in _MAY_BE_SILENT
       return heard
 
-    if not (heard and until.passed):
+    if not (heard and deadline.passed):
       # Parts of the time are short enough for the clock to end an anchor. So
       # there are no parts if the user gave no time budget.
-      best_of.propose_each(problem, names, until, see,
+      best_of.propose_each(problem, names, deadline, see,
                            in_parts=problem.time_budget_s is not None)
     return heard
 

@@ -69,7 +69,8 @@ class Measurer:
   def measure(self, step: steps_lib.CalibrationStep,
               budget_s: float | None) -> exchange.Answer | messages.Failure:
     """The result of one step, or the reason why it cannot be measured."""
-    bench = dataclasses.replace(self._bench, until=deadlines.within(budget_s))
+    bench = dataclasses.replace(self._bench,
+                                deadline=deadlines.within(budget_s))
     try:
       if self._ahead is None:
         self._ahead = kernel_times.products_ahead(self._tf, bench)

@@ -122,7 +122,7 @@ def _steps(tf: types.ModuleType, bench: clocks.Bench,
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
       return clocks.quick([session.make_callable(list(t)) for t in targets],
-                          bench.until)
+                          bench.deadline)
 
 
 def _end(make: inputs.Inputs, op_type: str) -> Any:
