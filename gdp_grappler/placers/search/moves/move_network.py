@@ -29,15 +29,6 @@ _MOST_BYTES = 1 << 24
 # Names of the arrays in a file of weights.
 _ARRAYS = ('mean', 'deviation', 'hidden_weights', 'hidden_bias', 'weights',
            'bias')
-# Names of features in files of weights -> their present names. Kinds of moves
-# were renamed after the weights that ship had been trained.
-_RENAMED = {
-    'kind:slab': 'kind:coordinate_set',
-    'kind:slab_part': 'kind:coordinate_set_part',
-    'kind:slab_swap': 'kind:coordinate_set_swap',
-    'kind:slab_whole': 'kind:coordinate_whole',
-    'kind:slab_trade': 'kind:coordinate_trade',
-}
 # Outputs of the network: the probability of a gain and the gain.
 OUTPUTS = 2
 
@@ -152,9 +143,6 @@ def load(path: str | os.PathLike[str],
     raise errors.GdpError(
         f'{path} does not hold what was written: its digest is another one. '
         'Copy it again, or train it again with gdp_pretrain.')
-  network = dataclasses.replace(
-      network,
-      features=tuple(_RENAMED.get(name, name) for name in network.features))
   if kinds is not None and network.features != schema.names(kinds):
     raise errors.GdpError(
         f'{path} was trained on other features of moves than this release has. '
