@@ -39,8 +39,11 @@ DGX1_BRICKS = (
     (0, 0, 1, 0, 1, 2, 0, 2),
     (0, 0, 0, 1, 2, 1, 2, 0),
 )
+# Cards behind one switch of PCIe.
 _CARDS_PER_SWITCH = 2
+# Largest number of cards of a host without switches.
 _CARDS_WITHOUT_SWITCH = 2
+# Largest number of cards that are all on the first socket.
 _CARDS_PER_SOCKET = 4
 
 

@@ -26,10 +26,12 @@ from gdp_grappler.processes import messages
 
 # The largest number of logical devices whose dispatch is timed in parallel.
 _MOST_LOGICAL = 4
+# Memory of each logical device but the first.
 _SMALL_BYTES = 1 << 29
 # The share of a card's memory that is used, because other programs may hold
 # some of it.
 _MEMORY_SHARE = .4
+# Least memory of the first logical device.
 _LEAST_BYTES = 1 << 30
 
 

@@ -23,6 +23,7 @@ from gdp_grappler.processes import worker_process
 
 # Seconds from the start of the process, before it loads TensorFlow, to the end.
 DEFAULT_BUDGET_S = 26.
+# Seconds that the start of the process may take.
 _START_S = 180.
 # Seconds that one step may take beyond the time that was left at its start.
 _STEP_S = 120.

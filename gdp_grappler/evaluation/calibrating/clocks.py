@@ -18,9 +18,9 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.measuring import session_config
 
-_WARM_STEPS = 2
-_ROUNDS = 7
-_LEAST_ROUNDS = 3
+_WARM_STEPS = 2  # Steps before the first step that is timed.
+_ROUNDS = 7  # Rounds of timing; a round has each step once.
+_LEAST_ROUNDS = 3  # Least number of such rounds, even without time left.
 
 
 @dataclasses.dataclass(frozen=True)

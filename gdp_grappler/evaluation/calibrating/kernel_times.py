@@ -27,7 +27,7 @@ from gdp_grappler.processes import messages
 _AHEAD_S = 2.5e-3
 # Rows of the matrices, so large that a product takes longer than its launch.
 _PRODUCT = 2048
-_MOST_PRODUCTS = 500
+_MOST_PRODUCTS = 500  # Largest number of products.
 _PROBE = 8  # Number of products that are timed to find the time of one.
 # Seconds that the copies of an op should fill, within the limits below.
 _COPIES_S = 1e-3

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHAIN = 500  # Ops of the chain that gives the least seconds of a visit.
 _WARMUP_S = 2.  # Seconds after which no further warm-up step begins.
 _WARM_S = 0.1  # Seconds of untraced steps before each traced step ...
-_WARM_STEPS = 20  # ... but at least one step, and at most so many.
+_WARM_STEPS = 20  # ... but from one to this number of steps.
 # Least share of processor time in the wall time of a step without interruption.
 _QUIET = .95
 TRACED, ONE_BY_ONE = 'traced', 'timed one by one'

@@ -25,12 +25,14 @@ from gdp_grappler.graph import op_kinds
 _MOST_ELEMENTS = 256
 # Bytes of inputs that are allocated at a time.
 _CHUNK_BYTES = 1 << 30
+# Ops that are timed in one graph.
 _MOST_OF_A_CHUNK = 40
-_COPIES = 16
-_ROUNDS = 3
-_PRODUCT = 2048
+_COPIES = 16  # Copies of an op that run in a row.
+_ROUNDS = 3  # Runs of each op for a median.
+_PRODUCT = 2048  # Rows of the matrices that keep a GPU busy beforehand.
+# Least seconds of all these products, so that all launches end before them.
 _AHEAD_S = 2e-3
-_PROBE = 8
+_PROBE = 8  # Products that are timed to find the time of one.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -65,8 +65,8 @@ def best(
   placements that do not fit, the one with the least overflow is better. A
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
-  After `Problem.time_budget_s` no further proposer is called, except the first
-  one, and except while no placement fits. Nor is anything beyond them priced.
+  After `Problem.time_budget_s` no proposer is called, except the first one, and
+  except while no placement fits. Then no other placements are priced, either.
 
   Args:
     problem: Prices the placements.

@@ -88,7 +88,7 @@ def anneal(annealings: Sequence[_AnyAnnealing],
       progress_lib.reached(progress)
     if begin_s >= 0:
       batch_s = budget.seen_s - begin_s
-    # Nothing stops a batch, and one of a large graph takes long.
+    # Nothing stops a batch, and a batch of a large graph takes long.
     if progress >= stretch.end or budget.ends_within(batch_s):
       break
     begin_s = budget.seen_s
@@ -116,7 +116,7 @@ class _StagedSearch:
     # Seconds per price, where they are needed for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
-    # Seconds of one computation of control edges, about.
+    # Approximate seconds of one computation of control edges.
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
@@ -186,7 +186,7 @@ class _StagedSearch:
     return starts[:next(fitting, 0)]
 
   def _starting_s(self, count: int) -> float:
-    """Seconds, about, until this number of starts is priced in order."""
+    """Approximate seconds until this number of starts is priced in order."""
     return self._each_s * (count + 1)
 
   def _faster_first(self) -> list[_AnyAnnealing]:
@@ -210,7 +210,7 @@ class _StagedSearch:
 
   @property
   def _has_time_for_edges(self) -> bool:
-    """Whether control edges can be computed before the end, or almost."""
+    """Whether at least half of the time for control edges is left."""
     return self._budget.has_left(self._edges_s / 2)
 
   def _most_promising(
