@@ -118,7 +118,7 @@ def _iterations(members: Sequence[str],
   If GDP-one found no placement that fits, a graph gets as many iterations as
   the graph with the fewest.
   """
-  rollouts = train_config.preset('paper').rollouts
+  rollouts = train_config.preset('gdp_one').rollouts
   known = {
       member: max(cell['evaluations'] // rollouts, 1) for member in members
       if 'evaluations' in (cell := of_tasks[member]['cells'][GDP_ONE])

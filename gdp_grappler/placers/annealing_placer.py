@@ -91,9 +91,8 @@ class AnnealingPlacer:
          self._evaluations), seconds, clock=clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
-    return staged_search.searched(problem,
-                                  np.concatenate(list(starts.values())), rng,
-                                  limit)
+    return staged_search.search(problem, np.concatenate(list(starts.values())),
+                                rng, limit)
 
 
 def evaluations_for(

@@ -142,7 +142,7 @@ class DefaultPlacer:
     if self._asks_policy(problem, worth.seconds(found.prices)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
-        problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
+        problem, _coarse_s(problem, worth.seconds(found.prices), deadline))
     self._ask(problem, found, worth, deadline, coarse is not None, moves)
     if _has_time(deadline, each_s * len(blocks)) or not found.fits:
       each_s = _see_in_s(found, blocks, annealing_placer.BLOCKS, deadline.clock)
@@ -156,11 +156,13 @@ class DefaultPlacer:
     if _has_time(deadline, each_s * least) or not found.fits:
       further = []
       if coarse is not None and multilevel.is_worth(
-          _ahead_s(problem, worth_s, deadline)):
-        ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
-        worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
-        further = [ahead.rows]
-      refined, *rest = staged_search.searched(
+          _coarse_s(problem, worth_s, deadline)):
+        coarse_result = self._search_coarse(coarse, begin, rng, worth_s,
+                                            deadline)
+        share = search_config.DEFAULT.coarse.share
+        worth_s *= 1 - share * coarse_result.progress
+        further = [coarse_result.rows]
+      refined, *rest = staged_search.search(
           problem, begin, rng,
           _limit(problem,
                  worth_s, deadline.remaining_s, self._clock_of(problem)),
@@ -204,9 +206,10 @@ class DefaultPlacer:
     self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
                       heard)
 
-  def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-             rng: np.random.Generator, worth_s: float,
-             deadline: deadlines.Deadline) -> multilevel.Ahead:
+  def _search_coarse(self, coarse: coarse_problem.CoarseProblem,
+                     starts: np.ndarray, rng: np.random.Generator,
+                     worth_s: float,
+                     deadline: deadlines.Deadline) -> multilevel.CoarseResult:
     """Placements that the search of a smaller problem finds.
 
     Args:
@@ -220,7 +223,7 @@ class DefaultPlacer:
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
                    share * deadline.remaining_s, self._clock_of(coarse.problem))
-    return multilevel.in_order(coarse, starts, rng, limit, self._models())
+    return multilevel.search(coarse, starts, rng, limit, self._models())
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
     own = None if problem.by_count else self._clock
@@ -317,8 +320,8 @@ def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
   return 0 < deadline.remaining_s >= seconds
 
 
-def _ahead_s(problem: placer_lib.Problem, worth_s: float,
-             deadline: deadlines.Deadline) -> float:
+def _coarse_s(problem: placer_lib.Problem, worth_s: float,
+              deadline: deadlines.Deadline) -> float:
   """Seconds that the search of a smaller problem may take."""
   left_s = deadline.remaining_s
   if left_s and _is_by_count(problem):

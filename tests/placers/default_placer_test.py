@@ -338,7 +338,7 @@ def test_what_is_held_out_asks_no_policy(policy, name):
 def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   # What is slow first in, first out may be the best in order.
   given = []
-  stock = staged_search.searched
+  stock = staged_search.search
 
   def searched(problem, starts, *rest, **fields):
     given.append(starts.tolist())
@@ -349,7 +349,7 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   proposals = tuple(
       placement_lib.Placement(np.array(row, np.int32), problem.cluster)
       for row in halves)
-  monkeypatch.setattr(staged_search, 'searched', searched)
+  monkeypatch.setattr(staged_search, 'search', searched)
   monkeypatch.setattr(
       best_of, 'propose_each', lambda problem, names, deadline, see, **_:
       [see(name, proposals) for name in names])

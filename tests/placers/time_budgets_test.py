@@ -189,7 +189,7 @@ class _Asked:
     rows = rng.integers(1, 3,
                         (starts, problem.graph.num_groups)).astype(np.int32)
     limit = search_budget.SearchBudget(evaluations, seconds, grace, clock)
-    staged_search.searched(problem, rows, rng, limit)
+    staged_search.search(problem, rows, rng, limit)
     return len(self.placements)
 
 

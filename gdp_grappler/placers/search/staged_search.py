@@ -32,7 +32,7 @@ def no_model(problem: placer_lib.Problem) -> None:
   del problem
 
 
-def searched(
+def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
     moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
@@ -58,11 +58,11 @@ def searched(
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
-  search = _StagedSearch(problem, starts, rng, budget, models, moves, further,
+  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
                          config)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
-    search.run(stage)
-  return search.placements()
+    staged.run(stage)
+  return staged.placements()
 
 
 def anneal(annealings: Sequence[_AnyAnnealing],
