@@ -6,7 +6,6 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
@@ -15,7 +14,6 @@ from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from helpers import graphs
 from helpers import search_configs
@@ -330,8 +328,7 @@ def _asked(monkeypatch, budget_s):
     return stock(*args, further=further, **fields)
 
   monkeypatch.setattr(staged_search, 'search', watched)
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 20_000)
-  monkeypatch.setattr(search_worth, 'STEPS', 10**9)
+  search_configs.patch(monkeypatch, time={'ops_per_s': 20_000, 'steps': 10**9})
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)
   placer = default_placer.DefaultPlacer(anchors=('structured',),
