@@ -16,11 +16,6 @@ import numpy as np
 
 from gdp_grappler import native
 
-_FUNCTIONS = {
-    np.dtype(np.float32): 'gdp_multiply_float32',
-    np.dtype(np.float64): 'gdp_multiply_float64',
-}
-
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
   """The matrix product [A, C] of two matrices, or [A] of a matrix and a vector.
@@ -39,20 +34,19 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
   if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[1] != len(b):
     raise ValueError(f'No product of {list(a.shape)} and {list(b.shape)}.')
   single = a.dtype == b.dtype == np.float32
-  dtype = np.dtype(np.float32 if single else np.float64)
+  dtype = np.float32 if single else np.float64
   a, b = np.ascontiguousarray(a, dtype), np.ascontiguousarray(b, dtype)
   result = np.empty(a.shape[:1] + b.shape[1:], dtype)
   columns = b.shape[1] if b.ndim == 2 else 1
-  _functions()[dtype](*a.shape, columns, a.ctypes.data, b.ctypes.data,
-                      result.ctypes.data)
+  multiply = getattr(_library(), f'gdp_multiply_{np.dtype(dtype).name}')
+  multiply(*a.shape, columns, a.ctypes.data, b.ctypes.data, result.ctypes.data)
   return result
 
 
 @functools.cache
-def _functions() -> dict[np.dtype, ctypes._CFuncPtr]:
-  lib, result = native.load(native.Library.PRODUCTS), {}
-  for dtype, name in _FUNCTIONS.items():
-    result[dtype] = getattr(lib, name)
-    result[dtype].restype = None
-    result[dtype].argtypes = [ctypes.c_int64] * 3 + [ctypes.c_void_p] * 3
-  return result
+def _library() -> ctypes.CDLL:
+  lib = native.load(native.Library.PRODUCTS)
+  for function in lib.gdp_multiply_float32, lib.gdp_multiply_float64:
+    function.restype = None
+    function.argtypes = [ctypes.c_int64] * 3 + [ctypes.c_void_p] * 3
+  return lib
