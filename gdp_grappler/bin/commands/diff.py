@@ -1,4 +1,4 @@
-"""`gdp diff`: what differs between two plans, and what that costs."""
+"""`gdp diff`: print the differences of two plans, and their cost."""
 
 from __future__ import annotations
 

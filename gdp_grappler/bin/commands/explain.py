@@ -1,4 +1,4 @@
-"""`gdp explain`: why ops are where they are, and what moving them would do."""
+"""`gdp explain`: explain the devices of ops, and price other devices."""
 
 from __future__ import annotations
 
