@@ -149,30 +149,51 @@ class DefaultPlacer:
     worth_s = worth.seconds(found.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found.see(self._of_policy(problem), POLICY, None)
-    begin = found.ranked(search_config.DEFAULT.priorities.starts)
-    in_order: tuple[placement_lib.Placement, ...] = ()
-    # A search prices its starts and a batch first, which nothing stops.
-    least = len(begin) + search_config.DEFAULT.annealing.batch
-    if _has_time(deadline, each_s * least) or not found.fits:
-      further = []
-      if coarse is not None and multilevel.is_worth(
-          _coarse_s(problem, worth_s, deadline)):
-        coarse_result = self._search_coarse(coarse, begin, rng, worth_s,
-                                            deadline)
-        share = search_config.DEFAULT.coarse.share
-        worth_s *= 1 - share * coarse_result.progress
-        further = [coarse_result.rows]
-      refined, *rest = staged_search.search(
-          problem, begin, rng,
-          _limit(problem,
-                 worth_s, deadline.remaining_s, self._clock_of(problem)),
-          self._models(), further=further, moves=moves)
-      found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
-      in_order = tuple(rest)
+    in_order = self._search(problem, found, coarse, moves, rng, worth_s,
+                            deadline, each_s)
     best = found.best_of_each()
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in best.values()), *in_order)
+
+  def _search(self, problem: placer_lib.Problem,
+              found: priced_placements.PricedPlacements,
+              coarse: coarse_problem.CoarseProblem | None,
+              moves: moves_lib.Moves, rng: np.random.Generator, worth_s: float,
+              deadline: deadlines.Deadline,
+              each_s: float) -> Sequence[placement_lib.Placement]:
+    """Adds the placement that the search finds first in, first out.
+
+    Args:
+      problem: The problem to place.
+      found: Starts of the search; gets its result.
+      coarse: The smaller problem; None if there is none.
+      moves: Draws moves of the problem.
+      rng: Random numbers of the search.
+      worth_s: Seconds that all searches together are worth.
+      deadline: End of all searches.
+      each_s: Seconds of a price.
+
+    Returns:
+      The best placement in the order of priorities, if orders pay; else none.
+    """
+    begin = found.ranked(search_config.DEFAULT.priorities.starts)
+    # A search prices its starts and a batch first, which nothing stops.
+    least = len(begin) + search_config.DEFAULT.annealing.batch
+    if found.fits and not _has_time(deadline, each_s * least):
+      return ()
+    further = []
+    if coarse is not None and multilevel.is_worth(
+        _coarse_s(problem, worth_s, deadline)):
+      result = self._search_coarse(coarse, begin, rng, worth_s, deadline)
+      worth_s *= 1 - search_config.DEFAULT.coarse.share * result.progress
+      further = [result.rows]
+    refined, *in_order = staged_search.search(
+        problem, begin, rng,
+        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
+        self._models(), further=further, moves=moves)
+    found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
+    return in_order
 
   def _ask(self, problem: placer_lib.Problem,
            found: priced_placements.PricedPlacements, worth: search_worth.Worth,
