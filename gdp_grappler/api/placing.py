@@ -13,6 +13,7 @@ from gdp_grappler import progress
 from gdp_grappler import spelling
 from gdp_grappler.api import arguments
 from gdp_grappler.api import placed_step
+from gdp_grappler.api import refusing
 from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -21,7 +22,6 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
-from gdp_grappler.cluster import shortage
 from gdp_grappler.cluster import whole_graph as whole_graph_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges
@@ -129,19 +129,10 @@ def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
                policy: str | None, order: str | None, seed: int,
                deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """Places by a placer; raises an error if the placement does not fit."""
-  _refuse(shortage.is_certain(step.graph, step.cluster))
+  refusing.if_certain(subject, step)
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
-  if not found.fits:
-    _refuse(
-        shortage.of_placement(step.graph, step.cluster, found.fifo.peak_bytes))
+  refusing.if_it_exceeds(subject, found)
   return found
-
-
-def _refuse(shortage_found: str) -> None:
-  """Raises an error if there is a text about a shortage of memory."""
-  if shortage_found:
-    raise errors.InfeasiblePlacementError(
-        f'{shortage_found} Nothing was written.')
 
 
 def _with_whole(subject: subjects.Subject) -> step_lib.Step:
