@@ -216,6 +216,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     InfeasiblePlacementError: the plan breaks a rule of the graph.
     GdpError: a name is unknown, or a file cannot be used.
   """
+  arguments.check_plan(plan)
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
   with telling.told(tell, verbose) as heard:
@@ -290,10 +291,10 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
                   order: str | None, profile: str = '') -> None:
   """Raises errors about arguments early, before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
-  arguments.check_plan(plan)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
                           'Give one of them.')
+  arguments.check_plan(plan)
   if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')
