@@ -11,6 +11,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import wishes
@@ -124,7 +125,7 @@ def _describe(node: node_def_pb2.NodeDef, variable: Any) -> None:
 
 def name_of(variable: Any) -> str:
   """Returns a variable's path, 'dense/kernel', without an output's number."""
-  return str(variable.name).split(':')[0]
+  return variable_scopes.path(variable) or str(variable.name).split(':')[0]
 
 
 def variables(concrete: Any) -> dict[int, Any]:
