@@ -99,12 +99,23 @@ def name_variables(graph_def: graph_pb2.GraphDef,
       continue
     if found and found.keys() <= bare.keys() and all(
         _takes(bare[i], variable) for i, variable in found.items()):
-      variable_names.mark_arguments(
-          graph_def, {i: name_of(variable) for i, variable in found.items()})
+      name_arguments(graph_def, found)
       wishes.mark_variables(graph_def, found)
       for i, variable in found.items():
         _describe(bare[i], variable)
       return
+
+
+def name_arguments(graph_def: graph_pb2.GraphDef,
+                   variables_of: Mapping[int, Any]) -> None:
+  """Writes the paths of variables into the arguments of a function.
+
+  Args:
+    graph_def: Graph of the function; changed in place.
+    variables_of: Variables by number of the argument.
+  """
+  variable_names.mark_arguments(
+      graph_def, {i: name_of(variable) for i, variable in variables_of.items()})
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
