@@ -84,8 +84,8 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
           'example "encoder" or "decoder/*".')
     if not isinstance(device, str):
       raise errors.PlanError(
-          f'The device of "{pattern}" is {repr(device)[:40]}. Write for example '
-          '"GPU:0".')
+          f'The device of "{pattern}" is {repr(device)[:40]}. Write for '
+          'example "GPU:0".')
     cluster_lib.canonical_device(device)
   meant: dict[tuple[str, ...], str] = {}
   for pattern in entries:

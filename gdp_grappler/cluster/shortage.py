@@ -12,7 +12,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.sharding import table as sharding_table
+from gdp_grappler.sharding import choice
 
 # Largest number of variables, and of tensors, that a message names.
 _MOST_NAMED = 3
@@ -23,7 +23,7 @@ _A_CAUSE = .1
 _NEARLY_FULL = .9
 _UNITS = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB')
 _HOST = 'CPU'
-_OF_PARTS = re.compile(rf'{re.escape(sharding_table.PART)}\d+$')
+_OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 
 
 def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:

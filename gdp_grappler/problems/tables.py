@@ -16,7 +16,6 @@ from gdp_grappler import suggestions
 from gdp_grappler.cluster import shortage
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.sharding import choice
-from gdp_grappler.sharding import table as sharding_table
 
 if TYPE_CHECKING:
   # These modules import TensorFlow, which a graph with its own costs does not
@@ -77,7 +76,7 @@ def advice(step: step_lib.Step, chosen: choice.Choice, is_made: bool) -> str:
   """
   if step.source is None or (chosen == choice.AUTO and not is_made):
     return ''
-  too_large = [(table.label.partition(sharding_table.PART), count)
+  too_large = [(table.label.partition(choice.PART), count)
                for table, count in _wanted(step, choice.AUTO)]
   # A dict keeps one entry for all parts of a table.
   cuts = ', '.join(
@@ -121,7 +120,7 @@ def _in_parts(source: source_graph.SourceGraph,
   result = trace(layers)
   made = {variable_names.of(node) for node in result.graph_def.node}
   for table, _ in wanted:
-    if f'{table.label}{sharding_table.PART}0' not in made:
+    if f'{table.label}{choice.PART}0' not in made:
       raise errors.InvalidGraphError(
           f'The layer of "{table.label}" is of a kind that cannot be made in '
           'parts; Embedding and Dense can.')

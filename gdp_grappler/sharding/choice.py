@@ -11,6 +11,8 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 
 AUTO, OFF = 'auto', 'off'
+# Between the name of a weight and the number of a part.
+PART = '_part_'
 # Names of layers, or patterns of names, with the number of parts of each table.
 Named = tuple[tuple[str, int], ...]
 Choice = str | Named
@@ -18,8 +20,8 @@ Choice = str | Named
 _MOST_PARTS = 1024
 _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
           'words=2')
-# A table that is so much larger than all devices together stays whole: the parts
-# would not fit either, and a step of so many parts takes long to trace.
+# A table that is much larger than all devices together stays whole: its parts
+# would not fit either, and a step of that many parts takes long to trace.
 _MOST_ROOMS = 16
 # Share of a device's memory for a part, its gradient and its slots. The rest
 # leaves a choice of devices, and room for the rest of the model.

@@ -40,7 +40,7 @@ def test_who_forbids_parts_that_would_fit_is_told_so(chosen, advice):
 
 def test_who_gives_a_model_that_is_made_is_told_to_give_a_function():
   said = _error(_make(), _TOO_SMALL)
-  assert 'Give a function that makes the model, which cuts "model/words/embed' in said
+  assert 'Give a function that makes the model, which cuts "model/wo' in said
 
 
 def test_the_advice_is_spelled_as_a_flag_for_commands():
