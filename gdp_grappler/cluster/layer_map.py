@@ -96,6 +96,15 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
   return tuple(sorted(entries.items()))
 
 
+def of_file(path: str, entries: Mapping[Any,
+                                        Any]) -> tuple[tuple[str, str], ...]:
+  """Checks a map of layers that was read from a file; errors name the file."""
+  try:
+    return checked(entries)
+  except (errors.PlanError, errors.ClusterError) as error:
+    raise type(error)(f'{path}: {error}') from error
+
+
 def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
   """Finds the pattern that holds for each op.
 

@@ -101,12 +101,7 @@ def of_file(path: str) -> Plan:
     ClusterError: the map names no device.
   """
   layers = plan_lib.read_layers(path)
-  if layers is None:
-    return path
-  try:
-    return layer_map.checked(layers)
-  except (errors.PlanError, errors.ClusterError) as error:
-    raise type(error)(f'{path}: {error}') from error
+  return path if layers is None else layer_map.of_file(path, layers)
 
 
 def may_round(plan: Plan | None) -> bool:
