@@ -23,6 +23,7 @@ _A_CAUSE = .1
 _NEARLY_FULL = .9
 _UNITS = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB')
 _HOST = 'CPU'
+_AND = ' + '
 _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 
 
@@ -76,14 +77,12 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     temporary_bytes: int64 [N, D], bytes of each op while it runs.
   """
   peaks, room = np.asarray(peak_bytes), cluster.pool_bytes
-  full, pools = np.flatnonzero(peaks > room), np.arange(len(room))
-  needs = ', '.join(f'{_pool_names(cluster, pools == pool)} needs '
-                    f'{size(peaks[pool])} of {size(room[pool])}'
-                    for pool in full)
+  full = np.flatnonzero(peaks > room)
   there = np.isin(np.asarray(cluster.memory_pools)[devices], full)
   cause = _A_CAUSE * peaks[full].max(initial=0)
   held = graph.param_bytes[there].sum()
-  said = [f'in the best placement found, {needs}']
+  said = [f'in the best placement found, '
+          f'{exceeded(cluster, peak_bytes)}']
   if held and held >= cause:
     may = _pools_of_groups(graph, cluster)
     largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
@@ -122,6 +121,37 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
     result.append(f'"{graph.label(op)}" ({graph.op_types[op]}) alone may take '
                   f'{size(used[op])} of temporary memory while it runs')
   return result
+
+
+def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
+  """'GPU:0 needs 16.3 GB of 12.7 GB', for each memory that is exceeded.
+
+  Args:
+    cluster: P memories.
+    peak_bytes: [P], bytes that a placement needs of each memory.
+  """
+  room = cluster.pool_bytes
+  pools = np.arange(len(room))
+  names = [_pool_names(cluster, pools == pool) for pool in pools]
+  return ', '.join(
+      f'{name} {"need" if _AND in name else "needs"} {size(peak)} of '
+      f'{size(most)}' for name, peak, most in zip(names, peak_bytes, room)
+      if peak > most)
+
+
+def nevertheless(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                 peak_bytes: Sequence[int], less: bool) -> str:
+  """A clause about a placement that is used although it exceeds a memory.
+
+  Args:
+    graph: The graph.
+    cluster: P memories.
+    peak_bytes: [P], bytes that the placement needs of each memory.
+    less: Whether another placement would exceed memories even more.
+  """
+  way_out = constraints.way_out_of_memory(graph, cluster)
+  return (f'it exceeds a memory{", though less than as it was" * less}: '
+          f'{exceeded(cluster, peak_bytes)}{f"; {way_out}" * bool(way_out)}')
 
 
 def violations(cluster: cluster_lib.Cluster,
@@ -214,7 +244,7 @@ def _pools_of_groups(graph: op_graph.OpGraph,
 
 
 def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
-  return ' + '.join(
+  return _AND.join(
       label for label, pool in zip(cluster.device_labels, cluster.memory_pools)
       if pools[pool])
 

@@ -311,7 +311,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{origin}: {counts}; cut '
             f'{units.count(tensors, "tensor")}, '
             f'{size / 1e6:.2f} MB; {predicted}')
-    if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
+    if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
     rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
     if rounded:
@@ -324,7 +324,10 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   else:
     said = ''
   if said and prices.overflow_bytes[1]:
-    said += _said_of_memory(graph, after.cluster)
+    was, now = prices.overflow_bytes.tolist()
+    exceeds = shortage.nevertheless(graph, after.cluster, prices.peak_bytes[1],
+                                    less=now < was)
+    said += f'; {exceeds}'
   elif said and (full := shortage.nearly(after.cluster,
                                          prices.peak_bytes[1].tolist())):
     said += f'; {full}'
@@ -360,12 +363,6 @@ def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
   return (f'; all that may move is on {where}: nothing else that {origin} '
           f"proposes is predicted to be faster{why} (a 'plan' or 'placer': "
           "'round_robin' spreads it in any case)")
-
-
-def _said_of_memory(graph: op_graph.OpGraph,
-                    cluster: cluster_lib.Cluster) -> str:
-  way_out = constraints.way_out_of_memory(graph, cluster)
-  return f'; it exceeds a memory: {way_out}' if way_out else ''
 
 
 def _order_config(

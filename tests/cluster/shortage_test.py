@@ -139,3 +139,15 @@ def test_a_memory_that_is_nearly_full_is_told():
   assert not shortage.nearly(cluster, [0, 900, 0])
   assert 'GPU:0 ' in shortage.nearly(cluster, [0, 901, 0])
   assert not shortage.nearly(cluster, [0, 1001, 0])
+
+
+def test_memories_that_are_exceeded_are_named_with_what_would_help():
+  cluster = _cluster(100, 1000, 1000)
+  graph = _graph([1, 1], on_gpus=False)
+  assert shortage.exceeded(cluster,
+                           [0, 1001, 1000]) == ('GPU:0 needs 1 kB of 1 kB')
+  said = shortage.nevertheless(graph, cluster, [300, 2500, 0], less=True)
+  assert said == (
+      'it exceeds a memory, though less than as it was: CPU:0 needs '
+      '300 B of 100 B, GPU:0 needs 2.5 kB of 1 kB')
+  assert 'less' not in shortage.nevertheless(graph, cluster, [300, 0, 0], False)
