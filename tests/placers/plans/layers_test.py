@@ -97,8 +97,7 @@ def test_scopes_of_grappler_are_no_layers(before, after):
       'unknown': ('_Arg', [], 400, ''),
       'net/words/ReadVariableOp': ('ReadVariableOp', ['unknown'], 0, 'unknown'),
       f'{before}_IsFinite': ('IsFinite', ['x'], 0, ''),
-      f'net/words/{after}Reshape':
-          ('Reshape', [f'{before}_IsFinite'], 0, ''),
+      f'net/words/{after}Reshape': ('Reshape', [f'{before}_IsFinite'], 0, ''),
       'net/words/MatMul':
           ('MatMul', [f'net/words/{after}Reshape',
                       'net/words/ReadVariableOp'], 0, ''),
