@@ -111,6 +111,16 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
+    # Products of matrices. Sums and products are rounded separately, so that
+    # all processors have equal results.
+    "libgdp_products.so": {
+        "srcs": ["gdp_grappler/products.cc"],
+        "hdrs": [],
+        "copts": ["-std=c++17", "-O3", "-ffp-contract=off"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": False,
+    },
     # Emulated GPUs: emulating processes pass the path to TensorFlow.
     "libgdp_emulated_gpus.so": {
         "srcs": [

@@ -1,12 +1,12 @@
-"""Prints what m-SCT loses or gains by matching in place of linear programs.
+"""Compares m-SCT with favourite children by matching and by linear programs.
 
 Run it from the repository with `python -m benchmarks.favourite_children`. Half
-of the graphs are random, half in layers, on 4 and 8 P100s; `communication` is
-what it takes to send the mean tensor over what the mean op takes. Both ways
-make the same proposals, with favourite children by matching and by the program
-of Hanen and Munier that HiGHS solves (`m_sct_published` has those, in one
-proposal). Steps are simulated: by matching over by the program, so that less
-than 1 is faster. Seconds are of the processor.
+of the graphs are random, half have layers. They are placed on 4 and 8 P100s.
+`communication` is the time to send the mean tensor, over the time of the mean
+op. Both ways make the same proposals. One has favourite children by matching,
+the other by the linear program of Hanen and Munier, which HiGHS solves. The
+table has the simulated step by matching over the step by the program: less than
+1 means that matching is faster. Seconds are of the processor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import time
 
 import numpy as np
 
-from benchmarks import placer_speed
 from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
@@ -34,7 +33,9 @@ from tests.helpers import clusters
 from tests.helpers import graphs
 
 _WIDTHS = 4, 8, 32, 64
-_WINDOW = 4000
+_WINDOW = 4000  # Tasks of a linear program.
+_OP_S = 1e-3  # Median seconds of an op of a graph in layers.
+_TENSOR_BYTES = 4e6  # Median bytes of a tensor of such a graph.
 
 
 class _ByProgram(m_sct.MSctPlacer):
@@ -47,11 +48,56 @@ class _ByProgram(m_sct.MSctPlacer):
                                     _WINDOW)[None]
 
 
+def _layered_graph(num_ops: int, width: int,
+                   seed: int = 0) -> tuple[op_graph.OpGraph, np.ndarray]:
+  """Returns a graph of layers, and the seconds of its ops, float64 [N].
+
+  Args:
+    num_ops: N.
+    width: Ops of a layer.
+    seed: Seed of all random numbers.
+  """
+  rng = np.random.default_rng(seed)
+  consumers = np.repeat(np.arange(num_ops), 1 + rng.poisson(1., num_ops))
+  producers = (consumers // width - 1) * width + rng.integers(
+      0, width, len(consumers))
+  edges = np.unique(
+      np.stack([producers, consumers], axis=1)[producers >= 0], axis=0)
+  zeros = np.zeros(num_ops)
+  graph = op_graph.OpGraph(
+      name=f'layers of {width}', names=tuple(f'op{i}' for i in range(num_ops)),
+      op_types=('MatMul',) * num_ops, edges=edges, edge_tensors=edges[:, 0],
+      tensor_ops=np.arange(num_ops),
+      tensor_bytes=rng.lognormal(0, 1, num_ops) * _TENSOR_BYTES, flops=zeros,
+      io_bytes=zeros, param_bytes=zeros, groups=np.arange(num_ops),
+      allowed_types=np.ones(
+          (num_ops,
+           2)), pins=('',) * num_ops, user_pins=zeros, devices=('',) * num_ops)
+  return graph, rng.lognormal(0, 1, num_ops) * _OP_S
+
+
+def _communicating(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                   op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
+  """Returns the graph with tensors scaled to a ratio of sending and computing.
+
+  Args:
+    graph: N ops.
+    cluster: Cluster whose links send the tensors.
+    op_s: Seconds of the ops [N].
+    ratio: Seconds to send the mean tensor over seconds of the mean op.
+  """
+  latency_s, s_per_byte = bundling.mean_link(cluster,
+                                             np.array(cluster.accelerators))
+  size = (ratio * op_s.mean() - latency_s) / s_per_byte
+  return graph.replace(tensor_bytes=graph.tensor_bytes
+                       * (size / graph.tensor_bytes.mean()))
+
+
 def _graph(num_ops: int, seed: int) -> tuple[op_graph.OpGraph, np.ndarray]:
   """A graph, and the seconds of its ops [N]."""
   if seed % 2:
     width = _WIDTHS[seed // 2 % len(_WIDTHS)]
-    return placer_speed.layered_graph(num_ops, width, seed)
+    return _layered_graph(num_ops, width, seed)
   graph = graphs.random_graph(seed, num_ops, fan_in=1.8, window=20)
   return graph, np.random.default_rng(seed).lognormal(0, 1, num_ops) * 1e-3
 
@@ -73,7 +119,7 @@ def _row(num_ops: int, communication: float, count: int) -> tuple[str, ...]:
   for seed in range(count):
     graph, op_s = _graph(num_ops, seed)
     cluster = presets.preset(f'{4 + 4 * (seed // 2 % 2)}xP100')
-    graph = placer_speed.communicating(graph, cluster, op_s, communication)
+    graph = _communicating(graph, cluster, op_s, communication)
     found = [
         _placed(placer, graph, cluster, op_s)
         for placer in (m_sct.MSctPlacer(), _ByProgram())

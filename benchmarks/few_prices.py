@@ -96,10 +96,10 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed, 'best_of_s': best_s}
     for name, network in (('plain', None), ('chosen', shipped_moves.network())):
-      found, = staged_search.searched(problem, starts,
-                                      np.random.default_rng(seed),
-                                      search_budget.SearchBudget(priced),
-                                      functools.partial(_model, network))
+      found, = staged_search.search(problem, starts,
+                                    np.random.default_rng(seed),
+                                    search_budget.SearchBudget(priced),
+                                    functools.partial(_model, network))
       row[f'{name}_s'] = seconds(found)
     rows.append(row)
   return rows

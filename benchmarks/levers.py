@@ -207,15 +207,15 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
   further = []
   if coarse is not None:
     own_s = levers.config.coarse.share * _left_s(seconds, begin_s)
-    ahead = multilevel.in_order(coarse, starts, rng, _budget(own_s),
-                                functools.partial(_model, levers))
-    further = [ahead.rows]
+    coarse_result = multilevel.search(coarse, starts, rng, _budget(own_s),
+                                      functools.partial(_model, levers))
+    further = [coarse_result.rows]
   budget = _budget(_left_s(seconds, begin_s))
   if not levers.priorities:
     problem = dataclasses.replace(problem, simulator=None)
-  return staged_search.searched(problem, starts, rng, budget,
-                                functools.partial(_model, levers), drawer,
-                                further, levers.config)
+  return staged_search.search(problem, starts, rng, budget,
+                              functools.partial(_model, levers), drawer,
+                              further, levers.config)
 
 
 def _left_s(seconds: float, begin_s: float) -> float:

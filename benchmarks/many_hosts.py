@@ -95,7 +95,7 @@ def _rows(task: str, cluster: cluster_lib.Cluster,
   step = reading.read(request.Request(task), lambda _: cluster, lambda _: None)
   problem = dataclasses.replace(step.problem(), time_budget_s=budget_s)
   if problem.expert_devices is None:
-    raise errors.GdpError(f'Nobody said how an expert would place {task}.')
+    raise errors.GdpError(f"There is no human expert's placement of {task}.")
   spread = dataclasses.replace(
       problem, expert_devices=_over_hosts(problem.expert_devices, cluster))
   expert_s = math.nan

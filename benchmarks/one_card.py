@@ -77,7 +77,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
   """Rows of all models in all ways for which there was time."""
   has_card = here.has_card()
   names = arguments.models or models(has_card)
-  until = deadlines.within(arguments.time_budget_s)
+  deadline = deadlines.within(arguments.time_budget_s)
   arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.out_dir / FILE
   known = read(path)
@@ -91,7 +91,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
     head = {'model': here.short(model), 'way': way}
     if one_card_ways.WAYS[way].needs_card and not has_card:
       return {**head, 'error': _NO_CARD}
-    if until.passed:
+    if deadline.passed:
       return {**head, 'error': 'no time was left'}
     found = known[_key(
         model,

@@ -55,7 +55,7 @@ class _Clocked:
 
 
 _PLACING = _Clocked(optimizer, 'optimize')
-_REFINING = _Clocked(staged_search, 'searched')
+_REFINING = _Clocked(staged_search, 'search')
 
 
 def _pass_ms() -> float:

@@ -24,7 +24,7 @@ from gdp_grappler import errors
 MOST_TEXT_BYTES = 256 << 20
 # Protobuf's own limit for a message.
 MOST_PROTO_BYTES = (2 << 30) - 1
-_PART_BYTES = 1 << 20
+_PART_BYTES = 1 << 20  # Bytes that are read at a time.
 
 
 def read(path: str | os.PathLike[str],

@@ -27,6 +27,7 @@ class Library(enum.Enum):
   SIMULATOR = 'libgdp_simulator.so'
   GRAPH = 'libgdp_graph.so'  # Algorithms on a whole graph.
   MOVES = 'libgdp_moves.so'  # Algorithms for the moves of a search.
+  PRODUCTS = 'libgdp_products.so'  # Products of matrices.
   LIST_SCHEDULER = 'libgdp_list_scheduler.so'
   GRAPPLER = 'libgdp_grappler.so'  # The pass and the op estimator.
   EMULATED_GPUS = 'libgdp_emulated_gpus.so'

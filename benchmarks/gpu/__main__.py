@@ -101,7 +101,7 @@ def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
                            arguments.calibrate_s)
 
 
-def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
+def _run(setting: parts_lib.Setting, deadline: deadlines.Deadline,
          programs: bool) -> list[str]:
   """Runs parts; those that are timed have the card for themselves.
 
@@ -110,7 +110,7 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
   """
   left_out: list[str] = []
   for timed in (parts_lib.calibrate(setting), parts_lib.steps(setting)):
-    _together([timed], setting, until, left_out)
+    _together([timed], setting, deadline, left_out)
   _together([parts_lib.predictions(setting)], setting, deadlines.NEVER, [])
   beside = [parts_lib.losses(setting)]
   if programs:
@@ -119,32 +119,32 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
       parts_lib.profile(setting, name) for name in setting.profiled
       if (setting.out_dir / 'graphs' / f'{name}.pb').exists()
   ]
-  running = _started(beside, setting, until, left_out)
+  running = _started(beside, setting, deadline, left_out)
   for part in profiles:
-    _together([part], setting, until, left_out)
+    _together([part], setting, deadline, left_out)
   _finished(running, setting, left_out)
   if setting.device == 'GPU':
-    _together([parts_lib.streams(setting)], setting, until, left_out)
+    _together([parts_lib.streams(setting)], setting, deadline, left_out)
   if programs:  # It needs most of a card.
-    _together([parts_lib.too_big(setting)], setting, until, left_out)
-  _together([parts_lib.one_card(setting, until.left_s)], setting, until,
+    _together([parts_lib.too_big(setting)], setting, deadline, left_out)
+  _together([parts_lib.one_card(setting, deadline.left_s)], setting, deadline,
             left_out)
   return left_out
 
 
 def _together(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
-              until: deadlines.Deadline, left_out: list[str]) -> None:
-  _finished(_started(parts, setting, until, left_out), setting, left_out)
+              deadline: deadlines.Deadline, left_out: list[str]) -> None:
+  _finished(_started(parts, setting, deadline, left_out), setting, left_out)
 
 
 def _started(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
-             until: deadlines.Deadline,
+             deadline: deadlines.Deadline,
              left_out: list[str]) -> list[tuple[parts_lib.Part, Any, float]]:
   running = []
   for part in parts:
     if part.is_done(setting.out_dir):
       _say(f'{part.name}: done before')
-    elif until.left_s is not None and until.left_s < _LEAST_S:
+    elif deadline.left_s is not None and deadline.left_s < _LEAST_S:
       left_out.append(part.name)
     else:
       _say(f'{part.name}: running')

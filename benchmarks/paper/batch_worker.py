@@ -20,8 +20,8 @@ from placer_model.training import placers as placers_lib
 from placer_model.training import trainer as trainer_lib
 
 
-def learn(lesson: batches.Lesson) -> list[dict[str, Any]]:
-  """Learns a batch, and writes the policy if `lesson` names a folder for it.
+def learn(job: batches.Job) -> list[dict[str, Any]]:
+  """Learns a batch, and writes the policy if `job` names a folder for it.
 
   Returns:
     A record for each task, like the record of a cell of gdp_bench.
@@ -29,22 +29,22 @@ def learn(lesson: batches.Lesson) -> list[dict[str, Any]]:
   Raises:
     GdpError: a graph cannot be read, or the policy cannot be written.
   """
-  read = [_read(task, lesson) for task in lesson.tasks]
-  pupils = _Pupils(lesson.network)
-  batch = pupils.learned([problem for problem, _, _ in read], lesson.iterations)
-  if lesson.policy:
-    lesson.policy.parent.mkdir(parents=True, exist_ok=True)
+  read = [_read(task, job) for task in job.tasks]
+  placer = _Placer(job.network)
+  batch = placer.learned([problem for problem, _, _ in read], job.iterations)
+  if job.policy:
+    job.policy.parent.mkdir(parents=True, exist_ok=True)
     export.export_policy(
-        batch.placer, lesson.policy, {
-            'units': pupils.config.units, 'graph': ', '.join(lesson.tasks),
-            'seed': lesson.seed
+        batch.placer, job.policy, {
+            'units': placer.config.units, 'graph': ', '.join(job.tasks),
+            'seed': job.seed
         })
   return [
       _record(trainer, *each) for trainer, each in zip(batch.trainers, read)
   ]
 
 
-class _Pupils(placers_lib.GdpPlacer):
+class _Placer(placers_lib.GdpPlacer):
   """GDP-one that learns several graphs with one network."""
 
   def learned(self, problems: Sequence[placer_lib.Problem],
@@ -64,13 +64,13 @@ _Read = tuple[placer_lib.Problem, counting_evaluator.Recorder,
               simulator_lib.Simulator]
 
 
-def _read(task: str, lesson: batches.Lesson) -> _Read:
+def _read(task: str, job: batches.Job) -> _Read:
   graph, _, cluster = task.rpartition('@')
-  step = reading.read(request_lib.Request(graph, may_round=lesson.may_round),
+  step = reading.read(request_lib.Request(graph, may_round=job.may_round),
                       lambda devices: resolve.resolve(cluster, devices),
                       lambda _: None)
   simulator = step.simulator()
-  problem = step.problem(simulator, lesson.seed)
+  problem = step.problem(simulator, job.seed)
   watched = counting_evaluator.Recorder(problem.evaluator, clocks.processor_s)
   return problem.priced_by(watched), watched, simulator
 

@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Lesson:
+class Job:
   """The batch that a process learns.
 
   Attributes:
@@ -94,10 +94,10 @@ class Batches:
   def _learn(self, network: str, members: Sequence[str],
              iterations: Sequence[int],
              policy: pathlib.Path | None) -> list[Record]:
-    lesson = Lesson(tuple(members), tuple(iterations), network,
-                    self._settings.seed, self._settings.may_round, policy)
+    job = Job(tuple(members), tuple(iterations), network, self._settings.seed,
+              self._settings.may_round, policy)
     try:
-      return calls.call(_LEARN, lesson, timeout_s=_TIMEOUT_S)
+      return calls.call(_LEARN, job, timeout_s=_TIMEOUT_S)
     except calls.CallError as error:
       raise BatchError(f'{", ".join(members)} cannot be learned: '
                        f'{error}') from error
@@ -118,7 +118,7 @@ def _iterations(members: Sequence[str],
   If GDP-one found no placement that fits, a graph gets as many iterations as
   the graph with the fewest.
   """
-  rollouts = train_config.preset('paper').rollouts
+  rollouts = train_config.preset('gdp_one').rollouts
   known = {
       member: max(cell['evaluations'] // rollouts, 1) for member in members
       if 'evaluations' in (cell := of_tasks[member]['cells'][GDP_ONE])

@@ -1,5 +1,5 @@
 """Command lines of the run time.
 
-Belongs here: flags, printing, exit codes. Does not belong here: anything that
-a library user would miss; flags live nowhere else.
+Belongs here: flags, printing, exit codes. Does not belong here: code that users
+of the library need. Other packages have no flags.
 """

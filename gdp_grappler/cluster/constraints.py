@@ -16,10 +16,10 @@ def allowed_devices(graph: op_graph.OpGraph,
                     cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [G, D], the devices that suit every op of a group.
 
-  A pin to a device that the cluster lacks means the host, unless the user
-  asked for it. Float arithmetic keeps to the type of device on which its
-  numbers stay what they are, if its group may be on one; a pin or a cluster
-  that leaves it no such device decides.
+  If the cluster lacks the device of a pin, the pin means the host, unless the
+  user set the pin. Float arithmetic stays on the type of device on which its
+  numbers stay the same. If the group may have no such device, the rule for
+  numbers does not hold for the group.
 
   Raises:
     InfeasiblePlacementError: some group has no device, or a user's pin names
@@ -41,8 +41,8 @@ def demands(graph: op_graph.OpGraph,
             cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D], the devices that suit each op.
 
-  By its kernels, its pin, and where its numbers stay what they are. What the
-  rest of its group wants is left out.
+  The kernels, the pin and the numbers of the op count. The demands of other ops
+  of the group do not.
 
   Raises:
     InfeasiblePlacementError: a user's pin names a device that the cluster
@@ -52,16 +52,16 @@ def demands(graph: op_graph.OpGraph,
   same = _same_numbers(graph, cluster)
   if same is None:
     return by_op
-  # Groups that keep some device by it are under the rule.
+  # The rule for numbers holds for groups to which it leaves a device.
   ruled = np.asarray(_all_of_groups(graph, by_op & same).any(axis=1))
   return by_op & (same | ~ruled[graph.groups][:, None])
 
 
 def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
             devices: np.ndarray) -> np.ndarray:
-  """bool [N], ops that compute other numbers than if nobody placed them.
+  """bool [N], ops that compute other numbers than without a placement.
 
-  None where all devices are of one type: there it was no placement's choice.
+  There are none if all devices are of one type.
 
   Args:
     graph: N ops.
@@ -76,7 +76,7 @@ def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def rounded_on(graph: op_graph.OpGraph,
                cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [N, D], ops that compute other numbers there, as of `rounded`.
+  """bool [N, D], ops that would compute other numbers on each device.
 
   Args:
     graph: N ops.
@@ -117,9 +117,9 @@ def _possible(graph: op_graph.OpGraph,
 
 
 def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
-  """int [G], where groups go that cannot have what was wanted for them.
+  """int [G], devices of groups that may not have the wanted device.
 
-  That is the host, or the first device they may have.
+  A group gets the host, or else the first device that it may have.
 
   Args:
     allowed: bool [G, D] of `allowed_devices`.
@@ -130,10 +130,10 @@ def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
 
 def made_legal(devices: np.ndarray, allowed: np.ndarray,
                host: int) -> np.ndarray:
-  """int32 [K, G], on the fallback where a group may not be on its device.
+  """int32 [K, G], placements with the fallback for each forbidden device.
 
   Args:
-    devices: int [K, G], where groups are wanted.
+    devices: int [K, G], wanted devices of groups.
     allowed: bool [G, D] of `allowed_devices`.
     host: Index of the host.
   """
@@ -147,19 +147,19 @@ def made_legal(devices: np.ndarray, allowed: np.ndarray,
 
 
 def _types(cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [D], which of `op_graph.DEVICE_TYPES` each device is of."""
+  """int [D], index of each device's type in `op_graph.DEVICE_TYPES`."""
   return np.array(
       [op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices])
 
 
 def _all_of_groups(graph: op_graph.OpGraph, by_op: np.ndarray) -> np.ndarray:
-  """bool [G, D], what all ops of a group agree to, of bool [N, D]."""
+  """bool [G, D], devices that suit all ops of a group, from bool [N, D]."""
   return choices.of_all(by_op, graph.groups, graph.num_groups)
 
 
 def _same_numbers(graph: op_graph.OpGraph,
                   cluster: cluster_lib.Cluster) -> np.ndarray | None:
-  """bool [N, D], where ops compute the same numbers; None for everywhere."""
+  """bool [N, D], devices on which an op's numbers stay; None means all."""
   types = _types(cluster)
   if graph.may_round or (types == types[0]).all():
     return None
@@ -183,7 +183,7 @@ def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
 def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                 by_op: np.ndarray,
                 group: int) -> errors.InfeasiblePlacementError:
-  """Names one op for each demand of a group, the narrowest demands first."""
+  """The error for a group without a device: an op for each of its demands."""
   ops = np.flatnonzero(graph.groups == group)
   demands, first = np.unique(by_op[ops], axis=0, return_index=True)
   lines = []

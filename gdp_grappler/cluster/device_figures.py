@@ -1,10 +1,10 @@
 """Figures of cards, processors and networks from data sheets, with sources.
 
-Rates of CPUs are given per slot: TensorFlow spreads a heavy kernel over all
-cores but lets several ops run at a time, which one figure cannot say. A socket
-counts as two slots of half its rate each, so that slots together never exceed
-the chip. In HDP's table (Mirhoseini et al. 2018) one CPU takes 4.1 to 4.4 times
-as long as one K40 on Inception and RNNLM; these figures give 4.5.
+Rates of CPUs are given per slot. TensorFlow spreads a heavy kernel over all
+cores, and also runs several ops at a time. One rate cannot express both. So a
+socket counts as two slots of half its rate. In HDP's table (Mirhoseini et al.
+2018) one CPU takes 4.1 to 4.4 times as long as one K40 on Inception and RNNLM.
+These figures give 4.5.
 
 The times that the host and the driver take for an op were measured on one
 machine: an H100 with driver 580 and TensorFlow 2.21, with chains of ops that
@@ -20,31 +20,31 @@ from typing import Any
 
 from gdp_grappler.cluster import card_memory
 
-# A chain or a star of 2,000 ops that launch a kernel takes 4.6 to 6.3 us an op.
+# In a chain or star of 2,000 ops with kernels, an op takes 4.6 to 6.3 us.
 _DISPATCH_S = 5.2e-6
-# The same of ops that launch none: 0.35 to 1.3 us.
+# An op that launches no kernel takes 0.35 to 1.3 us.
 _VISIT_S = .85e-6
-# Four logical GPUs of one card launch 2.3 to 2.8 us apart in all, since their
-# threads share the lock of the context.
+# The threads of four logical GPUs of one card share the lock of the context.
+# Together they launch a kernel every 2.3 to 2.8 us.
 _LOCK_S = 2.5e-6
-# A chain of kernels of 20 us takes 21.9 us per kernel.
+# In a chain of kernels of 20 us, a kernel takes 21.9 us.
 _GAP_S = 1.9e-6
-# Four logical GPUs of one card, with kernels of 200 us each, leave 5.8 to 6.6
-# us between two kernels of one of them: three others are at work.
+# Four logical GPUs of one card run kernels of 200 us. The gap between two
+# kernels of a logical GPU is 5.8 to 6.6 us, because three others are at work.
 _SWITCH_S = 1.4e-6
 # An idle hop of 64 bytes from GPU to GPU takes 40 us: a visit, the issue of the
-# copy, its latency, and the way back to the consumer. Nobody has timed the
-# parts; a copy is about six calls of the driver where a launch is one or two.
+# copy, its latency, and the way back to the consumer. The parts were not timed.
+# A copy needs about six calls of the driver, a launch one or two.
 _COPY_DISPATCH_S = 16e-6
 _CALLBACK_S = 13e-6
-# Behind a kernel of 20 us a hop takes 67 us more than the kernel.
+# If a hop waits for a kernel of 20 us, it ends 67 us after the kernel.
 _POLL_S = 39e-6
-# What the smallest kernel takes of a stream, beside the gap. Kernels of 1 us
-# come at the rate of dispatch, so a gap and a kernel are below that; the driver
-# of 2009 launched 334,000 a second (Boyer, "CUDA Kernel Overhead", University
-# of Virginia), 3 us from one to the next, gap and all.
+# The smallest kernel, without the gap. Kernels of 1 us run as fast as they are
+# dispatched, so a gap and a kernel take less time than a dispatch. In 2009 a
+# kernel began every 3 us (Boyer, "CUDA Kernel Overhead", University of
+# Virginia: 334,000 launches per second).
 GPU_LAUNCH_S = 1.5e-6
-# How cards run: of a `cluster.Device`.
+# Fields of a `cluster.Device` that all cards share.
 CARD_LAUNCH: dict[str, Any] = {
     'launch': 'asynchronous',
     'dispatch_s': _DISPATCH_S,
@@ -58,7 +58,7 @@ CARD_LAUNCH: dict[str, Any] = {
     'memory_margin': card_memory.MARGIN,
 }
 _SLOTS_PER_SOCKET = 2
-# Behind the name of a card: another one.
+# Words after the name of a card that make it the name of another card.
 _OTHERS = frozenset(('Laptop', 'SUPER', 'D'))
 _TI = 'Ti'
 
@@ -100,9 +100,9 @@ class Card:
     pcie_bytes_per_s: Rate of large copies from and to pinned host memory.
     cpu: Key in `CPUS` of a typical server with this card.
     peers: NVLink or Infinity Fabric. None means PCIe alone.
-    through_host: Whether the driver refuses to copy from card to card over
-      PCIe, and copies to the host and on.
-    own_way: Whether the card shares its wires to the processor with no other.
+    through_host: Whether copies from card to card over PCIe go through the
+      host, because the driver refuses direct copies.
+    own_way: Whether the card shares its link to the processor with no other.
     launch_s: Seconds of the smallest kernel.
   """
 
@@ -167,47 +167,47 @@ class Network:
   bandwidth_bytes_per_s: float
 
 
-# Eigen's and oneDNN's large products reach about half of what AVX could do.
+# Large products of Eigen and oneDNN reach about half of the peak of AVX.
 CPU_EFFICIENCY = 0.5
 CPU_LAUNCH_S = 2e-6
-# The Send or the Recv of a tensor, however small: TensorFlow 2.21 spends 6.3 to
-# 9.1 us of CPU time on the two, in chains of up to 200 side by side over two
-# and three logical CPUs (two cores of a Xeon).
+# The Send or the Recv of a small tensor. TensorFlow 2.21 spends 6.3 to 9.1 us
+# of CPU time on both together, in up to 200 parallel chains over two and three
+# logical CPUs (two cores of a Xeon).
 CPU_COPY_S = 3.5e-6
 GPU_EFFICIENCY = 0.7
 # cudaMemcpyAsync and the event that TensorFlow's poller waits for.
 COPY_LATENCY_S = 10e-6
-# Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s; the same share of 4.0
-# and 5.0 (bandwidthTest of the CUDA samples).
+# Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s (bandwidthTest of the
+# CUDA samples). PCIe 4.0 and 5.0 are assumed to reach the same share.
 PCIE3_BYTES_PER_S = 12e9
 PCIE4_BYTES_PER_S = 24e9
 PCIE5_BYTES_PER_S = 48e9
 # A brick of NVLink 2 to 4 carries 25 GB/s each way (NVIDIA Tesla V100
-# whitepaper, 2017; A100, 2020; H100, 2022), one of NVLink 5 twice as much
+# whitepaper, 2017; A100, 2020; H100, 2022), a brick of NVLink 5 twice as much
 # (NVIDIA Blackwell architecture technical brief, 2024). Copies between two V100
-# reach some 92 % of it (Li et al., Evaluating Modern GPU Interconnect, TPDS
-# 2020); so it is taken of the others.
+# reach some 92 % (Li et al., Evaluating Modern GPU Interconnect, TPDS 2020).
+# Other cards are assumed to reach the same share.
 NVLINK_BYTES_PER_S = 23e9
 _NVLINK5_BYTES_PER_S = 46e9
 # NVLink-C2C carries 450 GB/s each way between a Grace processor and its two
-# cards (NVIDIA GB200 NVL72 data sheet, 2024); large copies reach the share of
-# it that they reach of PCIe.
+# cards (NVIDIA GB200 NVL72 data sheet, 2024). Large copies are assumed to reach
+# the same share as over PCIe.
 _C2C_BYTES_PER_S = 12 / 15.75 * 450e9 / 2
 # Bridges of GA102 have four links of 14.0625 GB/s each way (NVIDIA Ampere GA102
 # whitepaper, 2020).
 _BRIDGE = Peers('bridge', 4, .92 * 14.0625e9)
-# A link of Infinity Fabric 3 carries 50 GB/s each way, of which copies reach 38
+# A link of Infinity Fabric 3 carries 50 GB/s each way. Copies reach 38 GB/s,
+# also between dies with several links, because the copy engine is the limit
 # (Pearson, Interconnect Bandwidth Heterogeneity on AMD MI250x and Infinity
-# Fabric, 2023); more links between the dies of a card do not help copies, which
-# the engine that makes them limits to about one. One of Infinity Fabric 4
-# carries 64 GB/s; the same share is taken.
+# Fabric, 2023). A link of Infinity Fabric 4 carries 64 GB/s, and is assumed to
+# reach the same share.
 _FABRIC3 = Peers('mesh', 1, 38e9)
 _FABRIC4 = Peers('mesh', 1, .76 * 64e9)
 
 # Compute capability 8.0 and later multiply float32 in TF32, unless
 # tf.config.experimental.enable_tensor_float_32_execution(False) was called;
-# real kernels reach about half of the peaks of HBM cards. Peaks are dense: data
-# sheets from A100 on print those with sparsity, twice as much, as well.
+# real kernels reach about half of the peaks of HBM cards. Peaks are without
+# sparsity. From A100 on, data sheets also state the double, with sparsity.
 _TF32_EFFICIENCY = .5
 CARDS = {
     card.name: card for card in (

@@ -36,8 +36,8 @@ from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import name_parts
 
-_MAX_PATTERNS = 10_000
-_MAX_LETTERS = 1_000
+_MAX_PATTERNS = 10_000  # Of a map.
+_MAX_LETTERS = 1_000  # Of a pattern.
 _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')

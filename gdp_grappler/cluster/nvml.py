@@ -12,11 +12,13 @@ import os
 from typing import Any, Mapping, Protocol, Sequence
 
 _LIBRARY = 'libnvidia-ml.so.1'
-_SUCCESS = 0
+_SUCCESS = 0  # Result of NVML's functions.
 # Numbers of NVML for the clock of multiprocessors and of the memory.
 _CLOCK_SM = 1
 _CLOCK_MEMORY = 2
-_MOST_NVLINKS = 18
+_MOST_NVLINKS = 18  # Of a card.
+# Numbers of NVML for the other end of a link, and for two cards behind one
+# switch of PCIe.
 _REMOTE_SWITCH = 2
 _TOPOLOGY_ONE_SWITCH = 10
 

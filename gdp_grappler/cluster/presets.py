@@ -39,12 +39,12 @@ from gdp_grappler.cluster import topologies
 
 _CARDS = tuple(device_figures.CARDS)
 _TPU = re.compile(r'tpu|^(\d+x)?v\d[ep]?-\d+$', re.IGNORECASE)
-# Cards of other hosts, with more cards than these.
+# Cards of hosts that have more cards than the given number.
 _LARGER_HOSTS = {
     device_figures.V100_OF_DGX2: 8, device_figures.GB200_OF_TRAY: 2
 }
-# Every host of one kind of card; those of several hosts, mixed sets and named
-# processors are too many to list.
+# All presets of one host with one kind of card. The list leaves out several
+# hosts, different cards and named processors.
 NAMES = ('cpu', *(f'{count}x{card}' for card in _CARDS
                   for count in range(1, preset_grammar.MOST_CARDS + 1)))
 _EXAMPLES = NAMES + tuple(f'{hosts}x{count}x{card}-{network}'
@@ -187,7 +187,7 @@ def _unknown(name: str, why: str = '', near: str = '',
   elif lacking not in ('', *preset_grammar.CPUS) and not said:
     why = f'"{lacking}" is not a card'
   why = f': {why}' if why else ''
-  # What was meant comes first; the grammar, which is a page, is elsewhere.
+  # The likely name comes first. The grammar is too long for a message.
   return errors.ClusterError(
       f'Unknown cluster "{name}"{why}.{said} Give a preset such as 2xP100 '
       '(gdp cluster --help has all), "local" for the devices of this machine, '
@@ -246,7 +246,7 @@ def _device(name: str, cpu: device_figures.Cpu,
 
 
 def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:
-  """A path of one host among several: its wires are its own."""
+  """A path within one of several hosts; its channels name the host."""
   if hosts == 1:
     return path
   return topologies.Path(path.latency_s, path.bandwidth_bytes_per_s,

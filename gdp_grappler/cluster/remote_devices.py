@@ -18,7 +18,7 @@ from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
-TIMEOUT_S = 10.
+TIMEOUT_S = 10.  # Seconds until a server has to answer.
 # Assumed cores of a CPU, and clock rate, instruction sets and memory bandwidth
 # of each core.
 _CORES = 4

@@ -3,19 +3,19 @@
 * PCIe: each card has one x16 connection, which carries both directions at once.
   With three cards or more, two of them share a switch and its connection to
   the processor, as in servers of the K40 and P100 years, DGX-1, DGX A100 and
-  HGX H100. Where there are two sockets and more than four cards, each socket
-  has half of the switches, and peers across share what joins the sockets. Host
-  memory is taken near the card.
-* NVLink-C2C: a card of a Grace processor has wires to it of its own.
+  HGX H100. With two sockets and more than four cards, each socket has half of
+  the switches, and cards of different sockets share the link between sockets.
+  A card uses the host memory of its own socket.
+* NVLink-C2C: a card of a Grace processor has its own link to the processor.
 * DGX-1: V100s joined by one or two bricks of NVLink as `nvidia-smi topo -m`
   shows them there; pairs without a brick go over PCIe and host memory.
-* NVSwitch: every pair at the full rate of a card, limited by the sender's way
-  out and the receiver's way in.
-* Bridges: cards in pairs by NVLink, all others over PCIe.
-* Infinity Fabric: every pair by a link of its own.
+* NVSwitch: every pair at the full rate of a card. Transfers from one sender
+  take turns, and so do transfers to one receiver.
+* Bridges: NVLink joins cards in pairs. Other cards use PCIe.
+* Infinity Fabric: every pair has a link of its own.
 
-TensorFlow copies between cards in one stream of the sender, so a card sends to
-one peer at a time even where it has several wires.
+TensorFlow copies between cards in one stream of the sender. So a card sends to
+one card at a time, even if it has several links.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ DGX1_BRICKS = (
     (0, 0, 1, 0, 1, 2, 0, 2),
     (0, 0, 0, 1, 2, 1, 2, 0),
 )
+# Cards behind one switch of PCIe.
 _CARDS_PER_SWITCH = 2
+# Largest number of cards of a host without switches.
 _CARDS_WITHOUT_SWITCH = 2
+# Largest number of cards that are all on the first socket.
 _CARDS_PER_SOCKET = 4
 
 

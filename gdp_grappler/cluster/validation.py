@@ -9,8 +9,8 @@ from gdp_grappler import suggestions
 
 # Largest value of any figure. Larger values are mistakes and would overflow.
 _LARGEST = 1e18
-_MOST_SLOTS = 1 << 16
-_MOST_CHANNELS = 8
+_MOST_SLOTS = 1 << 16  # Of a device.
+_MOST_CHANNELS = 8  # Of a link.
 _TYPES = ('CPU', 'GPU')
 # Values of `Device.launch`.
 LAUNCHES = ('synchronous', 'asynchronous')

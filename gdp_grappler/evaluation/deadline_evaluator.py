@@ -14,7 +14,7 @@ from gdp_grappler.graph import op_graph
 NOT_RUN = 'it was not run, as the time budget was over'
 
 
-class Until(evaluator_lib.Wrapper):
+class DeadlineEvaluator(evaluator_lib.Wrapper):
   """Passes on the prices of another evaluator until a deadline.
 
   The class serves evaluators whose prices take seconds, so that no search needs

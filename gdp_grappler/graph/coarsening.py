@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Sequence
-import weakref
 
 import numpy as np
 
@@ -164,24 +163,18 @@ class _Edges:
 
 # Searches coarsen one graph to several sizes, so its edges are sorted only
 # once.
-_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
-                                  _Edges] = weakref.WeakKeyDictionary()
-
-
+@op_graph.once_per_graph
 def _of(graph: op_graph.OpGraph) -> _Edges:
-  known = _known.get(graph)
-  if known is None:
-    source, consumer = graph.groups[graph.edges].T
-    crossing = source != consumer
-    size = graph.edge_bytes[crossing]
-    magnitude = np.log2(np.maximum(size, 1024)).astype(np.int8)
-    # Of edges of equal magnitude the last one has to come first.
-    backwards = np.argsort(-magnitude[::-1], kind='stable')
-    known = _known[graph] = _Edges(np.ascontiguousarray(source[crossing]),
-                                   np.ascontiguousarray(consumer[crossing]),
-                                   np.argsort(-size, kind='stable'),
-                                   len(size) - 1 - backwards)
-  return known
+  source, consumer = graph.groups[graph.edges].T
+  crossing = source != consumer
+  size = graph.edge_bytes[crossing]
+  magnitude = np.log2(np.maximum(size, 1024)).astype(np.int8)
+  # Of edges of equal magnitude the last one has to come first.
+  backwards = np.argsort(-magnitude[::-1], kind='stable')
+  return _Edges(np.ascontiguousarray(source[crossing]),
+                np.ascontiguousarray(consumer[crossing]),
+                np.argsort(-size, kind='stable'),
+                len(size) - 1 - backwards)
 
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ import dataclasses
 import functools
 import hashlib
 import re
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, TypeVar
+import weakref
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gdp_grappler.graph import native_graph
 DEVICE_TYPES = ('CPU', 'GPU')
 # TensorFlow's name for arguments of functions that have no name.
 _NAMELESS = re.compile(r'(^|/)unknown(_\d+)?$')
+_Result = TypeVar('_Result')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -314,6 +316,21 @@ def label(name: str, variable: str) -> str:
   if not variable:
     return name
   return variable if _NAMELESS.search(name) else f'{variable} [{name}]'
+
+
+def once_per_graph(
+    function: Callable[[OpGraph], _Result]) -> Callable[[OpGraph], _Result]:
+  """Makes a function of a graph keep each result as long as the graph lives."""
+  known: weakref.WeakKeyDictionary[OpGraph,
+                                   _Result] = weakref.WeakKeyDictionary()
+
+  @functools.wraps(function)
+  def kept(graph: OpGraph) -> _Result:
+    if graph not in known:
+      known[graph] = function(graph)
+    return known[graph]
+
+  return kept
 
 
 def _invalid(name: str, reason: str) -> errors.InvalidGraphError:

@@ -24,19 +24,6 @@ DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
 ONE_DEVICE = 'one device'
 # Name of the starts that are blocks of the topological order.
 BLOCKS = 'blocks'
-# Number of such starts.
-_BLOCK_STARTS = 16
-# Share of the time budget that the placers of the starts may take.
-_STARTS_SHARE = .3
-# Ops that are priced per second where no clock counts. Two idle cores price
-# more.
-_OPS_PER_S = 4_000_000
-# Time of drawing the moves among which one is chosen, as a number of ops that
-# are priced in the same time.
-_DRAWN_OPS = 1_500
-# Ops times devices above which there is one start of blocks, because each start
-# of a large graph costs much time.
-_LARGE = 2_000_000
 
 
 class AnnealingPlacer:
@@ -85,15 +72,15 @@ class AnnealingPlacer:
     seconds = None if problem.by_count else problem.time_budget_s
     clock = self._clock or problem.clock
     if seconds is not None:
-      deadline = deadlines.within(_STARTS_SHARE * seconds, clock)
+      deadline = deadlines.within(search_config.DEFAULT.start.share * seconds,
+                                  clock)
     limit = search_budget.SearchBudget(
         (evaluations_for(problem) if self._evaluations is None else
          self._evaluations), seconds, clock=clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
-    return staged_search.searched(problem,
-                                  np.concatenate(list(starts.values())), rng,
-                                  limit)
+    return staged_search.search(problem, np.concatenate(list(starts.values())),
+                                rng, limit)
 
 
 def evaluations_for(
@@ -120,7 +107,9 @@ def evaluations_for(
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:
   """Number of placements that stands for some seconds, on any machine."""
-  count = seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS)
+  config = search_config.DEFAULT.time
+  count = seconds * config.ops_per_s / (problem.graph.num_ops
+                                        + config.drawn_ops)
   return int(min(count, sys.maxsize))
 
 
@@ -171,9 +160,10 @@ def blocks(problem: placer_lib.Problem, rng: np.random.Generator) -> np.ndarray:
       np.bincount(graph.groups, problem.op_seconds[:, devices].min(axis=1),
                   graph.num_groups)[order])
   rows = []
-  large = graph.num_ops * cluster.num_devices > _LARGE
+  config = search_config.DEFAULT.start
+  large = graph.num_ops * cluster.num_devices > config.large
   for index in range((
-      1 if large else _BLOCK_STARTS) if len(devices) > 1 else 0):
+      1 if large else config.blocks) if len(devices) > 1 else 0):
     ends = (np.sort(rng.random(len(devices)
                                - 1)) if index else np.arange(1, len(devices))
             / len(devices))

@@ -31,7 +31,7 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
 
 # Warnings that are remembered.
 _MOST_NOTICES = 100
-# Share of the time that is left which a placer may take before others.
+# Share of the remaining time that a placer may take if others follow.
 _PART = .5
 
 
@@ -196,7 +196,7 @@ def _missing(needs: frozenset[placer_table.Need],
              problem: placer_lib.Problem) -> str:
   """Why a placer cannot place a problem; '' if the placer can."""
   if placer_table.Need.EXPERT in needs and problem.expert_devices is None:
-    return 'Nobody said how an expert would place this graph.'
+    return "There is no human expert's placement of this graph."
   if placer_table.Need.HOSTS in needs and len(problem.cluster.hosts) < 2:
     return 'The cluster has one host.'
   return ''

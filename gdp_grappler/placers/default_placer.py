@@ -143,35 +143,58 @@ class DefaultPlacer:
     if self._asks_policy(problem, worth.seconds(found.prices)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
-        problem, _ahead_s(problem, worth.seconds(found.prices), deadline))
+        problem, _coarse_s(problem, worth.seconds(found.prices), deadline))
     self._ask(problem, found, worth, deadline, coarse is not None, moves)
     if _has_time(deadline, each_s * len(blocks)) or not found.fits:
       each_s = _see_in_s(found, blocks, annealing_placer.BLOCKS, deadline.clock)
     worth_s = worth.seconds(found.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found.see(self._of_policy(problem), POLICY, None)
-    begin = found.ranked(search_config.DEFAULT.priorities.starts)
-    in_order: tuple[placement_lib.Placement, ...] = ()
-    # A search prices its starts and a batch first, which nothing stops.
-    least = len(begin) + search_config.DEFAULT.annealing.batch
-    if _has_time(deadline, each_s * least) or not found.fits:
-      further = []
-      if coarse is not None and multilevel.is_worth(
-          _ahead_s(problem, worth_s, deadline)):
-        ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
-        worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
-        further = [ahead.rows]
-      refined, *rest = staged_search.searched(
-          problem, begin, rng,
-          _limit(problem,
-                 worth_s, deadline.remaining_s, self._clock_of(problem)),
-          self._models(), further=further, moves=moves)
-      found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
-      in_order = tuple(rest)
+    in_order = self._search(problem, found, coarse, moves, rng, worth_s,
+                            deadline, each_s)
     best = found.best_of_each()
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in best.values()), *in_order)
+
+  def _search(self, problem: placer_lib.Problem,
+              found: priced_placements.PricedPlacements,
+              coarse: coarse_problem.CoarseProblem | None,
+              moves: moves_lib.Moves, rng: np.random.Generator, worth_s: float,
+              deadline: deadlines.Deadline,
+              each_s: float) -> Sequence[placement_lib.Placement]:
+    """Adds the placement that the search finds first in, first out.
+
+    Args:
+      problem: The problem to place.
+      found: Starts of the search; gets its result.
+      coarse: The smaller problem; None if there is none.
+      moves: Draws moves of the problem.
+      rng: Random numbers of the search.
+      worth_s: Seconds that all searches together are worth.
+      deadline: End of all searches.
+      each_s: Seconds of a price.
+
+    Returns:
+      The best placement in the order of priorities, if orders pay; else none.
+    """
+    begin = found.ranked(search_config.DEFAULT.priorities.starts)
+    # A search prices its starts and a batch first, which nothing stops.
+    least = len(begin) + search_config.DEFAULT.annealing.batch
+    if found.fits and not _has_time(deadline, each_s * least):
+      return ()
+    further = []
+    if coarse is not None and multilevel.is_worth(
+        _coarse_s(problem, worth_s, deadline)):
+      result = self._search_coarse(coarse, begin, rng, worth_s, deadline)
+      worth_s *= 1 - search_config.DEFAULT.coarse.share * result.progress
+      further = [result.rows]
+    refined, *in_order = staged_search.search(
+        problem, begin, rng,
+        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
+        self._models(), further=further, moves=moves)
+    found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
+    return in_order
 
   def _ask(self, problem: placer_lib.Problem,
            found: priced_placements.PricedPlacements, worth: search_worth.Worth,
@@ -206,9 +229,10 @@ class DefaultPlacer:
     self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
                       heard, in_parts=for_all)
 
-  def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-             rng: np.random.Generator, worth_s: float,
-             deadline: deadlines.Deadline) -> multilevel.Ahead:
+  def _search_coarse(self, coarse: coarse_problem.CoarseProblem,
+                     starts: np.ndarray, rng: np.random.Generator,
+                     worth_s: float,
+                     deadline: deadlines.Deadline) -> multilevel.CoarseResult:
     """Placements that the search of a smaller problem finds.
 
     Args:
@@ -222,7 +246,7 @@ class DefaultPlacer:
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
                    share * deadline.remaining_s, self._clock_of(coarse.problem))
-    return multilevel.in_order(coarse, starts, rng, limit, self._models())
+    return multilevel.search(coarse, starts, rng, limit, self._models())
 
   def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
     own = None if problem.by_count else self._clock
@@ -249,7 +273,7 @@ class DefaultPlacer:
 
   def _ask_anchors(self, problem: placer_lib.Problem,
                    found: priced_placements.PricedPlacements,
-                   names: Sequence[str], until: deadlines.Deadline,
+                   names: Sequence[str], deadline: deadlines.Deadline,
                    heard: bool = False, in_parts: bool = True) -> bool:
     """Adds the proposals of anchors until a deadline.
 
@@ -260,7 +284,7 @@ class DefaultPlacer:
       problem: The problem to place.
       found: Placements; gets the proposals.
       names: The anchors, in the order of the calls.
-      until: Deadline of the anchors.
+      deadline: End of the anchors' time.
       heard: Whether an earlier anchor has proposed.
       in_parts: Whether each anchor but the last gets only a part of the time
         that is left. If not, the first one may take all of it.
@@ -276,11 +300,11 @@ class DefaultPlacer:
       heard = heard or name in found.sources or name not in _MAY_BE_SILENT
       return heard
 
-    if not (heard and until.passed):
+    if not (heard and deadline.passed):
       # Parts of the time are short enough for the clock to end an anchor. So
       # there are no parts if the user gave no time budget.
       best_of.propose_each(
-          problem, names, until, see, in_parts=in_parts and
+          problem, names, deadline, see, in_parts=in_parts and
           problem.time_budget_s is not None)
     return heard
 
@@ -321,8 +345,8 @@ def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
   return 0 < deadline.remaining_s >= seconds
 
 
-def _ahead_s(problem: placer_lib.Problem, worth_s: float,
-             deadline: deadlines.Deadline) -> float:
+def _coarse_s(problem: placer_lib.Problem, worth_s: float,
+              deadline: deadlines.Deadline) -> float:
   """Seconds that the search of a smaller problem may take."""
   left_s = deadline.remaining_s
   if left_s and _is_by_count(problem):

@@ -90,7 +90,7 @@ class GroupGraph:
     """
     result = dataclasses.replace(self, weights=weights)
     for name in ('adjacency', 'rows', 'integer_edges'):
-      # These do not depend on weights, and take longer than many a cut.
+      # These do not depend on weights, and often take longer than a cut.
       result.__dict__[name] = getattr(self, name)
     return result
 

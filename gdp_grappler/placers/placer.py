@@ -75,7 +75,7 @@ class Problem:
 
   @property
   def by_count(self) -> bool:
-    """Whether no clock counts, so that every machine says the same."""
+    """Whether the clock stands still, so that all machines agree."""
     return self.clock is deadlines.still
 
   @functools.cached_property

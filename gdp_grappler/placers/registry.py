@@ -12,7 +12,7 @@ from gdp_grappler import suggestions
 from gdp_grappler.placers import placer_table
 
 if TYPE_CHECKING:
-  # Command lines ask for names alone, and should be there at once.
+  # Command lines need only the names, and should start at once.
   from gdp_grappler.placers import placer as placer_lib
 
 # The placer that is used if the user names none.

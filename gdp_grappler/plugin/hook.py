@@ -166,9 +166,9 @@ def _switch_on() -> None:
 
 def _switch_off() -> None:
   # If this module is not loaded, no variable has moved.
-  relocation = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
-  if relocation is not None:
-    relocation.move_back()
+  moves = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
+  if moves is not None:
+    moves.move_back()
 
 
 def _wrap_sessions() -> None:

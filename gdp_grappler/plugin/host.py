@@ -35,7 +35,7 @@ if TYPE_CHECKING:
   from gdp_grappler.graph.sources import wishes as wishes_lib
   from gdp_grappler.plugin import outcome as outcome_lib
 
-_CACHE_SIZE = 64
+_CACHE_SIZE = 64  # Answers that are kept.
 _UNKNOWN_WISHES = ('; what its program asked for by tf.device is not known '
                    'here: gdp_grappler.pin keeps ops where they are to be')
 _thread = placer_thread.PlacerThread()

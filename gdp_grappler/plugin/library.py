@@ -10,6 +10,7 @@ from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.plugin import notices
 
+# Answers, see `grappler_pass.cc`.
 _UNCHANGED, _PLACED, _NEEDS_GRAPH, _INTERRUPTED = range(4)
 
 

@@ -27,7 +27,7 @@ from gdp_grappler.plugin import task_links
 _BUDGET_S = 5.
 # Size of a tensor in bytes, and round trips per call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
-_ROUNDS = 5
+_ROUNDS = 5  # Timed calls for each median.
 # Takes two tasks, bytes and round trips. Returns a function that makes these
 # round trips in each call, and has made them once already.
 Game = Callable[[str, str, int, int], Callable[[], None]]

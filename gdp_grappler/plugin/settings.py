@@ -16,6 +16,7 @@ from gdp_grappler.graph import assumptions
 MODES = ('apply', 'report')
 # Values of `Settings.xla`.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
+# Largest values of keys that are counts or seconds.
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 

@@ -22,7 +22,7 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 
 AUTO = 'auto'
-MOST_PARTS = 4
+MOST_PARTS = 4  # Logical GPUs of a card.
 THREAD_MODE = 'TF_GPU_THREAD_MODE'
 # Parts of a card for 'auto'. The gain of more parts was never measured.
 _AUTO_PARTS = 2

@@ -27,7 +27,7 @@ def main(*arguments: str) -> None:
   gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
   if arguments[0] == launching.WITHOUT_KERAS:
     sys.modules['keras'] = None  # type: ignore[assignment]  # Cannot be found.
-    os.environ.pop(environment.LEGACY_KERAS, None)  # Nor is another looked for.
+    os.environ.pop(environment.LEGACY_KERAS, None)  # No tf_keras, either.
     arguments = arguments[1:]
   if arguments[0].startswith(launching.SPELLING):
     spelling.inherit(json.loads(arguments[0].removeprefix(launching.SPELLING)))

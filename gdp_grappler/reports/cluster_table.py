@@ -62,7 +62,7 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
          f'{100 * figures.efficiency:.0f} %',
          units.amount(figures.bandwidth_bytes_per_s,
                       'B/s'), _seconds(figures.launch_s), _copy(figures),
-         _launch(figures), _shares(cluster, sharing)))
+         _launch(figures), _shares(sharing)))
   return tables.text(rows)
 
 
@@ -78,8 +78,7 @@ def _of_card(cluster: cluster_lib.Cluster, index: int) -> list[int]:
   return [] if cards[index] < 0 else _sharing(cards, index)
 
 
-def _shares(cluster: cluster_lib.Cluster, sharing: tuple[tuple[int, ...],
-                                                         ...]) -> str:
+def _shares(sharing: tuple[tuple[int, ...], ...]) -> str:
   texts = []
   for what, members in zip(('compute', 'memory', 'card'), sharing):
     if members:

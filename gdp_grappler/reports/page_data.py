@@ -112,30 +112,24 @@ def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
   chain = critical_chain.critical_chain(graph, placement, schedule)
   tensors, size = placement.cut(graph)
   return {
-      'name':
-          run.name, 'stepUs':
-              schedule.step_time_s * 1e6,
-      'warnings': [v.message for v in price.evaluation.violations], 'peaks':
-          list(price.evaluation.peak_bytes), 'layers':
-              list(run.layers), 'cut': {'tensors': tensors, 'bytes': size},
-      'device':
-          placement.devices.tolist(), 'slot':
-              schedule.slots.tolist(), 'start':
-                  _us(schedule.start_s), 'duration':
-                      _us(schedule.end_s - schedule.start_s), 'transfers':
-                          _transfers(graph, schedule),
-      'memory':
-          _memory(schedule, len(placement.cluster.pool_bytes)), 'work':
-              _work(placement, schedule), 'critical':
-                  sorted(p.index for p in chain if not p.is_transfer), 'chain':
-                      _stretches(graph, placement, schedule, chain), 'cuts': [
-                          _cut(graph, cut)
-                          for cut in what_if.cuts(graph, placement)[:_MOST_CUTS]
-                      ]
+      'name': run.name, 'stepUs': schedule.step_time_s * 1e6, 'warnings': [
+          v.message for v in price.evaluation.violations
+      ], 'peaks': list(price.evaluation.peak_bytes), 'layers': list(run.layers),
+      'cut': {'tensors': tensors,
+              'bytes': size}, 'device': placement.devices.tolist(),
+      'slot': schedule.slots.tolist(), 'start': _us(schedule.start_s),
+      'duration': _us(schedule.end_s - schedule.start_s),
+      'transfers': _transfers(graph, schedule),
+      'memory': _memory(schedule, len(placement.cluster.pool_bytes)),
+      'work': _work(placement, schedule), 'critical': sorted(
+          p.index for p in chain if not p.is_transfer
+      ), 'chain': _stretches(placement, schedule, chain), 'cuts': [
+          _cut(cut) for cut in what_if.cuts(graph, placement)[:_MOST_CUTS]
+      ]
   }
 
 
-def _cut(graph: op_graph.OpGraph, cut: what_if.Cut) -> dict[str, Any]:
+def _cut(cut: what_if.Cut) -> dict[str, Any]:
   return {
       'op': cut.op, 'source': cut.source, 'target': cut.target,
       'bytes': cut.size_bytes, 'us': round(cut.seconds * 1e6, 2)
@@ -193,8 +187,7 @@ def _work(placement: placement_lib.Placement,
 
 
 def _stretches(
-    graph: op_graph.OpGraph, placement: placement_lib.Placement,
-    schedule: schedule_lib.Schedule,
+    placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
   """The critical chain, with consecutive ops of a device as one part."""
   rows: list[dict[str, Any]] = []

@@ -136,7 +136,8 @@ def _in_time(evaluator: evaluator_lib.Evaluator,
   """
   if evaluator.simulated:
     return evaluator
-  return deadline_evaluator.Until(evaluator, deadlines.within(budget_s))
+  return deadline_evaluator.DeadlineEvaluator(evaluator,
+                                              deadlines.within(budget_s))
 
 
 def _refuse_illegal(name: str, placement: placement_lib.Placement,

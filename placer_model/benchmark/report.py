@@ -109,8 +109,7 @@ def index(settings: settings_lib.Settings, command: str,
         3, f'**Of {count} cells, {len(failed)} failed:**\n\n'
         + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
   parts += [
-      '## The tasks\n\n' + _task_table(tasks),
-      '## Files\n\n' + _files(tasks, pictures)
+      '## The tasks\n\n' + _task_table(tasks), '## Files\n\n' + _files(pictures)
   ]
   return '\n\n'.join(parts) + '\n'
 
@@ -233,8 +232,7 @@ def _task_table(tasks: Sequence[dict[str, Any]]) -> str:
                       rows).to_markdown().strip()
 
 
-def _files(tasks: Sequence[dict[str, Any]],
-           pictures: Sequence[pathlib.Path]) -> str:
+def _files(pictures: Sequence[pathlib.Path]) -> str:
   lines = [
       f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
       f'{_TITLES[name]}' for name in _TABLES

@@ -26,7 +26,7 @@ _MOST_SEED = 2**32 - 1  # Limit of NumPy and Keras.
 
 # Flags of all programs.
 LOCAL_WORKERS = flags.DEFINE_integer(
-    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
+    'local_workers', 0, 'Start this many TensorFlow servers on this machine, '
     'each on its own cores, and measure on them.', lower_bound=0)
 SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
                             lower_bound=0, upper_bound=_MOST_SEED)

@@ -43,9 +43,9 @@ _ROUNDS = flags.DEFINE_integer(
     'rounds', None, 'Rounds of drawing, searching and learning, in all; the '
     'config says how many if this does not. The learning rate of the placer '
     'network falls over all of them.', lower_bound=1)
-_TIME_BUDGET_S = flags.DEFINE_float(
-    'time_budget_s', None, 'Begin no further round after so many seconds.',
-    lower_bound=0)
+_TIME_BUDGET_S = flags.DEFINE_float('time_budget_s', None,
+                                    'Seconds after which no round begins.',
+                                    lower_bound=0)
 _HELD_OUT = flags.DEFINE_list(
     'held_out', [], 'GRAPH@CLUSTER,...: what to test on after each round; '
     'never learned from.')

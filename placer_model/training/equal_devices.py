@@ -22,8 +22,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 _SWEEPS = 4
 
 
-def twins(cluster: cluster_lib.Cluster,
-          allowed: np.ndarray) -> list[tuple[int, ...]]:
+def equal_sets(cluster: cluster_lib.Cluster,
+               allowed: np.ndarray) -> list[tuple[int, ...]]:
   """Returns sets of two or more devices that differ only in their names.
 
   Args:
@@ -33,7 +33,7 @@ def twins(cluster: cluster_lib.Cluster,
   sets: list[list[int]] = []
   for device in range(cluster.num_devices):
     for known in sets:
-      if _are_twins(cluster, allowed, known[0], device):
+      if _are_equal(cluster, allowed, known[0], device):
         known.append(device)
         break
     else:
@@ -49,7 +49,7 @@ def aligned(decisions: np.ndarray, liking: np.ndarray,
     decisions: int [K, M], device of each unit in each rollout.
     liking: float [M, D], score of each decision; the score of a rollout is
       their sum.
-    sets: Sets of equal devices, see `twins`.
+    sets: Sets of equal devices, see `equal_sets`.
 
   Returns:
     int [K, M].
@@ -81,7 +81,7 @@ def _order(gain: np.ndarray, sets: Sequence[Sequence[int]]) -> np.ndarray:
   return order
 
 
-def _are_twins(cluster: cluster_lib.Cluster, allowed: np.ndarray, a: int,
+def _are_equal(cluster: cluster_lib.Cluster, allowed: np.ndarray, a: int,
                b: int) -> bool:
   first, second = cluster.devices[a], cluster.devices[b]
   own = all(

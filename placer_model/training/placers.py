@@ -55,19 +55,19 @@ class GdpPlacer:
       problem's.
   """
 
-  def __init__(self, network: str = 'paper',
+  def __init__(self, network: str = 'gdp_one',
                config: train_config.TrainConfig | None = None,
                clock: Callable[[], float] | None = None) -> None:
     """Initializes the placer.
 
     Args:
       network: Preset of `placer_model.config`.
-      config: Settings of the training. None means the preset `paper`.
+      config: Settings of the training. None means the preset `gdp_one`.
       clock: Clock of the time budget. None means the problem's clock.
     """
     self._clock = clock
     self.policy = config_lib.preset(network)
-    self.config = config or train_config.preset('paper')
+    self.config = config or train_config.preset('gdp_one')
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
@@ -151,7 +151,7 @@ class BatchPlacer(GdpPlacer):
 
     Args:
       companions: The other graphs, 'GRAPH@CLUSTER' each.
-      config: Settings of the training. None means the preset `paper`.
+      config: Settings of the training. None means the preset `gdp_one`.
     """
     super().__init__(config=config)
     self._companions = tuple(companions)
@@ -185,11 +185,11 @@ class FineTunedPlacer(GdpPlacer):
     Args:
       policy: Folder that `gdp_train` exported. None means the folder in the
         environment variable GDP_POLICY, or else the policy that is shipped.
-      config: Settings of the training. None means the preset `paper` with fewer
-        iterations.
+      config: Settings of the training. None means the preset `gdp_one` with
+        fewer iterations.
     """
     super().__init__(config=config or dataclasses.replace(
-        train_config.preset('paper'), iterations=FINE_TUNING_STEPS))
+        train_config.preset('gdp_one'), iterations=FINE_TUNING_STEPS))
     self._folder = policy
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -90,8 +90,7 @@ def _baselines(
   problem = task.problem
   if not problem.evaluator.simulated:
     problem = dataclasses.replace(
-        problem,
-        evaluator=deadline_evaluator.Until(problem.evaluator,
-                                           deadline.after(_BASELINES_SHARE)))
+        problem, evaluator=deadline_evaluator.DeadlineEvaluator(
+            problem.evaluator, deadline.after(_BASELINES_SHARE)))
   simulator = task.simulator
   return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)

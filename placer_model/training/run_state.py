@@ -16,22 +16,24 @@ ORIGINS = ('baseline', 'policy', 'search', 'greedy')
 _MOST = 1 << 53  # Upper bound of all counters.
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+  """Whether a value of a checkpoint is a counter."""
   return type(value) is int and 0 <= value < _MOST
 
 
-def _is_number(value: Any) -> bool:
-  """Returns whether the value is a number, possibly infinite."""
+def is_number(value: Any) -> bool:
+  """Whether a value of a checkpoint is a number, possibly infinite."""
   return type(value) in (int, float) and value == value
 
 
 def _are_counts(value: Any) -> bool:
-  return isinstance(value, list) and all(map(_is_count, value))
+  return isinstance(value, list) and all(map(is_count, value))
 
 
-def _is_curve(value: Any) -> bool:
+def is_curve(value: Any) -> bool:
+  """Whether a value of a checkpoint is a list of pairs of numbers."""
   return isinstance(value, list) and all(
-      isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
+      isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair))
       for pair in value)
 
 
@@ -49,7 +51,7 @@ def _is_rollout(value: Any) -> bool:
   decisions, rewards = value
   return (isinstance(decisions, list) and isinstance(rewards, list) and
           0 < len(decisions) == len(rewards) and
-          all(map(_are_counts, decisions)) and all(map(_is_number, rewards)))
+          all(map(_are_counts, decisions)) and all(map(is_number, rewards)))
 
 
 def _is_origin(value: Any) -> bool:
@@ -63,11 +65,11 @@ def _are_of_origins(value: Any) -> bool:
 
 # For each attribute, whether a value from a checkpoint is acceptable.
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    'iteration': _is_count, 'warm_trials': _is_count, 'warm_steps': _is_count,
-    'reward_count': _is_count, 'reward_total': _is_number,
-    'best_decisions': _are_decisions, 'best_step_time_s': _is_number,
+    'iteration': is_count, 'warm_trials': is_count, 'warm_steps': is_count,
+    'reward_count': is_count, 'reward_total': is_number,
+    'best_decisions': _are_decisions, 'best_step_time_s': is_number,
     'best_origin': _is_origin, 'evaluations': _are_of_origins,
-    'seconds': _is_number, 'curve': _is_curve, 'most_nats': _is_number,
+    'seconds': is_number, 'curve': is_curve, 'most_nats': is_number,
     'recent': _are_rollouts
 }
 

@@ -189,7 +189,7 @@ def load(options: TrainOptions, tell: reading.Tell,
       contextlib.nullcontext())
   if options.reward != rewards.SIMULATED:
     runner = processes = _runner(options, request, step, deadline)
-    evaluator = deadline_evaluator.Until(runner, deadline)
+    evaluator = deadline_evaluator.DeadlineEvaluator(runner, deadline)
   problem = step.problem(evaluator, options.seed)
   kind = (options.kind_of_units
           if options.network == network_kinds.ONE_SHOT else coarsening.COARSE)

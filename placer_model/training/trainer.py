@@ -127,10 +127,10 @@ class Trainer:
                                               environment.features.edges,
                                               environment.features.edge_bytes)
     self._search = local_search.LocalSearch(environment, self._neighbours)
-    self._twins: list[tuple[int, ...]] = []
+    self._equal_sets: list[tuple[int, ...]] = []
     if config.exchange:
-      self._twins = equal_devices.twins(environment.cluster,
-                                        environment.allowed)
+      self._equal_sets = equal_devices.equal_sets(environment.cluster,
+                                                  environment.allowed)
     self._done = 0.
     self._levels: list[np.ndarray] = []
     if config.exploration == 'levels':
@@ -338,7 +338,7 @@ class Trainer:
     seen = [*state.recent, (decisions, rewards)]
     state.recent = seen[1 - config.window:] if config.window > 1 else []
     drawn, earned = (np.concatenate(parts) for parts in zip(*seen))
-    if self._twins:
+    if self._equal_sets:
       drawn = self._aligned(probabilities, drawn)
     found = credit.effects(probabilities, drawn, credit.scores(earned),
                            config.ridge)
@@ -354,9 +354,9 @@ class Trainer:
     says = np.maximum(probabilities, _LEAST_PROBABILITY)
     if self._knows_best():
       best, = equal_devices.aligned(self._best()[None], np.log(says),
-                                    self._twins)
+                                    self._equal_sets)
       says[np.arange(len(best)), best] += _SAY_OF_BEST
-    return equal_devices.aligned(decisions, np.log(says), self._twins)
+    return equal_devices.aligned(decisions, np.log(says), self._equal_sets)
 
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Searches locally around the best placement."""

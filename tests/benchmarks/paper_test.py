@@ -172,19 +172,19 @@ def test_some_tasks_of_a_part_are_those_of_its_batches(paper):
 
 def _learned_by(paper, monkeypatch, tmp_path, of_tasks):
   """Batches that learn nothing, a batch, and what they were told to learn."""
-  lessons = []
+  jobs = []
 
-  def call(function, lesson, timeout_s):
-    lessons.append(lesson)
+  def call(function, job, timeout_s):
+    jobs.append(job)
     assert function == 'benchmarks.paper.batch_worker:learn' and timeout_s
-    if lesson.policy:
-      lesson.policy.mkdir(parents=True)
-      (lesson.policy / 'policy.json').touch()
-    return [{'status': 'ok', 'step_time_s': 1. * n} for n in lesson.iterations]
+    if job.policy:
+      job.policy.mkdir(parents=True)
+      (job.policy / 'policy.json').touch()
+    return [{'status': 'ok', 'step_time_s': 1. * n} for n in job.iterations]
 
   monkeypatch.setattr(paper.batches.calls, 'call', call)
   return (paper.batches.Batches(tmp_path, settings_lib.Settings()),
-          paper.columns.Batch(tuple(of_tasks)), lessons)
+          paper.columns.Batch(tuple(of_tasks)), jobs)
 
 
 def _of_tasks(**evaluations):
@@ -213,28 +213,28 @@ def test_batches_that_fewer_tasks_make_equal_are_one_column(paper):
 def test_a_batch_has_as_many_iterations_as_gdp_one_and_is_learned_once(
     paper, monkeypatch, tmp_path):
   of_tasks = _of_tasks(rnnlm=2 * 48 + 3, gnmt=7 * 48, wavenet=None)
-  batches, batch, lessons = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
+  batches, batch, jobs = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
   records, policy = batches.learned(batch, 'gnmt', of_tasks, False)
   assert records['gnmt']['step_time_s'] == 7.
-  assert lessons[0].iterations == (2, 7, 2) and lessons[0].policy is None
+  assert jobs[0].iterations == (2, 7, 2) and jobs[0].policy is None
   assert batches.learned(batch, 'rnnlm', of_tasks, False)[0] == records
-  assert len(lessons) == 1
+  assert len(jobs) == 1
   # The policy is learned again where it is wanted and not there, once.
   for _ in range(2):
     assert batches.learned(batch, 'rnnlm', of_tasks, True) == (records, policy)
-  assert [lesson.policy for lesson in lessons] == [None, policy]
+  assert [job.policy for job in jobs] == [None, policy]
   other = _of_tasks(rnnlm=3 * 48, gnmt=7 * 48, wavenet=None)
   assert batches.learned(batch, 'gnmt', other, False)[1] != policy
 
 
 def test_a_damaged_record_is_learned_again(paper, monkeypatch, tmp_path):
   of_tasks = _of_tasks(rnnlm=48)
-  batches, batch, lessons = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
+  batches, batch, jobs = _learned_by(paper, monkeypatch, tmp_path, of_tasks)
   batches.learned(batch, 'rnnlm', of_tasks, False)
   record, = (tmp_path / 'batches').iterdir()
   record.write_text(record.read_text().replace('1.0', '0.5'))
   found, _ = batches.learned(batch, 'rnnlm', of_tasks, False)
-  assert found['rnnlm']['step_time_s'] == 1. and len(lessons) == 2
+  assert found['rnnlm']['step_time_s'] == 1. and len(jobs) == 2
 
 
 def test_nobody_knows_the_iterations_if_gdp_one_placed_nothing(
@@ -340,8 +340,8 @@ def test_one_policy_learns_all_graphs_of_a_batch(paper, monkeypatch, tmp_path):
                       lambda *arguments: exported.append(arguments))
   tasks = 'wavenet-2x18@tiny@2xP100', 'transformer-xl-2@tiny@4xP100'
   records = worker.learn(
-      paper.batches.Lesson(tasks, (3, 2), 'paper', 7, False,
-                           tmp_path / 'policies' / 'one'))
+      paper.batches.Job(tasks, (3, 2), 'paper', 7, False,
+                        tmp_path / 'policies' / 'one'))
   assert [record['iterations'] for record in records] == [3, 2]
   assert [record['evaluations'] for record in records] == [3 * 48, 2 * 48]
   for record in records:

@@ -50,4 +50,4 @@ def test_a_search(program, capsys):
   rows = json.loads(capsys.readouterr().out)
   functions = {row['function']: row['calls'] for row in rows}
   assert functions['DefaultPlacer.proposals'] == 1
-  assert functions['searched'] == 1
+  assert functions['search'] == 1

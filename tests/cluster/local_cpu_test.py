@@ -4,7 +4,7 @@ from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
 
 # As virtual machines have it: no clock in the name.
-_MILAN = '''processor	: 0
+_MILAN = '\n'.join(f'''processor	: {core}
 vendor_id	: AuthenticAMD
 cpu family	: 25
 model		: 1
@@ -12,16 +12,7 @@ model name	: AMD EPYC
 physical id	: 0
 flags		: fpu constant_tsc avx2
 bogomips	: 4890.81
-
-processor	: 1
-vendor_id	: AuthenticAMD
-cpu family	: 25
-model		: 1
-model name	: AMD EPYC
-physical id	: 0
-flags		: fpu constant_tsc avx2
-bogomips	: 4890.81
-'''
+''' for core in range(2))
 _CORE = local_cpu.CORE_BYTES_PER_S
 
 

@@ -51,6 +51,8 @@ _each_case = pytest.mark.parametrize('seed, cluster',
 _OTHERS = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
 # For searches, where it does not matter how far they come.
 _SHORT_S = 0.1
+# Ends before the first price on any machine.
+_NEARLY_NONE_S = 1e-6
 _OPS = 80
 
 
@@ -186,13 +188,13 @@ def test_steps_of_any_length(name, op_s, memory_bytes):
   _check(_place(name, graph, cluster, seconds=seconds), graph, cluster)
 
 
-def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None,
-                                     seed=0):
+def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None, seed=0,
+                                     **given):
   if name.endswith('_published') or name in _OTHERS:
     pytest.skip('does as it is told')
   problem = problems.make(graph, cluster, seconds)
   alone = registry.create('single_device').place(problem)
-  placement = _place(name, graph, cluster, seed, seconds=seconds)
+  placement = _place(name, graph, cluster, seed, seconds=seconds, **given)
   prices = problem.evaluator.price(graph,
                                    np.stack([alone.devices, placement.devices]))
   first, second = prices.keys()
@@ -202,7 +204,9 @@ def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None,
 @_each_case
 def test_never_worse_than_the_best_device_alone(name, cluster, seed):
   graph = _graph(seed).replace(param_bytes=[1 << 25] * _OPS)
-  _assert_no_worse_than_one_device(name, graph, cluster, seed=seed)
+  for time_budget_s in _SHORT_S, _NEARLY_NONE_S:
+    _assert_no_worse_than_one_device(name, graph, cluster, seed=seed,
+                                     time_budget_s=time_budget_s)
 
 
 @pytest.mark.parametrize('seed', range(3))

@@ -77,7 +77,7 @@ def test_benchmarks_speak_before_they_import(tmp_path):
   (tmp_path / 'numpy.py').write_text('raise SystemExit("imported")')
   path = os.pathsep.join(map(str, (tmp_path, _ROOT)))
   with warm.cold():
-    done = subprocess.run([sys.executable, '-m', 'benchmarks.placer_speed'],
+    done = subprocess.run([sys.executable, '-m', 'benchmarks.levers'],
                           check=False, env=fresh.environment(PYTHONPATH=path),
                           capture_output=True, text=True, timeout=100)
   first, *_, last = done.stderr.splitlines()

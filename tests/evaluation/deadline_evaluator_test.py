@@ -14,11 +14,12 @@ from helpers import graphs
 _GRAPH = graphs.random_graph(0, 8)
 
 
-def _until(left_s: float) -> tuple[deadline_evaluator.Until, list[float]]:
+def _until(
+    left_s: float) -> tuple[deadline_evaluator.DeadlineEvaluator, list[float]]:
   now = [0.]
   priced = simulator.Simulator(clusters.make_cluster(2))
-  return deadline_evaluator.Until(priced,
-                                  deadlines.within(left_s, lambda: now[0])), now
+  return deadline_evaluator.DeadlineEvaluator(
+      priced, deadlines.within(left_s, lambda: now[0])), now
 
 
 def _rows(count: int) -> np.ndarray:

@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -119,3 +122,20 @@ def test_full_labels_have_the_name_that_files_have():
                                                  names=('unknown_5', 'add'))
   assert [graph.full_label(op) for op in (0, 1)
          ] == ['dense/kernel [unknown_5]', 'add']
+
+
+def test_a_result_is_computed_once_and_kept_while_its_graph_lives():
+  asked = []
+
+  @op_graph.once_per_graph
+  def ops(graph):
+    asked.append(graph.num_ops)
+    return np.arange(graph.num_ops) if graph.num_ops > 2 else None
+
+  graph, small = graphs.make_graph(num_ops=3), graphs.make_graph(num_ops=2)
+  result = weakref.ref(ops(graph))
+  assert ops(graph) is result() and ops(small) is ops(small) is None
+  assert asked == [3, 2]
+  del graph
+  gc.collect()
+  assert result() is None

@@ -21,7 +21,7 @@ def _only_anchors(monkeypatch):
   """The policy of moves proposes nothing, and no search follows."""
   monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
   monkeypatch.setattr(
-      staged_search, 'searched', lambda problem, starts, *_, **__:
+      staged_search, 'search', lambda problem, starts, *_, **__:
       (placement_lib.from_groups(problem.graph, starts[0], problem.cluster),))
 
 

@@ -12,7 +12,6 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
@@ -28,6 +27,7 @@ from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import search_configs
 from helpers import watched_anchors
 
 
@@ -65,7 +65,7 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: True)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 100_000)
+  search_configs.patch(monkeypatch, time={'ops_per_s': 100_000})
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
 
@@ -304,7 +304,7 @@ def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
   # not count, since these problems are repeatable.
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 5_000)
+  search_configs.patch(monkeypatch, time={'ops_per_s': 5_000})
   default_placer.DefaultPlacer(anchors=_SINGLE).place(
       _problem(1., time_budget_s=budget_s))
   assert policy.loaded == policy.ahead == asked
@@ -341,7 +341,7 @@ def test_what_is_held_out_asks_no_policy(policy, name):
 def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   # What is slow first in, first out may be the best in order.
   given = []
-  stock = staged_search.searched
+  stock = staged_search.search
 
   def searched(problem, starts, *rest, **fields):
     given.append(starts.tolist())
@@ -352,7 +352,7 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   proposals = tuple(
       placement_lib.Placement(np.array(row, np.int32), problem.cluster)
       for row in halves)
-  monkeypatch.setattr(staged_search, 'searched', searched)
+  monkeypatch.setattr(staged_search, 'search', searched)
   monkeypatch.setattr(
       best_of, 'propose_each', lambda problem, names, deadline, see, **_:
       [see(name, proposals) for name in names])

@@ -49,9 +49,9 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              search_budget.SearchBudget(20_000),
-                              lambda problem: None)
+  result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                             search_budget.SearchBudget(20_000),
+                             lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   parts = coarse.parted().wholes().problem.graph.num_groups
   counts = [count for count, _ in begun if count in (layers, parts)]
@@ -59,7 +59,7 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
   # At last the steps of these parts.
   assert begun[-1][0] == coarse.parted().problem.graph.num_groups
   without = _in_order_s(problem, _best_of_layers(coarse, starts))
-  assert _in_order_s(problem, ahead.rows[0]) < .95 * without
+  assert _in_order_s(problem, result.rows[0]) < .95 * without
 
 
 @pytest.mark.parametrize('most', [1000, 3000])
@@ -71,14 +71,14 @@ def test_all_that_parts_price_counts(monkeypatch, most):
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              search_budget.SearchBudget(most),
-                              lambda problem: None)
+  result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                             search_budget.SearchBudget(most),
+                             lambda problem: None)
   # The first one only says what the best start takes.
   assert len({count for count, _ in begun[1:]}) == 3
   searches = [search for _, search in begun[1:]]
   priced = sum(search.evaluations for search in searches)
-  assert ahead.progress == pytest.approx(min(priced / most, 1.), abs=.02)
+  assert result.progress == pytest.approx(min(priced / most, 1.), abs=.02)
   assert priced < 1.1 * most + 40
   # None only looks at where it might begin.
   assert all(search.evaluations > 40 for search in searches)
@@ -95,8 +95,8 @@ def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                      search_budget.SearchBudget(3000), lambda problem: None)
+  multilevel.search(coarse, starts, np.random.default_rng(0),
+                    search_budget.SearchBudget(3000), lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   priced = sum(s.evaluations for count, s in begun[1:] if count == layers)
   assert (priced >= .65 * 3000) == (not parts)

@@ -23,6 +23,7 @@ from gdp_grappler.placers.search.edges import order_ranking
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import search_configs
 from helpers import stopwatches
 
 
@@ -69,7 +70,7 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
                                                        (10., True, 5)])
 def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 50 * (12 + 1500))
+  search_configs.patch(monkeypatch, time={'ops_per_s': 50 * (12 + 1500)})
   priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
   # Some are starts, and priced before.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
@@ -79,7 +80,7 @@ def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
 @pytest.mark.parametrize('placer', ['gdp', 'local_search'])
 def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
   # The same seed and budget gave other plans on every run.
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 50 * (12 + 1500))
+  search_configs.patch(monkeypatch, time={'ops_per_s': 50 * (12 + 1500)})
   found, counts = [], []
   for tick_s in (0., 1e6):
     clock = functools.partial(_ticking, itertools.count(), tick_s)
@@ -189,7 +190,7 @@ class _Asked:
     rows = rng.integers(1, 3,
                         (starts, problem.graph.num_groups)).astype(np.int32)
     limit = search_budget.SearchBudget(evaluations, seconds, grace, clock)
-    staged_search.searched(problem, rows, rng, limit)
+    staged_search.search(problem, rows, rng, limit)
     return len(self.placements)
 
 

@@ -236,7 +236,7 @@ def test_place_knows_the_experts_of_workloads(stand_in, tmp_path, capsys):
       ['simulate', 'rnnlm-2@tiny', f'--plan={tmp_path / "plan.json"}']) == 0
   capsys.readouterr()
   assert gdp.run(['place', _DENSE, *arguments, output]) == 2
-  assert 'Nobody said how an expert' in capsys.readouterr().err
+  assert "There is no human expert's placement" in capsys.readouterr().err
 
 
 @pytest.mark.e2e

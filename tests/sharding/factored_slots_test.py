@@ -1,15 +1,13 @@
 """Adafactor's means of rows and columns are loaded into the same parts only."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
-import gdp_grappler
 from gdp_grappler import errors
+from helpers import word_tables
 
 _IDS = np.random.default_rng(0).integers(0, 13, (4, 3))
 _OTHERS = [(0, 3), (3, 0), (3, 2)]
@@ -27,19 +25,8 @@ def _api(request):
   return request.param
 
 
-def _scope(parts):
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
-          if parts else contextlib.nullcontext())
-
-
 def _model(api, parts, optimizer='Adafactor', loss='mse'):
-  with _scope(parts):
-    model = api.Sequential([
-        api.Input((3,), dtype='int32'),
-        api.layers.Embedding(13, 4, name='words'),
-        api.layers.Flatten(),
-        api.layers.Dense(5, name='head')
-    ])
+  model = word_tables.model(api, parts, 13, 4, 3, 5)
   if loss:
     model.compile(getattr(api.optimizers, optimizer)(), loss)
     # Tracing a step costs more than the few steps of a test.

@@ -1,15 +1,13 @@
 """A `tf.train.Checkpoint` of Keras 3 is loaded in parts or whole."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.sharding import table
+from helpers import word_tables
 
 _IDS = np.random.default_rng(0).integers(0, 13, (4, 3))
 _DIRECTIONS = [(3, 0), (0, 3), (3, 2)]
@@ -18,19 +16,8 @@ _DIRECTIONS = [(3, 0), (0, 3), (3, 2)]
 pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
 
 
-def _scope(parts):
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
-          if parts else contextlib.nullcontext())
-
-
 def _model(parts, optimizer='adam'):
-  with _scope(parts):
-    model = keras.Sequential([
-        keras.Input((3,), dtype='int32'),
-        keras.layers.Embedding(13, 4, name='words'),
-        keras.layers.Flatten(),
-        keras.layers.Dense(5, name='head')
-    ])
+  model = word_tables.model(keras, parts, 13, 4, 3, 5)
   model.compile(optimizer, 'mse')
   return model
 
@@ -103,14 +90,14 @@ def test_a_layer_that_is_built_later_takes_it(make, before, after, tmp_path):
   """The parts of such a layer kept their random values."""
   layers = []
   for parts in (before, after):
-    with _scope(parts):
+    with word_tables.scope(parts):
       layers.append(make())
   one, other = layers
-  with _scope(before):
+  with word_tables.scope(before):
     one(_IDS)
   path = tf.train.Checkpoint(layer=one).save(str(tmp_path / 'checkpoint'))
   status = tf.train.Checkpoint(layer=other).restore(path)
-  with _scope(after):
+  with word_tables.scope(after):
     other(_IDS)
   status.assert_consumed()
   for a, b in zip(one.get_weights(), other.get_weights(), strict=True):

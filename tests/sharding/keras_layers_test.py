@@ -1,7 +1,5 @@
 """Layers with tables in parts compute what whole ones do."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ import tensorflow as tf
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.sharding import table as table_lib
+from helpers import word_tables
 
 _ROWS, _WIDTH = 31, 6
 _IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
@@ -17,9 +16,7 @@ _IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
 
 def _made(make, parts):
   keras.utils.set_random_seed(7)
-  scope = (gdp_grappler.split_tables({'words': parts, 'head': parts})
-           if parts else contextlib.nullcontext())
-  with scope:
+  with word_tables.scope(parts):
     return make()
 
 

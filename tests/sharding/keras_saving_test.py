@@ -1,6 +1,5 @@
 """What is saved of tables in parts is whole, and loaded in parts or whole."""
 
-import contextlib
 import warnings
 
 import keras
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import gdp_grappler
+from helpers import word_tables
 
 # Of variables of Keras itself, when it saves them.
 pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
@@ -18,20 +17,9 @@ _IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
 _TARGETS = np.arange(8)
 
 
-def _scope(parts):
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
-          if parts else contextlib.nullcontext())
-
-
 def _model(parts, optimizer='adam'):
   keras.utils.set_random_seed(7)
-  with _scope(parts):
-    model = keras.Sequential([
-        keras.Input((5,), dtype='int32'),
-        keras.layers.Embedding(_ROWS, 6, name='words'),
-        keras.layers.Flatten(),
-        keras.layers.Dense(_ROWS, name='head')
-    ])
+  model = word_tables.model(keras, parts, _ROWS, 6, 5, _ROWS)
   model.compile(optimizer,
                 keras.losses.SparseCategoricalCrossentropy(from_logits=True))
   return model
@@ -44,21 +32,16 @@ def _train(model):
                    shuffle=False).history['loss']
 
 
-def _equal(one, other):
-  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
-    np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize('before, after', [(3, 3), (3, 0), (0, 3), (2, 4)])
 def test_a_model_goes_on_as_it_was_saved(before, after, tmp_path):
   model = _model(before)
   _train(model)
   model.save(tmp_path / 'model.keras')
-  with _scope(after), warnings.catch_warnings():
+  with word_tables.scope(after), warnings.catch_warnings():
     warnings.filterwarnings('error', message='Skipping')
     loaded = keras.models.load_model(tmp_path / 'model.keras')
   assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
-  _equal(model, loaded)
+  word_tables.assert_equal(model, loaded)
   # Moments of Adam come along.
   np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
   np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
@@ -74,30 +57,15 @@ def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
   else:
     one.save_weights(tmp_path / name)
   other.load_weights(tmp_path / name)
-  _equal(one, other)
+  word_tables.assert_equal(one, other)
 
 
 def test_weights_are_got_and_set_as_whole_ones():
-  model = _model(3)
-  assert [w.shape for w in model.get_weights()] == [(_ROWS, 6), (30, _ROWS),
-                                                    (_ROWS,)]
-  weights = [w + 1 for w in model.get_weights()]
-  model.set_weights(weights)
-  for one, other in zip(weights, model.get_weights(), strict=True):
-    np.testing.assert_array_equal(one, other)
-  with pytest.raises(ValueError, match='has 3 weights, and was given 2'):
-    model.set_weights(weights[:2])
-  with pytest.raises(ValueError, match='"embeddings" has the shape'):
-    model.set_weights([weights[0].T, *weights[1:]])
-  assert model.count_params() == _model(0).count_params()
+  word_tables.assert_weights_are_whole(_model(3), _model(0), 'embeddings')
 
 
 def test_a_layer_gets_its_initial_weights_whole():
-  value = np.random.default_rng(1).normal(size=(_ROWS, 6)).astype('f')
-  with _scope(2):
-    layer = keras.layers.Embedding(_ROWS, 6, weights=[value], name='words')
-  assert len(layer.variables) == 2
-  np.testing.assert_array_equal(layer.get_weights()[0], value)
+  word_tables.assert_initial_weights_are_whole(keras, _IDS, _ROWS, 6)
 
 
 def test_exports_have_the_parts(tmp_path):

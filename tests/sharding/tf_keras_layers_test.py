@@ -1,15 +1,13 @@
 """Layers of tf_keras with tables in parts compute what whole ones do."""
 
-import contextlib
-
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
-import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.sharding import tf_keras_table
+from helpers import word_tables
 
 _ROWS = 31
 _IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
@@ -25,14 +23,9 @@ _OPTIMIZERS = {
 _TRACED = ('adam', 'legacy adam')
 
 
-def _scope(parts):
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
-          if parts else contextlib.nullcontext())
-
-
 def _made(parts, make):
   tf_keras.utils.set_random_seed(7)
-  with _scope(parts):
+  with word_tables.scope(parts):
     return make()
 
 
@@ -163,7 +156,8 @@ def test_a_layer_with_a_call_of_its_own_is_not_split():
     def call(self, inputs):
       return tf.gather(self.embeddings, inputs) + 1.
 
-  with _scope(2), pytest.raises(errors.GdpError, match='call` of its own'):
+  with word_tables.scope(2), pytest.raises(errors.GdpError,
+                                           match='call` of its own'):
     Own(_ROWS, 6, name='words').build(None)
 
 

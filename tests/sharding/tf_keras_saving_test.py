@@ -1,13 +1,11 @@
 """What tf_keras saves of tables in parts is whole, and loaded either way."""
 
-import contextlib
-
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
-import gdp_grappler
+from helpers import word_tables
 
 # tf_keras says that these formats are old.
 pytestmark = pytest.mark.filterwarnings('ignore:You are saving:UserWarning')
@@ -22,20 +20,9 @@ _OPTIMIZERS = {
 }
 
 
-def _scope(parts):
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
-          if parts else contextlib.nullcontext())
-
-
 def _model(parts, optimizer='adam'):
   tf_keras.utils.set_random_seed(7)
-  with _scope(parts):
-    model = tf_keras.Sequential([
-        tf_keras.Input((5,), dtype='int32'),
-        tf_keras.layers.Embedding(_ROWS, 6, name='words'),
-        tf_keras.layers.Flatten(),
-        tf_keras.layers.Dense(_ROWS, name='head')
-    ])
+  model = word_tables.model(tf_keras, parts, _ROWS, 6, 5, _ROWS)
   if isinstance(optimizer, str):
     optimizer = _OPTIMIZERS[optimizer]()
   model.compile(optimizer,
@@ -49,11 +36,6 @@ def _train(model, eagerly=True):
   return model.train_on_batch(_IDS, _TARGETS)
 
 
-def _equal(one, other):
-  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
-    np.testing.assert_array_equal(a, b)
-
-
 # Each format in all directions.
 @pytest.mark.parametrize('before, after, name, optimizer', [
     *((before, after, name, 'adam') for name in ('model.keras', 'model.h5')
@@ -65,10 +47,10 @@ def test_a_model_goes_on_as_it_was_saved(before, after, name, optimizer,
   model = _model(before, optimizer)
   _train(model)
   model.save(tmp_path / name)
-  with _scope(after):
+  with word_tables.scope(after):
     loaded = tf_keras.models.load_model(tmp_path / name)
   assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
-  _equal(model, loaded)
+  word_tables.assert_equal(model, loaded)
   # Moments of Adam come along: they show in the loss after the next step.
   losses = [(_train(model), _train(loaded)) for _ in range(2)]
   np.testing.assert_allclose(*zip(*losses), rtol=1e-6)
@@ -91,7 +73,7 @@ def test_a_checkpoint_has_the_whole(before, after, optimizer, has_slots,
     _train(other)
   path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
   tf.train.Checkpoint(other).restore(path).expect_partial()
-  _equal(model, other)
+  word_tables.assert_equal(model, other)
   losses = [(_train(model), _train(other, eagerly)) for _ in range(2)]
   np.testing.assert_allclose(*zip(*losses), rtol=1e-6)
   shapes = {tuple(shape) for _, shape in tf.train.list_variables(path)}
@@ -104,10 +86,10 @@ def test_a_saved_model_has_the_whole(before, after, tmp_path):
   model = _model(before, tf_keras.optimizers.SGD(.1))
   _train(model)
   model.save(tmp_path / 'folder')
-  with _scope(after):
+  with word_tables.scope(after):
     loaded = tf_keras.models.load_model(tmp_path / 'folder')
   assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
-  _equal(model, loaded)
+  word_tables.assert_equal(model, loaded)
   np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
 
 
@@ -132,28 +114,13 @@ def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
   other.set_weights([0 * w for w in other.get_weights()])
   one.save_weights(tmp_path / name)
   other.load_weights(tmp_path / name)
-  _equal(one, other)
+  word_tables.assert_equal(one, other)
 
 
 def test_weights_are_got_and_set_as_whole_ones():
-  model = _model(3)
-  assert [w.shape for w in model.get_weights()] == [(_ROWS, 6), (30, _ROWS),
-                                                    (_ROWS,)]
-  weights = [w + 1 for w in model.get_weights()]
-  model.set_weights(weights)
-  for one, other in zip(weights, model.get_weights(), strict=True):
-    np.testing.assert_array_equal(one, other)
-  with pytest.raises(ValueError, match='has 3 weights, and was given 2'):
-    model.set_weights(weights[:2])
-  with pytest.raises(ValueError, match='"words/embeddings:0" has the shape'):
-    model.set_weights([weights[0].T, *weights[1:]])
-  assert model.count_params() == _model(0).count_params()
+  word_tables.assert_weights_are_whole(_model(3), _model(0),
+                                       'words/embeddings:0')
 
 
 def test_a_layer_gets_its_initial_weights_whole():
-  value = np.random.default_rng(1).normal(size=(_ROWS, 6)).astype('f')
-  with _scope(2):
-    layer = tf_keras.layers.Embedding(_ROWS, 6, weights=[value], name='words')
-    layer(_IDS)
-  assert len(layer.variables) == 2
-  np.testing.assert_array_equal(layer.get_weights()[0], value)
+  word_tables.assert_initial_weights_are_whole(tf_keras, _IDS, _ROWS, 6)

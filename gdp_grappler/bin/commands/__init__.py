@@ -1,5 +1,5 @@
 """The subcommands of `gdp`, a module each: `add` declares it, `run` does it.
 
-Belongs here: flags, one journey through the packages, what is printed. Does
-not belong here: anything that another program could want.
+Belongs here: flags, calls of `api`, printed text. Does not belong here: code
+that another program could use.
 """

@@ -75,11 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
   cluster = common.changed(arguments, cluster)
   if arguments.output:
     cluster_file.write(arguments.output, cluster)
-  if arguments.json:
-    common.say(cluster.to_json())
-  else:
-    common.say(cluster_table.text(cluster, timings).rstrip())
-    common.say_where_words_are(arguments)
+  common.say_result(arguments, cluster,
+                    lambda: cluster_table.text(cluster, timings).rstrip())
   return 0
 
 

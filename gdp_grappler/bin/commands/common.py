@@ -7,7 +7,7 @@ import importlib
 import math
 import pathlib
 import sys
-from typing import Callable, Iterable, TYPE_CHECKING, TypeVar
+from typing import Any, Callable, Iterable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -162,6 +162,16 @@ def say(text: object) -> None:
 def say_words(text: str) -> None:
   """Prints a sentence, wrapped between words on a terminal."""
   say(tables.wrapped(text) if sys.stdout.isatty() else text)
+
+
+def say_result(arguments: argparse.Namespace, result: Any,
+               text: Callable[[], object] | None = None) -> None:
+  """Prints a result: with --json its JSON, else `text()`, by default `str`."""
+  if arguments.json:
+    say(result.to_json())
+  else:
+    say(text() if text else result)
+    say_where_words_are(arguments)
 
 
 def say_where_words_are(arguments: argparse.Namespace) -> None:

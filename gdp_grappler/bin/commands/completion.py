@@ -1,4 +1,4 @@
-"""`gdp completion`: what a shell needs to complete commands and flags."""
+"""`gdp completion`: print a shell script that completes commands and flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gdp diff`: what differs between two plans, and what that costs."""
+"""`gdp diff`: print the differences of two plans, and their cost."""
 
 from __future__ import annotations
 
@@ -27,9 +27,5 @@ def run(arguments: argparse.Namespace) -> int:
   progress.doing(f'comparing with {arguments.after}')
   difference = differing.diff(before,
                               placing.of_plan(before.subject, arguments.after))
-  if arguments.json:
-    common.say(difference.to_json())
-  else:
-    common.say(difference)
-    common.say_where_words_are(arguments)
+  common.say_result(arguments, difference)
   return 0

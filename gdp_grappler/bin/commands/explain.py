@@ -1,4 +1,4 @@
-"""`gdp explain`: why ops are where they are, and what moving them would do."""
+"""`gdp explain`: explain the devices of ops, and price other devices."""
 
 from __future__ import annotations
 
@@ -30,9 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.api import explaining
   progress.doing(f'moving {arguments.op} to each device')
   explanation = explaining.explain(placed, arguments.op)
-  if arguments.json:
-    common.say(explanation.to_json())
-  else:
-    common.say(explanation)
-    common.say_where_words_are(arguments)
+  common.say_result(arguments, explanation)
   return 0

@@ -1,4 +1,4 @@
-"""`gdp profile`: measure what each op of a graph takes."""
+"""`gdp profile`: measure the seconds of each op of a graph."""
 
 from __future__ import annotations
 

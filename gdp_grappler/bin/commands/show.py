@@ -44,11 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
   if arguments.output:
     files.write_atomically(arguments.output,
                            json.dumps(placed.layer_map(), indent=1) + '\n')
-  if arguments.json:
-    common.say(placed.to_json())
-  else:
-    common.say(placed.summary(every_layer=arguments.all))
-    common.say_where_words_are(arguments)
+  common.say_result(arguments, placed,
+                    lambda: placed.summary(every_layer=arguments.all))
   if arguments.output and not arguments.quiet:
     common.say_words(_next_step(arguments, placed))
   return 0

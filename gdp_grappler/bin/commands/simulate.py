@@ -1,4 +1,4 @@
-"""`gdp simulate`: price a plan in both orders, and draw what it does."""
+"""`gdp simulate`: price a plan in both orders, and draw its step."""
 
 from __future__ import annotations
 

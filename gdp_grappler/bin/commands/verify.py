@@ -1,4 +1,4 @@
-"""`gdp verify`: whether small programs are really placed, and still train."""
+"""`gdp verify`: check that small programs are placed, and still train."""
 
 from __future__ import annotations
 

@@ -26,10 +26,12 @@ from gdp_grappler.processes import messages
 
 # The largest number of logical devices whose dispatch is timed in parallel.
 _MOST_LOGICAL = 4
+# Memory of each logical device but the first.
 _SMALL_BYTES = 1 << 29
 # The share of a card's memory that is used, because other programs may hold
 # some of it.
 _MEMORY_SHARE = .4
+# Least memory of the first logical device.
 _LEAST_BYTES = 1 << 30
 
 
@@ -69,7 +71,8 @@ class Measurer:
   def measure(self, step: steps_lib.CalibrationStep,
               budget_s: float | None) -> exchange.Answer | messages.Failure:
     """The result of one step, or the reason why it cannot be measured."""
-    bench = dataclasses.replace(self._bench, until=deadlines.within(budget_s))
+    bench = dataclasses.replace(self._bench,
+                                deadline=deadlines.within(budget_s))
     try:
       if self._ahead is None:
         self._ahead = kernel_times.products_ahead(self._tf, bench)

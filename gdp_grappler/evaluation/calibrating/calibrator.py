@@ -23,6 +23,7 @@ from gdp_grappler.processes import worker_process
 
 # Seconds from the start of the process, before it loads TensorFlow, to the end.
 DEFAULT_BUDGET_S = 26.
+# Seconds that the start of the process may take.
 _START_S = 180.
 # Seconds that one step may take beyond the time that was left at its start.
 _STEP_S = 120.
@@ -66,13 +67,14 @@ def calibrate(options: CalibrationOptions = CalibrationOptions(),
     MeasurementError: there is no card, or the process ends before the first
       step is done.
   """
-  until = deadlines.within(options.budget_s)
+  deadline = deadlines.within(options.budget_s)
   progress.doing('loading TensorFlow')
   with _process(options) as process:
     card = _card(process, options)
     result = _begun(card, options, tell)
     try:
-      for name, answer in _answers(process, _missing(result, options), until):
+      for name, answer in _answers(process, _missing(result, options),
+                                   deadline):
         result = _with(result, name, answer)
         calibration_lib.keep(_with_rest(result, options), tell,
                              options.cache_dir)
@@ -87,11 +89,11 @@ def calibrate(options: CalibrationOptions = CalibrationOptions(),
 
 def _answers(
     process: worker_process.WorkerProcess,
-    missing: Iterable[steps_lib.CalibrationStep], until: deadlines.Deadline
+    missing: Iterable[steps_lib.CalibrationStep], deadline: deadlines.Deadline
 ) -> Iterator[tuple[str, exchange.Answer | messages.Failure]]:
   """Name and answer of each step, until time runs out."""
   for step in missing:
-    left_s = until.left_s
+    left_s = deadline.left_s
     if left_s is not None and left_s < _LEAST_S:
       return
     progress.doing(f'timing {step.name}')

@@ -18,9 +18,9 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.measuring import session_config
 
-_WARM_STEPS = 2
-_ROUNDS = 7
-_LEAST_ROUNDS = 3
+_WARM_STEPS = 2  # Steps before the first step that is timed.
+_ROUNDS = 7  # Rounds of timing; a round has each step once.
+_LEAST_ROUNDS = 3  # Least number of such rounds, even without time left.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Bench:
       timed.
     memory_bytes: Memory of the first logical device.
     small_bytes: Memory of each other logical device.
-    until: Deadline of the measurements.
+    deadline: Deadline of the measurements.
   """
 
   device: cluster_lib.Device
@@ -42,7 +42,7 @@ class Bench:
   cards: int = 1
   memory_bytes: int = 1 << 32
   small_bytes: int = 1 << 29
-  until: deadlines.Deadline = deadlines.NEVER
+  deadline: deadlines.Deadline = deadlines.NEVER
 
   @property
   def kind(self) -> str:
@@ -105,7 +105,7 @@ class Bench:
 
 
 def quick(steps: Sequence[Callable[[], Any]],
-          until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
+          deadline: deadlines.Deadline = deadlines.NEVER) -> list[float]:
   """Seconds of each step: the first quartile of some rounds.
 
   The steps run in turns, and in fewer rounds if time runs out. The quartile is
@@ -116,7 +116,7 @@ def quick(steps: Sequence[Callable[[], Any]],
       step()
   seconds: list[list[float]] = [[] for _ in steps]
   for number in range(_ROUNDS):
-    if number >= _LEAST_ROUNDS and until.passed:
+    if number >= _LEAST_ROUNDS and deadline.passed:
       break
     for step, row in zip(steps, seconds):
       begin = time.perf_counter()

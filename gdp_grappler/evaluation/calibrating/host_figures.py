@@ -20,8 +20,8 @@ _OPS = 1000  # Ops of a chain or a star.
 _HOPS = 100  # Ops of a chain that alternates between two devices.
 _COPIES = 200  # Copies of outputs of one op each, issued by one thread.
 _SMALL = 16  # Elements of a small tensor.
-_LARGE_BYTES = 1 << 26
-_LARGE_HOPS = 4
+_LARGE_BYTES = 1 << 26  # Bytes of a large tensor.
+_LARGE_HOPS = 4  # Copies of the large tensor to another device.
 # The gap between two kernels of a stream, if the measurement cannot separate
 # the gap from the kernels.
 _ASSUMED_GAP_S = 1.9e-6
@@ -122,7 +122,7 @@ def _steps(tf: types.ModuleType, bench: clocks.Bench,
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
       return clocks.quick([session.make_callable(list(t)) for t in targets],
-                          bench.until)
+                          bench.deadline)
 
 
 def _end(make: inputs.Inputs, op_type: str) -> Any:

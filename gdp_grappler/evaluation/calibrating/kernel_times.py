@@ -27,7 +27,7 @@ from gdp_grappler.processes import messages
 _AHEAD_S = 2.5e-3
 # Rows of the matrices, so large that a product takes longer than its launch.
 _PRODUCT = 2048
-_MOST_PRODUCTS = 500
+_MOST_PRODUCTS = 500  # Largest number of products.
 _PROBE = 8  # Number of products that are timed to find the time of one.
 # Seconds that the copies of an op should fill, within the limits below.
 _COPIES_S = 1e-3
@@ -65,7 +65,7 @@ def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
       short_s, long_s = clocks.quick(
-          [session.make_callable([end.op]) for end in ends], bench.until)
+          [session.make_callable([end.op]) for end in ends], bench.deadline)
   one_s = max((long_s - short_s) / _PROBE, 1e-7)
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
 
@@ -163,14 +163,14 @@ def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
 def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,
             before: Sequence[Any], copies: Sequence[Any]) -> float | str:
   """Seconds of one of some copies, or the reason why there are none."""
-  if bench.until.passed:
+  if bench.deadline.passed:
     return calibration_lib.NO_TIME
   given = [*before, *(tensor.op for tensor in copies[0].inputs)]
   try:
     alone_s, with_s = clocks.quick([
         session.make_callable(given),
         session.make_callable([*given, *copies])
-    ], bench.until)
+    ], bench.deadline)
   except tf.errors.OpError as error:
     return messages.cause(error)
   seconds = (with_s - alone_s) / len(copies)

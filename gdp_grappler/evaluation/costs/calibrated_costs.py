@@ -28,6 +28,7 @@ from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler import products
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
@@ -207,7 +208,7 @@ class _Law:
               ideal_s: np.ndarray) -> np.ndarray:
     """[M] seconds of M ops; all arguments are [M]."""
     distances = _distances(_plane(flops, io_bytes), self._places)
-    logs = distances @ self._weights[:-1] + self._weights[-1]
+    logs = products.product(distances, self._weights[:-1]) + self._weights[-1]
     longer = np.exp(np.clip(logs, *self._range))
     return np.maximum(longer * ideal_s, self._least_s)
 

@@ -36,10 +36,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
-_ELEMENT_BYTES = 4
+_ELEMENT_BYTES = 4  # Single precision.
 # 128 x 128 outputs, divided by the 2048 threads that a multiprocessor holds.
 _OUTPUTS_PER_THREAD = 8
-_WARP = 32
+_WARP = 32  # Threads of a warp.
 _TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')
 
 

@@ -26,7 +26,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 VISIT = 'visit'
-_FLOAT_BYTES = 4
+_FLOAT_BYTES = 4  # Single precision.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,7 @@ from gdp_grappler.evaluation.emulation import timeline as timeline_lib
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.processes import messages
 
-_MESSAGE_CHARACTERS = 300
+_MESSAGE_CHARACTERS = 300  # Length of a message of TensorFlow, at the most.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ import numpy as np
 (_KIND, _DEVICE, _PEER, _STREAM, _OP, _BYTES, _ENQUEUED, _START,
  _END) = range(9)
 NUM_COLUMNS = 9
+# Kinds of records.
 _KERNEL, _COPY, _WAIT = range(3)
-_NANOSECONDS = 1e9
+_NANOSECONDS = 1e9  # In a second.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Sequence
 
 import numpy as np
 
-_ROUNDS = 60
+_ROUNDS = 60  # Rounds of reweighting in a fit.
 # A point has the full weight up to this relative error, and less above it
 # (Huber, Robust Estimation of a Location Parameter, 1964).
 _HUBER = 0.1

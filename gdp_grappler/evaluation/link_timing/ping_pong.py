@@ -31,13 +31,13 @@ from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.evaluation.measuring import session_config
 
 SIZES = tuple(1 << power for power in range(27))
-_TIMEOUT_MS = 120_000
-_ROUNDS = 9
+_TIMEOUT_MS = 120_000  # Time limit of a step.
+_ROUNDS = 9  # Timed runs of a step, at the most.
 _BUDGET_S = 0.4  # Seconds for one size of one pair, after `_LEAST_ROUNDS`.
-_LEAST_ROUNDS = 3
+_LEAST_ROUNDS = 3  # Timed runs of a step, at the least.
 # Largest size, and round trips per step: several if a single one is too short.
 _TRIPS = ((1 << 16, 16), (1 << 21, 4), (1 << 27, 1))
-_EMPTY_STEPS = 30
+_EMPTY_STEPS = 30  # Steps that give the time of an empty step.
 # For the compute that copies take: sizes, and the number of simultaneous
 # transfers of each size.
 _COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
@@ -52,7 +52,7 @@ _MARKS = ('measured: ', 'assumed: ')
 # Notes about links whose figures were assumed.
 _OF_LINKS = re.compile(
     r', between tasks .*(?=\.$)|^.*: PCIe of .* is assumed;.*')
-_MOST_NAMED = 4
+_MOST_NAMED = 4  # Devices that a message names, at the most.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ _TRIES = 10
 # Number of such runs if the memory ran out. A placement that exceeds the memory
 # is killed in every run, so few runs are enough.
 _TRIES_WITHOUT_MEMORY = 3
+# Attempts to start processes that are killed.
 _STARTS = 10
 
 

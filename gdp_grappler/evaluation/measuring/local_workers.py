@@ -24,6 +24,7 @@ from gdp_grappler.processes import worker_process
 
 # The thread pool of ops also serves RecvTensor, which a small pool would block.
 INTER_OP_THREADS = 24
+# Seconds that the start of all servers may take.
 _START_TIMEOUT_S = 120.
 # Attempts to start a server, because its port may be in use.
 _ATTEMPTS = 3

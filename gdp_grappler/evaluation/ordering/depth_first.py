@@ -10,26 +10,20 @@ Training", SOSP 2019).
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
-# Priorities of graphs, cached because each placement needs them.
-_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
-                                  np.ndarray] = weakref.WeakKeyDictionary()
 
-
+# Each placement needs the priorities of its graph.
+@op_graph.once_per_graph
 def priorities(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [N], priorities: ops of earlier results have higher ones.
 
   Results are the ops without consumers, in the order of the graph. The ops that
   an op depends on run in the order of its inputs.
   """
-  known = _known.get(graph)
-  if known is None:
-    known = _known[graph] = native_graph.depth_first(graph.num_ops, graph.edges)
-    known.flags.writeable = False
-  return known
+  result = native_graph.depth_first(graph.num_ops, graph.edges)
+  result.flags.writeable = False
+  return result

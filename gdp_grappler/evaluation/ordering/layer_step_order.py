@@ -8,8 +8,6 @@ node, so that a layer finishes a time step that it has begun.
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from gdp_grappler.graph import contraction
@@ -20,9 +18,6 @@ from gdp_grappler.graph.structure import coordinates
 _COORDINATES = 'layer', 'segment'
 # The largest difference of ranks within a node, as a share of the longest path.
 _WITHIN = 1e-9
-# Nodes of graphs; None for a graph without time steps.
-_known: weakref.WeakKeyDictionary[op_graph.OpGraph, np.ndarray
-                                  | None] = weakref.WeakKeyDictionary()
 
 
 def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
@@ -36,9 +31,7 @@ def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
     The priorities; None if the graph has no time steps, or if each node is a
     single op.
   """
-  if graph not in _known:
-    _known[graph] = _nodes(graph)
-  nodes = _known[graph]
+  nodes = _nodes(graph)
   if nodes is None:
     return None
   lowest = np.full(int(nodes.max()) + 1, np.inf)
@@ -46,6 +39,7 @@ def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:
   return lowest[nodes] + _WITHIN * ranks
 
 
+@op_graph.once_per_graph
 def _nodes(graph: op_graph.OpGraph) -> np.ndarray | None:
   """int [N], node of each op; None if `priorities` returns None."""
   known = coordinates.of(graph)

@@ -19,8 +19,8 @@ from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-_ROUNDS = 3
-_WINDOW_S = 1.5
+_ROUNDS = 3  # Windows for each median.
+_WINDOW_S = 1.5  # Seconds in which a process repeats its step.
 # Time limit of the start of a process, in seconds.
 _START_S = 300.
 # Time limit of its steps, in seconds.

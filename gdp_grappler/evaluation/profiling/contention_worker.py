@@ -17,7 +17,7 @@ import numpy as np
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.processes import messages
 
-_WARMUP = 5
+_WARMUP = 5  # Steps before the first window.
 
 
 def main() -> None:

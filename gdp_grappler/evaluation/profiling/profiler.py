@@ -45,11 +45,11 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.processes import calls
 from gdp_grappler.processes import messages
 
-DEFAULT_STEPS = 20
+DEFAULT_STEPS = 20  # Traced steps.
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
-_WARMUP = 10
+_WARMUP = 10  # Steps before the first step that counts.
 _DISTURBED = .1  # A larger share of other programs is reported to the user.
-_TIMEOUT_S = 1800.
+_TIMEOUT_S = 1800.  # Seconds of the measuring process without a budget.
 
 
 def profile_graph(
@@ -70,8 +70,8 @@ def profile_graph(
       the server is known to be pinned to.
     steps: Number of traced steps.
     pool: Threads that run ops in parallel in the steps to be predicted. Only
-      the untraced step is measured with so many threads. A server has its own
-      number.
+      the untraced step is measured with this number of threads. A server has
+      its own number.
     device: Full name of the device.
     target: Address of a TensorFlow server that has the device, or a function
       that starts the server when a measurement is needed; '' for this machine.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHAIN = 500  # Ops of the chain that gives the least seconds of a visit.
 _WARMUP_S = 2.  # Seconds after which no further warm-up step begins.
 _WARM_S = 0.1  # Seconds of untraced steps before each traced step ...
-_WARM_STEPS = 20  # ... but at least one step, and at most so many.
+_WARM_STEPS = 20  # ... but from one to this number of steps.
 # Least share of processor time in the wall time of a step without interruption.
 _QUIET = .95
 TRACED, ONE_BY_ONE = 'traced', 'timed one by one'
@@ -129,7 +129,7 @@ def session(tf: types.ModuleType, setup: Setup) -> Iterator[Callable[[], Any]]:
 
 
 def _record(tf: types.ModuleType, setup: Setup) -> Recording:
-  until = deadlines.within(setup.budget_s)
+  deadline = deadlines.within(setup.budget_s)
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   graph = _imported(tf, placed)
   with contextlib.ExitStack() as stack:
@@ -145,14 +145,14 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
       alone = stack.enter_context(_session(tf, setup, graph, 1))
     if alone is not wide:
       alone.run(setup.graph.initializer)
-    steps, step_s, disturbed = _trace(alone, wide, setup, until)
+    steps, step_s, disturbed = _trace(alone, wide, setup, deadline)
     seconds, executions, workspace = _medians(steps, len(setup.op_names))
     how = TRACED
     untimed: tuple[int, ...] = ()
     if setup.on_gpu and not seconds.any():
       how = ONE_BY_ONE
-      seconds, untimed = _one_by_one_s(tf, alone, setup, executions, until)
-    complete = not (untimed and until.passed)
+      seconds, untimed = _one_by_one_s(tf, alone, setup, executions, deadline)
+    complete = not (untimed and deadline.passed)
   empty_step_s, chain_visit_s = _overheads(tf, setup)
   return Recording(step_s, empty_step_s, disturbed, chain_visit_s, seconds,
                    executions, workspace, len(steps), how, untimed, complete)
@@ -160,7 +160,7 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
 
 def _one_by_one_s(
     tf: types.ModuleType, session: Any, setup: Setup, executions: np.ndarray,
-    until: deadlines.Deadline) -> tuple[np.ndarray, tuple[int, ...]]:
+    deadline: deadlines.Deadline) -> tuple[np.ndarray, tuple[int, ...]]:
   """[N] seconds of ops that are not in the trace, and indices of untimed ops.
 
   Ops that launch no kernel take 0 s. Ops are untimed if there was no time left,
@@ -176,7 +176,7 @@ def _one_by_one_s(
       if op.device == setup.device
   }
   names = [n for n in setup.op_names if n in there & nodes]
-  found = single_ops.seconds(tf, session, names, setup.device, True, until)
+  found = single_ops.seconds(tf, session, names, setup.device, True, deadline)
   once = np.array([found.get(name, 0.) for name in setup.op_names])
   types = {op.name: op.type for op in session.graph.get_operations()}
   launching = {n for n in names if single_ops.launches_kernels(types[n])}
@@ -234,7 +234,7 @@ def _session(tf: types.ModuleType, setup: Setup, graph: Any, pool: int) -> Any:
 
 
 def _trace(alone: Any, wide: Any, setup: Setup,
-           until: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
+           deadline: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
   Every traced step follows some untraced steps. The reason: reading the last
@@ -266,7 +266,7 @@ def _trace(alone: Any, wide: Any, setup: Setup,
   index = {name: i for i, name in enumerate(setup.op_names)}
   steps, seconds = [], []
   for number in range(setup.steps):
-    if number >= _LEAST_TRACED and until.passed:
+    if number >= _LEAST_TRACED and deadline.passed:
       break
     plain()
     seconds += [_clocked(plain) for _ in range(repeats)]

@@ -25,12 +25,14 @@ from gdp_grappler.graph import op_kinds
 _MOST_ELEMENTS = 256
 # Bytes of inputs that are allocated at a time.
 _CHUNK_BYTES = 1 << 30
+# Ops that are timed in one graph.
 _MOST_OF_A_CHUNK = 40
-_COPIES = 16
-_ROUNDS = 3
-_PRODUCT = 2048
+_COPIES = 16  # Copies of an op that run in a row.
+_ROUNDS = 3  # Runs of each op for a median.
+_PRODUCT = 2048  # Rows of the matrices that keep a GPU busy beforehand.
+# Least seconds of all these products, so that all launches end before them.
 _AHEAD_S = 2e-3
-_PROBE = 8
+_PROBE = 8  # Products that are timed to find the time of one.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +57,7 @@ class _Distinct:
 
 def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
             device: str, ahead: bool,
-            until: deadlines.Deadline) -> dict[str, float]:
+            deadline: deadlines.Deadline) -> dict[str, float]:
   """Seconds of each node that could be timed.
 
   Args:
@@ -64,7 +66,7 @@ def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
     names: Nodes to be timed, the most important first.
     device: Full name of the nodes' device.
     ahead: Whether the host launches ops ahead of the device.
-    until: Deadline; nodes that are not timed by then have no result.
+    deadline: Deadline; nodes that are not timed by then have no result.
   """
   kinds = _distinct(session.graph, names)
   known = _small_values(session, kinds)
@@ -72,10 +74,11 @@ def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
   products = _products_ahead(tf, device) if ahead else 0
   result: dict[str, float] = {}
   for chunk in _chunks(kinds):
-    if until.passed:
+    if deadline.passed:
       break
     for kind, found in zip(chunk,
-                           _timed(tf, chunk, known, device, products, until)):
+                           _timed(tf, chunk, known, device, products,
+                                  deadline)):
       if found is not None:
         result.update(dict.fromkeys(kind.names, found))
   return result
@@ -173,7 +176,7 @@ def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
 
 def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
            known: Mapping[str, np.ndarray], device: str, products: int,
-           until: deadlines.Deadline) -> list[float | None]:
+           deadline: deadlines.Deadline) -> list[float | None]:
   """Seconds of each distinct op; None if time ran out or the op failed."""
   with tf.Graph().as_default() as graph:
     makers = _Makers(tf, known)
@@ -192,7 +195,7 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
         return [None] * len(chunk)
       result: list[float | None] = []
       for given, members in zip(inputs, copies):
-        if until.passed:
+        if deadline.passed:
           result.append(None)
           continue
         before = [*busy, *(t.op for t in given)]

@@ -21,9 +21,10 @@ These are the rules for synchronous devices, such as CPUs:
   / `copy_bytes_per_s` for each transfer or message. The sender does this work
   when the op has ended, and requests the transfer afterwards. The receiver does
   it when the transfer has ended, and the tensor arrives afterwards. The work
-  fills a slot, and comes before any waiting op. Work that fell due first goes
-  first; of one moment, the work for the transfer whose op ended first. If work
-  and ops end at one moment, the requests of the ops come first.
+  fills a slot, and comes before any waiting op. Work runs in the order in which
+  it fell due. Work that fell due at one moment runs in the order in which the
+  ops of the transfers ended. If work and ops end at one moment, the requests of
+  the ops come first.
 * Memory. A tensor occupies its producer's memory from the producer's start
   until its last consumer on this device and its last transfer have ended. A
   received copy occupies the receiver's memory from the transfer's start until

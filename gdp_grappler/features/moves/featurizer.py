@@ -52,7 +52,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.features.moves import native_features
 from gdp_grappler.graph import op_graph
 
-_SHORTEST_S = 1e-12
+_SHORTEST_S = 1e-12  # Least step by which times are divided.
 
 
 class MoveFeaturizer:

@@ -16,6 +16,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
+# Elements of a constant that is computed with, at the most.
 _MAX_ELEMENTS = 1024
 # Linear ops, which are also correct for the mean of a value that varies.
 LINEAR: Mapping[str, Callable[..., np.ndarray]] = {

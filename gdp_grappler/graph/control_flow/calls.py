@@ -42,7 +42,9 @@ KINDS = op_kinds.CALLS | _CALLED.keys()
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
 # Ops whose memory is not held by the call.
 _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
+# Elements of a constant that is read, at the most.
 _MAX_ELEMENTS = 1024
+# Ops on the way from a value to its source, at the most.
 _MAX_DEPTH = 50
 
 
@@ -227,8 +229,8 @@ class Calls:
         first = np.searchsorted(graph.tensor_ops, source)
         values[index] = number((source, tensor - int(first)))
     sizes = tuple(size for _, size in sorted(outputs.items()))
-    return CallCost(float(graph.flops @ graph.executions),
-                    float(graph.io_bytes @ graph.executions), sizes,
+    return CallCost(float((graph.flops * graph.executions).sum()),
+                    float((graph.io_bytes * graph.executions).sum()), sizes,
                     max(0,
                         _peak_bytes(graph, owners) - sum(sizes)),
                     float(graph.executions.sum()),

@@ -9,7 +9,6 @@ Coordinates give each op the counters of its loops.
 from __future__ import annotations
 
 import dataclasses
-import weakref
 
 import numpy as np
 
@@ -32,9 +31,6 @@ _ENOUGH = .5
 # Share of these ops that must be in the layer where their variable is used
 # most.
 _ONE_LAYER = .8
-
-_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
-                                  Coordinates] = weakref.WeakKeyDictionary()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,6 +68,7 @@ class Coordinates:
     return tuple(name for name, end in zip(self.names, ends) if end > 0)
 
 
+@op_graph.once_per_graph
 def of(graph: op_graph.OpGraph) -> Coordinates:
   """Returns the coordinates of a graph's groups, its own or computed ones.
 
@@ -82,15 +79,12 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
   the coordinates of their neighbours. A group has the coordinates of its
   largest variable that is used or, without one, of its op with the most work.
   """
-  known = _known.get(graph)
-  if known is None:
-    values = graph.coordinates
-    if values is None:
-      values = _of_groups(graph, _Reader(graph).read())
-    values = np.array(values, np.int32)
-    values.setflags(write=False)
-    known = _known[graph] = Coordinates(values)
-  return known
+  values = graph.coordinates
+  if values is None:
+    values = _of_groups(graph, _Reader(graph).read())
+  values = np.array(values, np.int32)
+  values.setflags(write=False)
+  return Coordinates(values)
 
 
 class _Reader:

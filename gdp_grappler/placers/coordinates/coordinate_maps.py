@@ -19,6 +19,7 @@ from typing import Iterator
 
 import numpy as np
 
+from gdp_grappler import products
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import axes
@@ -99,7 +100,7 @@ class Tiles:
       for edges in _stretches(len(self.edges), _EDGES):
         source, target = self.edges[edges].T
         crossing = parts.take(source, 0) != parts.take(target, 0)
-        result[:, own] += amounts[:, edges] @ crossing.astype(np.float64)
+        result[:, own] += products.product(amounts[:, edges], crossing)
     return result
 
   def induced(self, own: np.ndarray) -> Tiles:

@@ -65,31 +65,32 @@ def best(
   placements that do not fit, the one with the least overflow is better. A
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
-  After `Problem.time_budget_s` no further proposer is called, except the first
-  one, and except while no placement fits. Nor is anything beyond them priced.
+  After `Problem.time_budget_s` no proposer is called, except the first one, and
+  except while no placement fits.
 
   Args:
     problem: Prices the placements.
     proposers: Proposers to call, at least one.
-    beyond: Whether to price further placements: all ops on each device. If not
-      every accelerator can hold all ops, also the repair of placements that
-      overflow but are faster (`memory_repair`), and a short local search from
-      the best placement.
+    beyond: Whether to price further placements: first all ops on each device,
+      even if there is no time. If not every accelerator can hold all ops, also
+      the repair of placements that overflow but are faster (`memory_repair`),
+      and a short local search from the best placement.
     tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()
   priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  alone = (priced.see(one_device.on_each(problem.cluster, problem.allowed))
+           if beyond else None)
   _ask(problem, proposers, priced, deadline)
-  if beyond and not (deadline.passed and priced.fits):
-    alone = priced.see(one_device.on_each(problem.cluster, problem.allowed))
-    if not alone.valid[list(problem.cluster.accelerators)].all():
-      if tight:
-        _ask(problem, tight, priced, deadline)
-      memory_fit.mend(problem, priced, deadline)
-      priced.see([
-          annealing.relieved(problem, priced.best, refined=True,
-                             deadline=deadline)
-      ])
+  if (alone is not None and not (deadline.passed and priced.fits) and
+      not alone.valid[list(problem.cluster.accelerators)].all()):
+    if tight:
+      _ask(problem, tight, priced, deadline)
+    memory_fit.mend(problem, priced, deadline)
+    priced.see([
+        annealing.relieved(problem, priced.best, refined=True,
+                           deadline=deadline)
+    ])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
 

@@ -44,7 +44,7 @@ class MinCutPlacer:
         problem, functools.partial(_propose, problem, problem.deadline()))
 
 
-def _propose(problem: placer_lib.Problem, until: deadlines.Deadline,
+def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
              memory: float, see: partitioning.See) -> None:
   """One round of proposals."""
   seconds = problem.busy_seconds
@@ -63,4 +63,4 @@ def _propose(problem: placer_lib.Problem, until: deadlines.Deadline,
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES
           for balanced in ((True, False) if not seed else (True,))
           for target in targets
-      ][:most], problem.allowed, until, topology=False))
+      ][:most], problem.allowed, deadline, topology=False))

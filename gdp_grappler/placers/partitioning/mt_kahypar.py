@@ -61,7 +61,7 @@ class MtKahyparPlacer:
         dict(imbalance=_IMBALANCE, seed=seed), [
             *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
             dict(imbalance=_IMBALANCES[0], seed=seed + 1)
-        ], functools.partial(_map_targets, until=problem.deadline()))
+        ], functools.partial(_map_targets, deadline=problem.deadline()))
 
 
 def _most_vertices(seconds: float | None) -> int:
@@ -73,17 +73,19 @@ def _most_vertices(seconds: float | None) -> int:
 
 def _map_targets(jobs: Sequence[tuple[partitioning.Target,
                                       mapping.Arguments]], allowed: np.ndarray,
-                 until: deadlines.Deadline) -> list[partitioning.Proposal]:
+                 deadline: deadlines.Deadline) -> list[partitioning.Proposal]:
   """Maps graphs onto targets."""
-  return mapping.map_targets([(target, {
-      **given, 'distances': None if target.uniform else target.distances
-  }) for target, given in jobs], allowed, functools.partial(_run, until=until))
+  return mapping.map_targets(
+      [(target,
+        {**given, 'distances': None if target.uniform else target.distances})
+       for target, given in jobs], allowed,
+      functools.partial(_run, deadline=deadline))
 
 
 def _run(jobs: list[dict[str, Any]],
-         until: deadlines.Deadline) -> list[np.ndarray | None]:
+         deadline: deadlines.Deadline) -> list[np.ndarray | None]:
   """The parts of each job; None for a job that the library refuses."""
-  begin_by_s = partition_process.begin_by_s(until)
+  begin_by_s = partition_process.begin_by_s(deadline)
   return partition_process.call_each(
       'mt_kahypar', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
-      partition_process.timeout_s(until, _TIMEOUT_S))
+      partition_process.timeout_s(deadline, _TIMEOUT_S))

@@ -160,15 +160,15 @@ def call_each(
   return _call_each(placer, jobs, deadlines.within(timeout_s), environment)
 
 
-def begin_by_s(until: deadlines.Deadline) -> float:
+def begin_by_s(deadline: deadlines.Deadline) -> float:
   """`PartitionJob.begin_by_s` of jobs that are sent now.
 
   Args:
-    until: The end of a time budget.
+    deadline: The end of a time budget.
   """
-  if until.clock is deadlines.still:
+  if deadline.clock is deadlines.still:
     return math.inf  # A number of jobs, and no clock, limits the work.
-  return time.monotonic() + until.remaining_s
+  return time.monotonic() + deadline.remaining_s
 
 
 def in_time(jobs: Sequence[PartitionJob],
@@ -187,35 +187,36 @@ def in_time(jobs: Sequence[PartitionJob],
   ]
 
 
-def timeout_s(until: deadlines.Deadline, longest_s: float) -> float:
+def timeout_s(deadline: deadlines.Deadline, longest_s: float) -> float:
   """Seconds that jobs may take.
 
   Args:
-    until: The end of a time budget.
+    deadline: The end of a time budget.
     longest_s: Seconds that jobs may take without a budget.
   """
-  return min(longest_s, max(until.remaining_s, _LEAST_S))
+  return min(longest_s, max(deadline.remaining_s, _LEAST_S))
 
 
 def _call_each(
-    placer: str, jobs: Sequence[Any], until: deadlines.Deadline,
+    placer: str, jobs: Sequence[Any], deadline: deadlines.Deadline,
     environment: Mapping[str, str] | None) -> list[np.ndarray | None]:
   """See `call_each`."""
   try:
     parts: list[np.ndarray | None] = call_worker(placer, jobs,
-                                                 until.remaining_s, environment)
+                                                 deadline.remaining_s,
+                                                 environment)
     return parts
   except errors.GdpError as error:
-    if len(jobs) == 1 or until.passed:
+    if len(jobs) == 1 or deadline.passed:
       raise
     problem = error
   middle, parts = len(jobs) // 2, []
   for half in (jobs[:middle], jobs[middle:]):
-    if until.passed:
+    if deadline.passed:
       parts += [None] * len(half)
       continue
     try:
-      parts += _call_each(placer, half, until, environment)
+      parts += _call_each(placer, half, deadline, environment)
     except errors.GdpError as error:
       problem = error
       parts += [None] * len(half)

@@ -55,18 +55,18 @@ class ScotchPlacer:
             arguments(_IMBALANCE, seed, False),
             *(arguments(_IMBALANCES[0], seed + more, True)
               for more in range(1, _NUM_SEEDS))
-        ], functools.partial(map_targets, until=problem.deadline()))
+        ], functools.partial(map_targets, deadline=problem.deadline()))
 
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
-                allowed: np.ndarray, until: deadlines.Deadline,
+                allowed: np.ndarray, deadline: deadlines.Deadline,
                 topology: bool = True) -> list[partitioning.Proposal]:
   """Maps graphs onto their targets.
 
   Args:
     jobs: Target and arguments (`arguments`) of each mapping.
     allowed: bool [V, D], devices that each vertex may have.
-    until: The end of the time budget.
+    deadline: The end of the time budget.
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. In both cases parts are assigned to devices
       by distance afterwards.
@@ -74,7 +74,7 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})
        for target, given in jobs], allowed,
-      functools.partial(_run, until=until))
+      functools.partial(_run, deadline=deadline))
 
 
 def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
@@ -103,10 +103,10 @@ def _distances(target: partitioning.Target,
 
 
 def _run(jobs: list[dict[str, Any]],
-         until: deadlines.Deadline) -> list[np.ndarray | None]:
-  begin_by_s = partition_process.begin_by_s(until)
+         deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+  begin_by_s = partition_process.begin_by_s(deadline)
   # Scotch 7.0.16 crashes on some small graphs by an invalid write.
   return partition_process.call_each(
       'scotch', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
-      partition_process.timeout_s(until, _TIMEOUT_S),
+      partition_process.timeout_s(deadline, _TIMEOUT_S),
       {'SCOTCH_PTHREAD_NUMBER': '1'})

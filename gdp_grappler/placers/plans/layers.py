@@ -14,7 +14,6 @@ import dataclasses
 import functools
 import re
 from typing import Iterator
-import weakref
 
 import numpy as np
 
@@ -35,9 +34,6 @@ _OF_GRAPPLER = frozenset(
      'DependencyOptimizer', 'LoopOptimizer'))
 # Ends the scope of an op's gradients where `tf.gradients` makes them.
 _GRADIENT = '_grad'
-
-_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
-                                  Layer] = weakref.WeakKeyDictionary()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,12 +59,10 @@ class Layer:
   layers: tuple[Layer, ...]
 
 
+@op_graph.once_per_graph
 def of(graph: op_graph.OpGraph) -> Layer:
   """Returns the whole graph as one layer, computed once per graph."""
-  known = _known.get(graph)
-  if known is None:
-    known = _known[graph] = _Reader(graph).read()
-  return known
+  return _Reader(graph).read()
 
 
 def late(graph: op_graph.OpGraph) -> np.ndarray:

@@ -31,8 +31,8 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   """
   sizes = np.zeros(graph.num_groups, np.int64)
   np.maximum.at(sizes, graph.groups, graph.param_bytes)
-  # A loop that reads a variable is one group with it, and computes from what it
-  # is given. In this group only the assignments change the variable.
+  # A loop and the variables that it reads are one group. Most ops of the loop
+  # compute its result. Only the assignments change the variable.
   in_loops = _loops(graph) & (sizes > 0)
   sizes[in_loops] = _ALL
   changed = sizes[graph.groups]
@@ -48,7 +48,7 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
       continue
     read_by = set(changed[readers].tolist()) - {_NOTHING}
     if readers and not read_by or graph.op_types[op] == 'NoOp' and not readers:
-      # No result depends on such an op; conditions leave some behind.
+      # No result depends on such an op. Conditions have such ops.
       changed[op] = _NOTHING
     elif readers:
       update[op] = len(read_by) == 1 and min(read_by) > 0
@@ -84,7 +84,7 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
   """Scopes with an op that waits for a gradient and is none itself.
 
-  If names tell of no gradient, all scopes.
+  The result has all scopes if no name is that of a gradient.
 
   Args:
     graph: N ops.

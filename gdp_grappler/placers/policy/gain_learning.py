@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler import products
+
 # Precision of the normal prior of the coefficients. Inputs are in standard
 # deviations.
 _PRECISION = 30.
@@ -46,7 +48,8 @@ class GainLearning:
       self._fit()
     if self._coefficients is None:
       return logits
-    return logits + _with_intercept(inputs) @ self._coefficients
+    return logits + products.product(_with_intercept(inputs),
+                                     self._coefficients)
 
   def learn(self, inputs: np.ndarray, logits: np.ndarray,
             gained: np.ndarray) -> None:
@@ -70,11 +73,11 @@ class GainLearning:
     found = self._coefficients
     if found is None:
       found = np.zeros(inputs.shape[1])
-    bounded = np.clip(logits + inputs @ found, -_MOST, _MOST)
+    bounded = np.clip(logits + products.product(inputs, found), -_MOST, _MOST)
     chance = 1 / (1 + np.exp(-bounded))
-    slope = inputs.T @ (chance - gained) + _PRECISION * found
+    slope = products.product(inputs.T, chance - gained) + _PRECISION * found
     curvature = np.maximum(chance * (1 - chance), _LEAST_CURVATURE)
-    second = (inputs.T * curvature) @ inputs
+    second = products.product(inputs.T * curvature, inputs)
     second[np.diag_indices_from(second)] += _PRECISION
     self._coefficients = found - np.linalg.solve(second, slope)
     self._fitted = True

@@ -33,8 +33,10 @@ _TOLD = 4
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
 # Settings in the default placer. Other placers have proposed maps and cuts
-# there, and the policy begins with the best of their placements.
-_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6)
+# there, and the policy begins with the best of their placements. A search
+# follows, so rounds draw fewer moves, which takes less time.
+_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6, at_once=4,
+                                     draws=192)
 # Number of these placements.
 _STARTS = 4
 

@@ -26,9 +26,9 @@ class PolicyConfig:
   schedules: int = 8
   cuts: int = 4
   spread: float = .1
-  at_once: int = 4
-  draws: int = 192
-  gain_weight: float = .5
+  at_once: int = 3
+  draws: int = 384
+  gain_weight: float = 1.
 
   def __post_init__(self) -> None:
     for name in ('prices', 'at_once', 'draws'):

@@ -282,7 +282,8 @@ def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
   search = Annealing(problem, start[None], rng, moves=moves)
   batch, batch_s = search_config.DEFAULT.annealing.batch, 0.
   while search.can_move and search.evaluations < most:
-    # Nothing stops a batch. The last of a search that does not fit yet begins.
+    # Nothing stops a batch. If no placement fits yet, a batch begins even if it
+    # will end after the deadline.
     if search.fits and (not refined or deadline.remaining_s < batch_s):
       break
     if deadline.passed:

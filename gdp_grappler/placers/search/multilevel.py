@@ -55,7 +55,7 @@ _Ranked = tuple[evaluator_lib.Key, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Ahead:
+class CoarseResult:
   """Placements of a large problem that the search of the small one found.
 
   Attributes:
@@ -92,9 +92,9 @@ def coarsened(
   return coarse_problem.of(problem, config)
 
 
-def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-             rng: np.random.Generator, budget: search_budget.SearchBudget,
-             models: staged_search.Models) -> Ahead:
+def search(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
+           rng: np.random.Generator, budget: search_budget.SearchBudget,
+           models: staged_search.Models) -> CoarseResult:
   """Placements that are likely to be fast once control edges order the ops.
 
   The caller should price every placement in the graph itself: placements that
@@ -107,10 +107,10 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     budget: Budget of all annealings together.
     models: Makes the model that chooses the moves of tiles.
   """
-  search = _CoarseSearch(coarse, starts, rng, budget, models)
+  coarse_search = _CoarseSearch(coarse, starts, rng, budget, models)
   for stage in stages.COARSE:
-    search.run(stage)
-  return search.result()
+    coarse_search.run(stage)
+  return coarse_search.result()
 
 
 class _CoarseSearch:
@@ -138,10 +138,10 @@ class _CoarseSearch:
     elif self._moves_wholes:
       self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
 
-  def result(self) -> Ahead:
+  def result(self) -> CoarseResult:
     """The best placements of all stages."""
-    return Ahead(_select_starts(self._ranked, self._config),
-                 min(self._last.progress, 1.))
+    return CoarseResult(_select_starts(self._ranked, self._config),
+                        min(self._last.progress, 1.))
 
   def _run_layers(self) -> None:
     parted = self._coarse.parted() if self._has_time_for_parts else None

@@ -50,17 +50,18 @@ class SearchBudget:
 
   @property
   def passed(self) -> bool:
-    """Whether the seconds are over, those that `keep` reserved included."""
+    """Whether the seconds are over, and those that `keep` reserved, too."""
     return (self._seconds is not None and
             self.spent_s >= self._seconds + self._kept_s)
 
   def has_left(self, seconds: float) -> bool:
-    """Whether so much is left, those seconds that `keep` reserved included.
+    """Whether there is time for a task.
 
-    While the clock does not count there is time for all.
+    The time that `keep` reserved counts as left. While the clock does not
+    count, there is time for every task.
 
     Args:
-      seconds: Seconds of a task.
+      seconds: Seconds of the task.
     """
     if self._seconds is None or self.spent_s <= self._grace * self._seconds:
       return True
@@ -91,7 +92,7 @@ class SearchBudget:
   def affordable(self, each_s: float, most: int, share: float = 1.) -> int:
     """Number of tasks of equal length that there is time for; at least one.
 
-    While the clock does not count there is time for all.
+    While the clock does not count, there is time for all tasks.
 
     Args:
       each_s: Seconds of a task.
@@ -104,7 +105,7 @@ class SearchBudget:
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
 
   def part(self, share: float, most: int) -> SearchBudget:
-    """A smaller budget, which starts now, its grace as well.
+    """A smaller budget. The budget and its grace start now.
 
     Args:
       share: Share of the placements and of the seconds.

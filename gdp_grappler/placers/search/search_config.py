@@ -53,6 +53,24 @@ class AnnealingConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class StartConfig:
+  """The starts of a search.
+
+  Attributes:
+    share: Share of the time of `annealing_placer` for the placers of the
+      starts.
+    blocks: Starts that put one block of the topological order on each
+      accelerator.
+    large: Ops times devices above which there is one such start, because each
+      start of a large graph costs much time.
+  """
+
+  share: float = .3
+  blocks: int = 16
+  large: int = 2_000_000
+
+
+@dataclasses.dataclass(frozen=True)
 class FitConfig:
   """The search for a placement that fits into the memories.
 
@@ -166,6 +184,11 @@ class TimeConfig:
 
   Attributes:
     budget_s: Seconds of a problem without a time budget.
+    steps: Steps of the program whose possible gain limits the time of a search.
+    ops_per_s: Ops that are priced per second where no clock counts. Two idle
+      cores price more.
+    drawn_ops: Time of drawing the moves among which one is chosen, as a number
+      of ops that are priced in the same time.
     grace: Share of the time in which the clock does not end a search that has
       to be repeatable. The result then depends on the clock on slow machines
       only.
@@ -200,6 +223,9 @@ class TimeConfig:
   """
 
   budget_s: float = 10.
+  steps: int = 10_000
+  ops_per_s: int = 4_000_000
+  drawn_ops: int = 1_500
   grace: float = .5
   waited_for: float = .5
   anchors: float = .35
@@ -246,6 +272,7 @@ class SearchConfig:
 
   Attributes:
     annealing: Every annealing of the search.
+    start: The starts of the search.
     fit: The search for a placement that fits.
     priorities: Annealing under priorities.
     coarse: The search of a smaller problem before the large one.
@@ -263,6 +290,7 @@ class SearchConfig:
   """
 
   annealing: AnnealingConfig = AnnealingConfig()
+  start: StartConfig = StartConfig()
   fit: FitConfig = FitConfig()
   priorities: PriorityConfig = PriorityConfig()
   coarse: CoarseConfig = CoarseConfig()

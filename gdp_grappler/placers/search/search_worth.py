@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-
-# Steps of the program whose possible gain limits the time of a search.
-STEPS = 10_000
+from gdp_grappler.placers.search import search_config
 
 
 class Worth:
@@ -34,4 +32,5 @@ class Worth:
     if not prices.valid[best]:
       return self._budget_s  # A placement that runs is worth all of the time.
     gain_s = float(prices.seconds[best]) - self._bound_s
-    return min(self._budget_s, max(STEPS * gain_s, 0.))
+    return min(self._budget_s, max(search_config.DEFAULT.time.steps * gain_s,
+                                   0.))

@@ -32,7 +32,7 @@ def no_model(problem: placer_lib.Problem) -> None:
   del problem
 
 
-def searched(
+def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
     moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
@@ -58,11 +58,11 @@ def searched(
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
-  search = _StagedSearch(problem, starts, rng, budget, models, moves, further,
+  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
                          config)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
-    search.run(stage)
-  return search.placements()
+    staged.run(stage)
+  return staged.placements()
 
 
 def anneal(annealings: Sequence[_AnyAnnealing],
@@ -88,7 +88,7 @@ def anneal(annealings: Sequence[_AnyAnnealing],
       progress_lib.reached(progress)
     if begin_s >= 0:
       batch_s = budget.seen_s - begin_s
-    # Nothing stops a batch, and one of a large graph takes long.
+    # Nothing stops a batch, and a batch of a large graph takes long.
     if progress >= stretch.end or budget.ends_within(batch_s):
       break
     begin_s = budget.seen_s
@@ -116,7 +116,7 @@ class _StagedSearch:
     # Seconds per price, where they are needed for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
-    # Seconds of one computation of control edges, about.
+    # Approximate seconds of one computation of control edges.
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
@@ -186,7 +186,7 @@ class _StagedSearch:
     return starts[:next(fitting, 0)]
 
   def _starting_s(self, count: int) -> float:
-    """Seconds, about, until this number of starts is priced in order."""
+    """Approximate seconds until this number of starts is priced in order."""
     return self._each_s * (count + 1)
 
   def _faster_first(self) -> list[_AnyAnnealing]:
@@ -210,7 +210,7 @@ class _StagedSearch:
 
   @property
   def _has_time_for_edges(self) -> bool:
-    """Whether control edges can be computed before the end, or almost."""
+    """Whether at least half of the time for control edges is left."""
     return self._budget.has_left(self._edges_s / 2)
 
   def _most_promising(

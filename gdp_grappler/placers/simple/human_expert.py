@@ -44,7 +44,7 @@ def _checked(problem: placer_lib.Problem) -> np.ndarray:
   graph, wanted = problem.graph, problem.expert_devices
   if wanted is None:
     raise errors.InfeasiblePlacementError(
-        f'Nobody said how an expert would place graph "{graph.name}"; the '
+        f'There is no human expert\'s placement of graph "{graph.name}"; the '
         'named workloads say it. Choose another placer for this one.')
   wanted = np.asarray(wanted)
   if wanted.shape != (graph.num_ops,) or not np.issubdtype(

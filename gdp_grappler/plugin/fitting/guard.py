@@ -10,10 +10,12 @@ from typing import Any, Callable
 _WARM_UP = 2
 # Number of such steps with XLA, which compiles a cluster in its second run.
 WARM_UP_OF_CLUSTERS = 3
+# Number of steps that are counted.
 _STEPS = 6
 # The fewest steps that are counted. Slow steps differ less from each other and
 # cost the user more, so few are enough.
 _FEWEST_STEPS = 4
+# Seconds of counted steps after which the fewest are enough.
 _ENOUGH_S = 10.
 
 

@@ -58,8 +58,8 @@ class WayComparison:
   """Times the step as Keras would run it, and then ways that may be faster.
 
   A way is not tried if its predicted step is longer than a measured one.
-  Predictions leave out a part of the time of a real step. So a way is rather
-  tried than left out.
+  Predictions leave out a part of the time of a real step. So in
+  doubt a way is tried.
   """
 
   def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],

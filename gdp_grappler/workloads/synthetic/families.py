@@ -26,11 +26,7 @@ def grid(b: Builder, x: Tensor, units: int) -> Tensor:
   hidden = _width(b)
   with b.scope('grid'):
     inputs = [_step_input(b, x, step) for step in range(steps)]
-    for layer in range(layers):
-      with b.scope(f'layer_{layer}'):
-        inputs = _recurrent(b, inputs, hidden)
-      b.stage += 1
-    return _joined(b, inputs)
+    return _joined(b, _recurrent_layers(b, inputs, layers, hidden))
 
 
 def seq2seq(b: Builder, x: Tensor, units: int) -> Tensor:
@@ -40,20 +36,14 @@ def seq2seq(b: Builder, x: Tensor, units: int) -> Tensor:
   hidden = _width(b)
   with b.scope('encoder'):
     inputs = [_step_input(b, x, step) for step in range(steps)]
-    for layer in range(layers):
-      with b.scope(f'layer_{layer}'):
-        inputs = _recurrent(b, inputs, hidden)
-      b.stage += 1
+    inputs = _recurrent_layers(b, inputs, layers, hidden)
   with b.scope('memory'):
     memory = b.one('ConcatV2', inputs,
                    (inputs[0].rows, sum(t.columns for t in inputs)))
     keys = b.dense(memory, hidden)
   with b.scope('decoder'):
     queries = [_step_input(b, x, step) for step in range(steps)]
-    for layer in range(layers):
-      with b.scope(f'layer_{layer}'):
-        queries = _recurrent(b, queries, hidden)
-      b.stage += 1
+    queries = _recurrent_layers(b, queries, layers, hidden)
     weights = b.variable(2 * hidden, hidden)
     attended = []
     for step, query in enumerate(queries):
@@ -200,6 +190,16 @@ def _step_input(b: Builder, x: Tensor, step: int) -> Tensor:
 def _joined(b: Builder, parts: list[Tensor]) -> Tensor:
   columns = sum(part.columns for part in parts)
   return b.one('ConcatV2', parts, (parts[0].rows, columns))
+
+
+def _recurrent_layers(b: Builder, inputs: list[Tensor], layers: int,
+                      hidden: int) -> list[Tensor]:
+  """Adds layers of LSTM cells, each of which is a stage."""
+  for layer in range(layers):
+    with b.scope(f'layer_{layer}'):
+      inputs = _recurrent(b, inputs, hidden)
+    b.stage += 1
+  return inputs
 
 
 def _recurrent(b: Builder, inputs: list[Tensor], hidden: int) -> list[Tensor]:

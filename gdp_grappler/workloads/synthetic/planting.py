@@ -46,9 +46,8 @@ def devices(rng: np.random.Generator, graph: op_graph.OpGraph,
 
 
 def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-           placed: np.ndarray,
-           fullness: float) -> tuple[cluster_lib.Cluster, float]:
-  """Changes the memories of a cluster such that a placement fills them.
+           placed: np.ndarray, fullness: float) -> cluster_lib.Cluster:
+  """The cluster with other memories, such that a placement fills them.
 
   Cards of one kind stay alike: the fullest of them is filled to the wanted
   share. Hosts keep their memory unless it is too small.
@@ -58,9 +57,6 @@ def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     cluster: Cluster of the placement.
     placed: int [N], the placement.
     fullness: Share of a memory that is in use at the peak, at most 1.
-
-  Returns:
-    The cluster, and the share of the fullest card.
   """
   peaks = simulator.Simulator(cluster, threads=1).price(
       graph, placed[None]).peak_bytes[0][cluster.memory_pools]
@@ -73,10 +69,7 @@ def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     size = max(wanted, device.memory_bytes) if device.type == 'CPU' else wanted
     resized.append(
         dataclasses.replace(device, memory_bytes=size, memory_margin=0.))
-  result = dataclasses.replace(cluster, devices=tuple(resized))
-  on_card = [d.type == 'GPU' for d in result.devices]
-  shares = peaks / result.pool_bytes[result.memory_pools]
-  return result, float(shares[on_card].max())
+  return dataclasses.replace(cluster, devices=tuple(resized))
 
 
 def _kind(device: cluster_lib.Device) -> object:

@@ -70,14 +70,12 @@ class Drawn:
     graph: N ops.
     cluster: Cluster for the ops.
     planted: A placement that keeps all rules and fits all memories.
-    fullness: Highest use of a card's memory in this placement, as a share.
   """
 
   family: str
   graph: op_graph.OpGraph
   cluster: cluster_lib.Cluster
   planted: placement_lib.Placement
-  fullness: float
 
   @property
   def step(self) -> step_lib.Step:
@@ -98,9 +96,9 @@ def draw(rng: np.random.Generator, config: Config = Config()) -> Drawn:
   devices = planting.devices(rng, graph, stages, cluster)
   fullness = (rng.uniform(.7, 1.) if rng.random() < config.tight else
               rng.uniform(.05, .6)) * config.fullest
-  cluster, reached = planting.fitted(graph, cluster, devices, float(fullness))
+  cluster = planting.fitted(graph, cluster, devices, float(fullness))
   return Drawn(family, graph, cluster,
-               placement_lib.Placement(devices, cluster), reached)
+               placement_lib.Placement(devices, cluster))
 
 
 def draw_graph(rng: np.random.Generator, family: str,

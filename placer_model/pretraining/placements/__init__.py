@@ -1,8 +1,8 @@
 """Training of the policy network on random graphs, by good placements.
 
-A *lesson* is a drawn problem with good placements of it, its *answers*.
+An *example* is a drawn problem with good placements of it, its *answers*.
 
-Belongs here: lessons, supervised training of the network on them, runs of this
+Belongs here: examples, supervised training of the network on them, runs of this
 training. Does not belong here: training on the graph that is to be placed
 (`training`), the network that chooses moves.
 """

@@ -19,7 +19,7 @@ class PlacementConfig:
     rounds: Number of rounds; each draws problems and trains.
     problems: Problems drawn per round.
     steps: Steps of the optimizer per round.
-    batch: Lessons per step.
+    batch: Examples per step.
     learning_rate: Peak learning rate of Adam. It falls as half a cosine over
       all rounds.
     last_rate: Share of the learning rate that is left at the end.

@@ -9,8 +9,8 @@ import numpy as np
 from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import step as step_lib
 from placer_model import network as network_lib
-from placer_model.pretraining.placements import example
-from placer_model.pretraining.placements import student
+from placer_model.pretraining.placements import example as example_lib
+from placer_model.pretraining.placements import student as student_lib
 from placer_model.pretraining.placements import teacher
 
 
@@ -31,26 +31,27 @@ class Evaluation:
     self._single_s = float(
         problem.evaluator.price_groups(problem.graph, rows, None).seconds.min())
 
-  def result(self, pupil: student.Student) -> float:
+  def result(self, student: student_lib.Student) -> float:
     """Returns the speed-up of the likeliest placement over one device."""
     features = network_lib.features_to_tensors(self._environment.features)
-    said = pupil.network(features).numpy().argmax(axis=1)
+    said = student.network(features).numpy().argmax(axis=1)
     seconds = float(self._environment.price(said[None]).prices.seconds[0])
     return max(self._single_s, 1e-12) / max(seconds, 1e-12)
 
 
-def agreement(pupil: student.Student, lessons: Sequence[example.Example],
+def agreement(student: student_lib.Student,
+              examples: Sequence[example_lib.Example],
               patience: float) -> float:
   """Returns the weighted share of units that have an answer's device.
 
   Args:
-    pupil: Network under test.
-    lessons: At least one lesson.
+    student: Network under test.
+    examples: At least one example.
     patience: See `example.Example.target`.
   """
   shares = []
-  for lesson in lessons:
-    logits, weights = pupil.says(lesson), lesson.weights
-    right = lesson.target(logits, weights, patience) == logits.argmax(axis=1)
+  for example in examples:
+    logits, weights = student.says(example), example.weights
+    right = example.target(logits, weights, patience) == logits.argmax(axis=1)
     shares.append(float((right * weights).mean()))
   return float(np.mean(shares))

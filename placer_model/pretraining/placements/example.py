@@ -1,4 +1,4 @@
-"""Lessons: features of a problem, and good placements of it."""
+"""Examples: features of a problem, and good placements of it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _LEAST_NATS = -6.
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Example:
-  """A lesson: M units on D devices, and A answers.
+  """An example: M units on D devices, and A answers.
 
   Attributes:
     features: Features of the units.
     answers: int32 [A, M], good placements; the fastest first, no two equal.
     excess: float32 [A], relative excess of each answer's step time over the
       fastest.
-    twins: Sets of devices that differ only in their names.
+    equal_sets: Sets of devices that differ only in their names.
   """
 
   features: schema.GraphFeatures
   answers: np.ndarray
   excess: np.ndarray
-  twins: tuple[tuple[int, ...], ...]
+  equal_sets: tuple[tuple[int, ...], ...]
 
   def target(self, logits: np.ndarray, weights: np.ndarray,
              patience: float) -> np.ndarray:
@@ -55,7 +55,7 @@ class Example:
     said = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     liking = np.maximum(said, _LEAST_NATS)
     images = equal_devices.aligned(self.answers, liking * weights[:, None],
-                                   self.twins)
+                                   self.equal_sets)
     units = np.arange(images.shape[1])
     scores = (liking[units, images] * weights).mean(axis=1)
     return images[int(np.argmax(scores - patience * self.excess))]
@@ -71,42 +71,42 @@ class Example:
     return (.5 + .5 * share) / max(float((.5 + .5 * share).mean()), 1e-30)
 
 
-def save(path: str | os.PathLike[str], lessons: Sequence[Example]) -> None:
-  """Replaces a file of lessons in one step.
+def save(path: str | os.PathLike[str], examples: Sequence[Example]) -> None:
+  """Replaces a file of examples in one step.
 
   Raises:
     GdpError: the file cannot be written.
   """
   arrays: dict[str, Any] = {}
-  for number, lesson in enumerate(lessons):
+  for number, example in enumerate(examples):
     for name in _FEATURES:
-      arrays[f'{number}.{name}'] = np.array(getattr(lesson.features, name))
-    arrays[f'{number}.answers'] = lesson.answers.astype(np.int8)
-    arrays[f'{number}.excess'] = lesson.excess
-    arrays[f'{number}.twins'] = _labels(lesson)
+      arrays[f'{number}.{name}'] = np.array(getattr(example.features, name))
+    arrays[f'{number}.answers'] = example.answers.astype(np.int8)
+    arrays[f'{number}.excess'] = example.excess
+    arrays[f'{number}.equal_sets'] = _labels(example)
   buffer = io.BytesIO()
-  np.savez_compressed(buffer, count=np.array(len(lessons)), **arrays)
+  np.savez_compressed(buffer, count=np.array(len(examples)), **arrays)
   files.write_atomically(path, buffer.getvalue(), make_folder=True)
 
 
 def load(path: str | os.PathLike[str]) -> list[Example]:
-  """Returns the lessons that `save` wrote.
+  """Returns the examples that `save` wrote.
 
   Raises:
     GdpError: there is no such file, or it is damaged.
   """
   try:
     arrays = array_files.read(path)
-    return [_lesson(arrays, n) for n in range(int(arrays['count']))]
+    return [_example(arrays, n) for n in range(int(arrays['count']))]
   except (OSError, ValueError, LookupError, TypeError) as error:
     raise errors.GdpError(
-        f'Cannot read {path} as lessons: {error}. Remove it.') from error
+        f'Cannot read {path} as examples: {error}. Remove it.') from error
 
 
-def _lesson(arrays: dict[str, np.ndarray], number: int) -> Example:
+def _example(arrays: dict[str, np.ndarray], number: int) -> Example:
   own: dict[str, Any] = {name: arrays[f'{number}.{name}'] for name in _FEATURES}
   own['op_types'] = tuple(own['op_types'].tolist())
-  labels = arrays[f'{number}.twins']
+  labels = arrays[f'{number}.equal_sets']
   sets = tuple(
       tuple(np.flatnonzero(labels == label).tolist())
       for label in range(int(labels.max(initial=-1)) + 1))
@@ -115,9 +115,9 @@ def _lesson(arrays: dict[str, np.ndarray], number: int) -> Example:
                  arrays[f'{number}.excess'], sets)
 
 
-def _labels(lesson: Example) -> np.ndarray:
+def _labels(example: Example) -> np.ndarray:
   """Returns the number of each device's set, int [D]; -1 if in none."""
-  result = np.full(lesson.features.devices.shape[0], -1)
-  for label, one in enumerate(lesson.twins):
+  result = np.full(example.features.devices.shape[0], -1)
+  for label, one in enumerate(example.equal_sets):
     result[list(one)] = label
   return result

@@ -1,12 +1,12 @@
 """A run of supervised pretraining, and its folder.
 
-A round draws problems and finds answers. It tests the network on these lessons
+A round draws problems and finds answers. It tests the network on these examples
 before it trains on them and on all earlier ones. All that a round depends on is
 in the folder, or follows from the seed and the round's number. So a resumed run
 gives the same result as an uninterrupted one.
 
 The folder has `policy/` (`export`), `checkpoints/`, `curves.json` (a line per
-round) and `lessons/`.
+round) and `examples/`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from placer_model import run_folder
 from placer_model.pretraining import rounds
 from placer_model.pretraining.placements import config as config_lib
 from placer_model.pretraining.placements import evaluation
-from placer_model.pretraining.placements import example
-from placer_model.pretraining.placements import student
+from placer_model.pretraining.placements import example as example_lib
+from placer_model.pretraining.placements import student as student_lib
 from placer_model.pretraining.placements import teacher
 from placer_model.training import checkpoints
 
-_IDENTITY = 'lessons.json'
+_IDENTITY = 'examples.json'
 _TEACHER = f'{teacher.__name__}:make'
 Curve = list[dict[str, Any]]
 
@@ -78,7 +78,7 @@ def pretrain(options: PlacementOptions, held_out: Mapping[str, step_lib.Step],
 
   Returns:
     The curve. For each round it has the loss, the network's agreement with the
-    round's lessons before it was trained on them, and the speed-ups on the
+    round's examples before it was trained on them, and the speed-ups on the
     held-out problems.
 
   Raises:
@@ -86,13 +86,13 @@ def pretrain(options: PlacementOptions, held_out: Mapping[str, step_lib.Step],
     JobError: a worker failed.
   """
   machines = machines or local_team.Here(1)
-  exams = {name: evaluation.Evaluation(step) for name, step in held_out.items()}
+  tests = {name: evaluation.Evaluation(step) for name, step in held_out.items()}
   with machines.team(_TEACHER, options.config.teacher) as team:
     run = _Run(options, team, tell)
     last = options.config.rounds
     progress.doing(
         f'drawing, answering and learning, {last - len(run.curve)} rounds')
-    rounds.go_on(run.curve, last, lambda: _line(run.round(exams), last),
+    rounds.go_on(run.curve, last, lambda: _line(run.round(tests), last),
                  rounds.clock_of(options.time_budget_s, clock), tell)
   run.export()
   return run.curve
@@ -116,48 +116,50 @@ class _Run:
     self._options, self._dir = options, options.model_dir
     self._team = team
     config = options.config
-    self._pupil = student.Student(config.network.replace(seed=options.seed),
-                                  config.learning_rate, config.patience)
+    self._student = student_lib.Student(
+        config.network.replace(seed=options.seed), config.learning_rate,
+        config.patience)
     # The curve is in the checkpoint with the weights, so that no round is lost
     # or done twice.
     self._lines = tf.Variable('[]', dtype=tf.string)
     self._checkpoints = checkpoints.Checkpoints(
         self._dir / 'checkpoints',
-        tf.train.Checkpoint(network=self._pupil.network,
-                            optimizer=self._pupil.optimizer, lines=self._lines))
+        tf.train.Checkpoint(network=self._student.network,
+                            optimizer=self._student.optimizer,
+                            lines=self._lines))
     self._check_identity()
     self._checkpoints.restore(tell)
     self.curve: Curve = json.loads(self._lines.numpy())
-    self._lessons = [
-        lesson for number in range(len(self.curve))
-        for lesson in example.load(self._dir / _lesson_name(number))
+    self._examples = [
+        example for number in range(len(self.curve))
+        for example in example_lib.load(self._dir / _file_name(number))
     ]
 
-  def round(self, exams: Mapping[str, evaluation.Evaluation]) -> dict[str, Any]:
+  def round(self, tests: Mapping[str, evaluation.Evaluation]) -> dict[str, Any]:
     """Draws, tests, trains and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
-    path = self._dir / _lesson_name(number)
+    path = self._dir / _file_name(number)
     if not path.exists():
-      example.save(
+      example_lib.save(
           path,
           rounds.drawn(self._team, config.problems, self._options.seed, number))
-    fresh = example.load(path)
+    fresh = example_lib.load(path)
     line: dict[str, Any] = {
-        'round': number, 'lessons': len(fresh),
-        'foretold': evaluation.agreement(self._pupil, fresh, config.patience)
+        'round': number, 'examples': len(fresh),
+        'foretold': evaluation.agreement(self._student, fresh, config.patience)
     }
-    self._lessons += fresh
+    self._examples += fresh
     rng = np.random.default_rng((self._options.seed, number, 1))
     losses = [
-        self._pupil.learn([
-            self._lessons[k]
-            for k in rng.integers(len(self._lessons), size=config.batch)
+        self._student.learn([
+            self._examples[k]
+            for k in rng.integers(len(self._examples), size=config.batch)
         ], config.rate(number * config.steps + step))
         for step in range(config.steps)
     ]
     line['loss'] = float(np.mean(losses))
     line['held_out'] = {
-        name: exam.result(self._pupil) for name, exam in exams.items()
+        name: test.result(self._student) for name, test in tests.items()
     }
     self.curve.append(line)
     self._save()
@@ -170,9 +172,9 @@ class _Run:
       ExportError: the policy cannot be written.
     """
     export.export_policy(
-        self._pupil.network, self._dir / 'policy', {
+        self._student.network, self._dir / 'policy', {
             'units': coarsening.NESTED, 'seed': self._options.seed,
-            'lessons': len(self._lessons), 'rounds': len(self.curve)
+            'examples': len(self._examples), 'rounds': len(self.curve)
         })
 
   def _save(self) -> None:
@@ -218,11 +220,11 @@ def restart(model_dir: pathlib.Path) -> None:
   """Removes what a run wrote into its folder, and nothing else."""
   run_folder.remove(model_dir / name
                     for name in (_IDENTITY, 'curves.json', 'checkpoints',
-                                 'lessons', 'policy'))
+                                 'examples', 'policy'))
 
 
-def _lesson_name(number: int) -> str:
-  return f'lessons/round_{number:05d}.npz'
+def _file_name(number: int) -> str:
+  return f'examples/round_{number:05d}.npz'
 
 
 def _line(line: dict[str, Any], last: int) -> str:

@@ -1,4 +1,4 @@
-"""The policy network in training on lessons."""
+"""The policy network in training on examples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from placer_model import config as config_lib
 from placer_model import network as network_lib
-from placer_model.pretraining.placements import example
+from placer_model.pretraining.placements import example as example_lib
 from placer_model.training import optimizers
 
 _CLIP = 1.
@@ -49,35 +49,37 @@ class Student:
     self._says = tf.function(self.network, input_signature=[specs],
                              autograph=False)
 
-  def says(self, lesson: example.Example) -> np.ndarray:
-    """Returns the network's logits of a lesson, float32 [M, D]."""
-    return self._says(network_lib.features_to_tensors(lesson.features)).numpy()
+  def says(self, example: example_lib.Example) -> np.ndarray:
+    """Returns the network's logits of an example, float32 [M, D]."""
+    return self._says(network_lib.features_to_tensors(example.features)).numpy()
 
-  def learn(self, lessons: Sequence[example.Example], share: float) -> float:
+  def learn(self, examples: Sequence[example_lib.Example],
+            share: float) -> float:
     """Takes one step of the optimizer; returns the mean loss, nats per unit.
 
     Args:
-      lessons: At least one lesson.
+      examples: At least one example.
       share: Share of the learning rate.
     """
     sums, loss = None, 0.
-    for lesson in lessons:
-      weights = lesson.weights
-      target = lesson.target(self.says(lesson), weights, self._patience)
+    for example in examples:
+      weights = example.weights
+      target = example.target(self.says(example), weights, self._patience)
       value, gradients = self._gradients(
-          network_lib.features_to_tensors(lesson.features),
-          tf.constant(_smoothed(target, lesson.features.allowed)),
+          network_lib.features_to_tensors(example.features),
+          tf.constant(_smoothed(target, example.features.allowed)),
           tf.constant(weights))
       sums = gradients if sums is None else [
           a + b for a, b in zip(sums, gradients)
       ]
       loss += float(value)
     assert sums is not None
-    clipped, _ = tf.clip_by_global_norm([g / len(lessons) for g in sums], _CLIP)
+    clipped, _ = tf.clip_by_global_norm([g / len(examples) for g in sums],
+                                        _CLIP)
     self.optimizer.learning_rate = self._rate * share
     self.optimizer.apply_gradients(
         zip(clipped, self.network.trainable_variables))
-    return loss / len(lessons)
+    return loss / len(examples)
 
   def _losses(self, features: network_lib.Features, targets: tf.Tensor,
               weights: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:

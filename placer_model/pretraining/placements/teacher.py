@@ -21,7 +21,7 @@ from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
-from placer_model.pretraining.placements import example
+from placer_model.pretraining.placements import example as example_lib
 from placer_model.training import environment as environment_lib
 from placer_model.training import equal_devices
 
@@ -50,14 +50,15 @@ class TeacherConfig:
 
 
 def make(
-    config: TeacherConfig) -> Callable[[jobs_lib.Call], example.Example | None]:
+    config: TeacherConfig
+) -> Callable[[jobs_lib.Call], example_lib.Example | None]:
   """Returns the function that does jobs in a worker; see `job_worker`."""
   job_worker.alone()
   return lambda job: draw(config, np.random.default_rng(job.arguments))
 
 
 def draw(config: TeacherConfig,
-         rng: np.random.Generator) -> example.Example | None:
+         rng: np.random.Generator) -> example_lib.Example | None:
   """Returns a drawn problem and its answers; None if it is unusable.
 
   A problem is unusable if no unit has a choice or no placement fits.
@@ -70,7 +71,7 @@ def draw(config: TeacherConfig,
 
 def answered(problem: placer_lib.Problem, known: np.ndarray,
              config: TeacherConfig,
-             rng: np.random.Generator) -> example.Example | None:
+             rng: np.random.Generator) -> example_lib.Example | None:
   """Returns a problem with its answers among placements by coordinates.
 
   Args:
@@ -80,7 +81,7 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
     rng: Source of random numbers.
 
   Returns:
-    The lesson, or None if no unit has a choice or no placement fits.
+    The example, or None if no unit has a choice or no placement fits.
   """
   environment = environment_of(problem)
   if not (environment.allowed.sum(axis=1) > 1).any():
@@ -93,7 +94,7 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
   trials = environment.price(_decisions(environment, rows))
   if trials.best() is None:
     return None
-  return _lesson(environment, trials, config)
+  return _example(environment, trials, config)
 
 
 def problem_of(step: step_lib.Step, seed: int,
@@ -139,9 +140,9 @@ def _decisions(environment: environment_lib.Environment,
   return np.unique(np.array(found, np.int32), axis=0)
 
 
-def _lesson(environment: environment_lib.Environment,
-            trials: environment_lib.Trials,
-            config: TeacherConfig) -> example.Example:
+def _example(environment: environment_lib.Environment,
+             trials: environment_lib.Trials,
+             config: TeacherConfig) -> example_lib.Example:
   """Returns the best priced placements that differ enough from each other."""
   ranking = np.argsort(trials.step_time_s, kind='stable')
   best_s = max(float(trials.step_time_s[ranking[0]]), 1e-30)
@@ -155,6 +156,6 @@ def _lesson(environment: environment_lib.Environment,
     if all((row != other).mean() > _DIFFERS for other in answers):
       answers.append(row)
       excess.append(over)
-  sets = equal_devices.twins(environment.cluster, environment.allowed)
-  return example.Example(environment.features, np.stack(answers),
-                         np.array(excess, np.float32), tuple(sets))
+  sets = equal_devices.equal_sets(environment.cluster, environment.allowed)
+  return example_lib.Example(environment.features, np.stack(answers),
+                             np.array(excess, np.float32), tuple(sets))

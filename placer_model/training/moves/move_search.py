@@ -83,7 +83,7 @@ def search_on(trainer: move_trainer.MoveTrainer,
                                 time_budget_s=seconds, clock=time.monotonic)
   count = trials if seconds is None else annealing_placer.evaluations_for(
       problem)
-  found = staged_search.searched(
+  found = staged_search.search(
       problem, state.elites[:_STARTS],
       np.random.default_rng([trainer.seed, _SEARCH_STREAM]),
       search_budget.SearchBudget(count, seconds),

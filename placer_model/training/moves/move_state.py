@@ -11,21 +11,12 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler import files
+from placer_model.training import run_state
 
 # Origins of priced placements.
 BASELINE, DRAFT, POLICY = 'baseline', 'draft', 'policy'
 GDP, SEARCH = 'gdp', 'search'
 ORIGINS = (BASELINE, DRAFT, POLICY, GDP, SEARCH)
-_MOST = 1 << 53  # Upper bound of all counters.
-
-
-def _is_count(value: Any) -> bool:
-  return type(value) is int and 0 <= value < _MOST
-
-
-def _is_number(value: Any) -> bool:
-  """Returns whether the value is a number, possibly infinite."""
-  return type(value) in (int, float) and value == value
 
 
 def _are_by_origin(value: Any) -> bool:
@@ -33,20 +24,15 @@ def _are_by_origin(value: Any) -> bool:
 
 
 def _are_seconds(value: Any) -> bool:
-  return _are_by_origin(value) and all(map(_is_number, value.values()))
+  return _are_by_origin(value) and all(map(run_state.is_number, value.values()))
 
 
 def _are_counts(value: Any) -> bool:
-  return _are_by_origin(value) and all(map(_is_count, value.values()))
+  return _are_by_origin(value) and all(map(run_state.is_count, value.values()))
 
 
 def _are_numbers(value: Any) -> bool:
-  return isinstance(value, list) and all(map(_is_number, value))
-
-
-def _is_curve(value: Any) -> bool:
-  return isinstance(value, list) and all(
-      _are_numbers(pair) and len(pair) == 2 for pair in value)
+  return isinstance(value, list) and all(map(run_state.is_number, value))
 
 
 def _are_origins(value: Any) -> bool:
@@ -57,8 +43,9 @@ def _are_origins(value: Any) -> bool:
 _PLACEMENTS = 'elites', 'drafts', 'by_gdp'
 # For each attribute, whether a value from a checkpoint is acceptable.
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    'iteration': _is_count, 'evaluations': _are_counts, 'best_s': _are_seconds,
-    'seconds': _is_number, 'gdp_s': _is_number, 'curve': _is_curve,
+    'iteration': run_state.is_count, 'evaluations': _are_counts,
+    'best_s': _are_seconds, 'seconds': run_state.is_number,
+    'gdp_s': run_state.is_number, 'curve': run_state.is_curve,
     'gains': _are_numbers, 'elite_s': _are_numbers,
     'elite_origins': _are_origins,
     **dict.fromkeys(_PLACEMENTS, lambda value: isinstance(value, str))

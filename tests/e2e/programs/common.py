@@ -46,6 +46,19 @@ def set_option(value):
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
 
 
+def compiled(**kwargs):
+  """Returns a compiled Keras model of two layers, called "net"."""
+  import keras
+  keras.utils.set_random_seed(0)
+  model = keras.Sequential([
+      keras.Input((8,)),
+      keras.layers.Dense(16, 'relu'),
+      keras.layers.Dense(1)
+  ], name='net')
+  model.compile('sgd', 'mse', **kwargs)
+  return model
+
+
 def devices_used(function):
   """Returns the result of a call, and the ops per device of its largest graph.
 

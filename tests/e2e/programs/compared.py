@@ -19,21 +19,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-layers = keras.layers
 X = np.random.RandomState(0).randn(320, 8).astype(np.float32)
 Y = np.zeros(320)
 GUARDED = {**common.RANDOM, 'guard': True}
 _CLUSTERS = 'placed, with XLA inside each device'
-
-
-def compiled(**kwargs):
-  keras.utils.set_random_seed(0)
-  model = keras.Sequential(
-      [layers.Input(
-          (8,)), layers.Dense(16, 'relu'),
-       layers.Dense(1)], name='net')
-  model.compile('sgd', 'mse', **kwargs)
-  return model
 
 
 def fit(model, epochs=4):
@@ -65,7 +54,7 @@ def ended(name, lines, then_more=True, **kwargs):
   """Runs a fit in which a way is the fastest, and then a switched fit."""
   restore = let_win(name)
   common.set_option(GUARDED)
-  model = compiled(**kwargs)
+  model = common.compiled(**kwargs)
   lines.take()
   context.context().enable_graph_collection()
   losses = fit(model)
@@ -101,7 +90,7 @@ def ended(name, lines, then_more=True, **kwargs):
 def stays(option, lines):
   """Runs a fit whose option leaves nothing to compare."""
   common.set_option(option)
-  model = compiled()
+  model = common.compiled()
   lines.take()
   results = {'losses': fit(model), 'way': way(model), 'lines': lines.take()}
   common.set_option(False)
@@ -111,7 +100,7 @@ def stays(option, lines):
 def over_cpus(lines):
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
-  stock = fit(compiled())
+  stock = fit(common.compiled())
   ways = ('with XLA', 'placed', _CLUSTERS)
   ends = {name: ended(name, lines) for name in ways}
   several = ended('placed', lines, False, steps_per_execution=2)
@@ -138,7 +127,7 @@ def whole_program(option):
   from gdp_grappler.graph.sources import captures
   common.set_option(option)
   with tf.device('/CPU:0'):
-    model = compiled()
+    model = common.compiled()
     losses = fit(model, 1)
     scores = model.evaluate(X, Y, verbose=0)
     answers = model.predict(X, verbose=0)

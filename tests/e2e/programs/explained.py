@@ -17,16 +17,6 @@ X = np.random.RandomState(0).randn(32, 8).astype(np.float32)
 Y = np.zeros(32)
 
 
-def compiled(**kwargs):
-  keras.utils.set_random_seed(0)
-  model = keras.Sequential(
-      [layers.Input(
-          (8,)), layers.Dense(16, 'relu'),
-       layers.Dense(1)], name='net')
-  model.compile('sgd', 'mse', **kwargs)
-  return model
-
-
 def fit(model):
   history = model.fit(X, Y, epochs=2, batch_size=16, verbose=0, shuffle=False)
   return history.history['loss']
@@ -49,7 +39,7 @@ def auto(lines):
   stock = keras.Model._resolve_auto_jit_compile
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
-  before, model = compiled(), compiled()
+  before, model = common.compiled(), common.compiled()
   results = {'losses': [fit(before)], 'compiled': [is_compiled(before)]}
   lines.take()
   common.set_option(common.RANDOM)
@@ -66,7 +56,7 @@ def auto(lines):
 
 def explicit(lines):
   lines.take()
-  model = compiled(jit_compile=True)
+  model = common.compiled(jit_compile=True)
   fit(model)
   model.evaluate(X, Y, verbose=0)
   model.predict(X, verbose=0)
@@ -94,7 +84,7 @@ def small(lines):
 def every_call(lines):
   """Runs two fits, evaluations and predictions of two models."""
   for _ in range(2):
-    model = compiled()
+    model = common.compiled()
     fit(model)
     model.evaluate(X, Y, verbose=0)
     model.predict(X, verbose=0)
@@ -104,7 +94,7 @@ def every_call(lines):
 def watched(lines):
   import gdp_grappler
   callback = gdp_grappler.PlacementCallback(verbose=False)
-  model = compiled()
+  model = common.compiled()
   model.fit(X, Y, epochs=2, batch_size=8, verbose=0, callbacks=[callback])
   lines.take()
   return [[

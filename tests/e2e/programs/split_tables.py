@@ -5,15 +5,13 @@ The cards are logical CPUs with small memories in a cluster file. Keras is Keras
 """
 
 import collections
-import dataclasses
 import json
 import pathlib
 import sys
 
 import numpy as np
+import small_memories
 import tensorflow as tf
-
-from gdp_grappler.cluster import connected_devices
 
 _CARD_BYTES = 5_500_000
 _HOST_BYTES = 3_000_000
@@ -21,26 +19,12 @@ _ROWS, _WIDTH = 20_000, 32
 keras = tf.keras
 
 
-def _small_cluster(folder):
-  """Writes a cluster of CPU:0, the host, and two cards with small memories."""
-  cluster = connected_devices.local_cluster(
-      [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)])
-  devices = [
-      dataclasses.replace(device, memory=device.name, compute=device.name,
-                          memory_bytes=size, memory_margin=0.)
-      for device, size in zip(cluster.devices, (_HOST_BYTES, _CARD_BYTES,
-                                                _CARD_BYTES))
-  ]
-  path = folder / 'small.json'
-  path.write_text(dataclasses.replace(cluster, devices=devices).to_json())
-  return str(path)
-
-
 def _option(folder):
   if sys.argv[2:] == ['whole']:
     return {'split_tables': {'words': 3}, 'cache': False}
   # A quick placer, which also keeps the limits of memories.
-  return {'cluster': _small_cluster(folder), 'cache': False, 'placer': 'm_etf'}
+  cluster = small_memories.write(folder, _HOST_BYTES, _CARD_BYTES)
+  return {'cluster': cluster, 'cache': False, 'placer': 'm_etf'}
 
 
 def _model():

@@ -4,36 +4,20 @@ The cards are logical CPUs with small memories in a cluster file.
 """
 
 import collections
-import dataclasses
 import json
 import pathlib
 import sys
 
 import keras
 import numpy as np
+import small_memories
 import tensorflow as tf
 
 import gdp_grappler
-from gdp_grappler.cluster import connected_devices
 
 _CARD_BYTES = 4_700_000
 # Too little memory for the variables, which have to move to another device.
 _HOST_BYTES = 3_000_000
-
-
-def _small_cluster(folder):
-  """Writes a cluster of CPU:0, the host, and two cards with small memories."""
-  cluster = connected_devices.local_cluster(
-      [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)])
-  devices = [
-      dataclasses.replace(device, memory=device.name, compute=device.name,
-                          memory_bytes=size, memory_margin=0.)
-      for device, size in zip(cluster.devices, (_HOST_BYTES, _CARD_BYTES,
-                                                _CARD_BYTES))
-  ]
-  path = folder / 'small.json'
-  path.write_text(dataclasses.replace(cluster, devices=devices).to_json())
-  return str(path)
 
 
 def _devices(variables):
@@ -56,8 +40,9 @@ def main():
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * 3)
   if len(sys.argv) < 3:
+    cluster = small_memories.write(folder, _HOST_BYTES, _CARD_BYTES)
     tf.config.optimizer.set_experimental_options(
-        {'gdp_placement': {'cluster': _small_cluster(folder), 'cache': False}})
+        {'gdp_placement': {'cluster': cluster, 'cache': False}})
   # As where a card is what TensorFlow takes by default.
   with tf.device('CPU:1'), gdp_grappler.made_on_host():
     model = _model()

@@ -45,7 +45,7 @@ def _bench(monkeypatch):
     _Session.graphs.append(tf_.compat.v1.get_default_graph())
     yield _Session()
 
-  def quick(steps, unused_until=None):
+  def quick(steps, unused_deadline=None):
     return [_needed(_Session.graphs[-1], step()) * 1e-6 for step in steps]
 
   monkeypatch.setattr(clocks.Bench, 'session', session)
@@ -149,11 +149,11 @@ def test_a_size_that_fails_is_left_out_and_the_others_are_not(
     bench, monkeypatch):
   quick, turns = clocks.quick, []
 
-  def failing(steps, until=None):
+  def failing(steps, deadline=None):
     turns.append(1)
     if len(turns) == 1:
       raise tf.errors.ResourceExhaustedError(None, None, 'no memory')
-    return quick(steps, until)
+    return quick(steps, deadline)
 
   monkeypatch.setattr(clocks, 'quick', failing)
   found, left_out = kernel_times.of_kind(tf, bench, _MUL,
@@ -162,7 +162,7 @@ def test_a_size_that_fails_is_left_out_and_the_others_are_not(
 
 
 def test_without_time_sizes_are_left_out(bench):
-  late = dataclasses.replace(bench, until=deadlines.within(0.))
+  late = dataclasses.replace(bench, deadline=deadlines.within(0.))
   found, left_out = kernel_times.of_kind(tf, late, _MUL, ((1 << 8,),), 3)
   assert not found and left_out == ['Mul 256: no time left']
 

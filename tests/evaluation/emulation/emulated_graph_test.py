@@ -8,7 +8,6 @@ from helpers import clusters
 from helpers import graphs
 
 MACHINE = machine.Machine(clusters.make_cluster(2))
-NO_EDGES = np.zeros((0, 2), int)
 
 
 def emulated(graph, workspace=0):

@@ -154,22 +154,18 @@ def test_what_the_fetches_do_not_need_is_left_out():
   assert 'y' in names and 'x' not in names
 
 
-def test_shape_of_unknown_rank():
-  source = node_source(
-      'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: '
-      'DT_FLOAT } } attr { key: "shape" value { shape { unknown_rank: true } }'
-      ' } }', 'x')
-  with pytest.raises(errors.MeasurementError, match='shape of "x" is unknown'):
-    runnable.convert(source)
-
-
-def test_resource_that_is_no_variable():
-  source = node_source(
-      'node { name: "table" op: "_Arg" attr { key: "T" value { type: '
-      'DT_RESOURCE } } attr { key: "index" value { i: 0 } } } '
-      'node { name: "size" op: "LookupTableSizeV2" input: "table" }', 'size')
-  with pytest.raises(errors.MeasurementError, match='"table" is a resource'):
-    runnable.convert(source)
+@pytest.mark.parametrize('nodes, fetch, said', [
+    ('node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: '
+     'DT_FLOAT } } attr { key: "shape" value { shape { unknown_rank: true } }'
+     ' } }', 'x', 'shape of "x" is unknown'),
+    ('node { name: "table" op: "_Arg" attr { key: "T" value { type: '
+     'DT_RESOURCE } } attr { key: "index" value { i: 0 } } } '
+     'node { name: "size" op: "LookupTableSizeV2" input: "table" }', 'size',
+     '"table" is a resource'),
+], ids=['unknown rank', 'resource that is no variable'])
+def test_inputs_without_synthetic_values(nodes, fetch, said):
+  with pytest.raises(errors.MeasurementError, match=said):
+    runnable.convert(node_source(nodes, fetch))
 
 
 def test_arguments_and_results_of_a_function_whose_devices_are_settled():

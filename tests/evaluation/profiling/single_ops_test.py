@@ -10,14 +10,14 @@ tf1 = tf.compat.v1
 _CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
 
 
-def _seconds(build, until=deadlines.NEVER):
+def _seconds(build, deadline=deadlines.NEVER):
   """Of all ops of a graph, by name."""
   with tf.Graph().as_default() as graph, tf.device(_CPU):
     build()
     names = [op.name for op in graph.get_operations()]
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
-      return single_ops.seconds(tf, session, names, _CPU, False, until)
+      return single_ops.seconds(tf, session, names, _CPU, False, deadline)
 
 
 def _net():

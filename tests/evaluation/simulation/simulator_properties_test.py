@@ -103,6 +103,12 @@ def test_devices_of_one_unit_are_no_faster_than_one(seed):
                    cluster).step_time_s >= seconds.sum() * (1 - 1e-12)
 
 
+def _assert_same(first, second):
+  for field in dataclasses.fields(first):
+    np.testing.assert_array_equal(getattr(first, field.name),
+                                  getattr(second, field.name))
+
+
 @_many
 @given(_seeds)
 def test_names_do_not_matter(seed):
@@ -110,9 +116,7 @@ def test_names_do_not_matter(seed):
   names = np.random.default_rng(seed).permutation(graph.names)
   first, second = (_schedule(g, seconds, devices, clusters.make_cluster())
                    for g in (graph, graph.replace(names=names, name='other')))
-  for field in dataclasses.fields(first):
-    np.testing.assert_array_equal(getattr(first, field.name),
-                                  getattr(second, field.name))
+  _assert_same(first, second)
 
 
 @_many
@@ -146,9 +150,7 @@ def test_priorities_do_not_matter_in_a_chain(seed):
   seconds = rng.exponential(1, (20, 1))
   first, second = (_schedule(graph, seconds, devices, cluster, priorities)
                    for priorities in (None, rng.normal(size=20)))
-  for field in dataclasses.fields(first):
-    np.testing.assert_array_equal(getattr(first, field.name),
-                                  getattr(second, field.name))
+  _assert_same(first, second)
 
 
 @_many
@@ -158,9 +160,7 @@ def test_equal_priorities_are_none(seed):
   cluster = _random_cluster(seed)
   first, second = (_schedule(graph, seconds, devices, cluster, priorities)
                    for priorities in (None, np.full(graph.num_ops, 3.0)))
-  for field in dataclasses.fields(first):
-    np.testing.assert_array_equal(getattr(first, field.name),
-                                  getattr(second, field.name))
+  _assert_same(first, second)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

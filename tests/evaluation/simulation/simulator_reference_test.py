@@ -102,27 +102,34 @@ def _random_contention(seed, cluster):
       shares * (rng.random() < .5)).tolist()
 
 
+def _assert_agrees(seed, simulated, case, contention, **given):
+  """Fails if the two simulators price or schedule a placement differently."""
+  graph, _, seconds, workspace, placements, priorities = case
+  prices = simulated.price(graph, placements, priorities)
+  for k, devices in enumerate(placements):
+    order = None if priorities is None else priorities[k]
+    expected = reference_simulator.ReferenceSimulator(graph, simulated.cluster,
+                                                      seconds, devices,
+                                                      ('Identity',), order,
+                                                      workspace, *contention,
+                                                      **given)
+    assert prices.seconds[k] == expected.step_time, seed
+    assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
+    placement = placement_lib.Placement(devices, simulated.cluster, order)
+    _assert_same(simulated.schedule(graph, placement), expected)
+
+
 @pytest.mark.parametrize('block', range(20))
 def test_agrees_exactly_on_random_graphs(block):
   for seed in range(block * _BLOCK, (block + 1) * _BLOCK):
-    graph, cluster, seconds, workspace, placements, priorities = (
-        _random_case(seed))
+    case = _random_case(seed)
+    _, cluster, seconds, workspace, *_ = case
     contention = _random_contention(seed, cluster)
-    simulated = simulator.Simulator(
-        cluster, clusters.FixedCosts(seconds, workspace, *contention), 2)
-    prices = simulated.price(graph, placements, priorities)
-    for k, devices in enumerate(placements):
-      order = None if priorities is None else priorities[k]
-      expected = reference_simulator.ReferenceSimulator(graph, cluster, seconds,
-                                                        devices, ('Identity',),
-                                                        order, workspace,
-                                                        *contention)
-      assert prices.seconds[k] == expected.step_time, seed
-      assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
-      _assert_same(
-          simulated.schedule(graph,
-                             placement_lib.Placement(devices, cluster, order)),
-          expected)
+    _assert_agrees(
+        seed,
+        simulator.Simulator(
+            cluster, clusters.FixedCosts(seconds, workspace, *contention), 2),
+        case, contention)
 
 
 def _with_cards(cluster: cluster_lib.Cluster,
@@ -140,30 +147,19 @@ def _with_cards(cluster: cluster_lib.Cluster,
 @pytest.mark.parametrize('block', range(4))
 def test_agrees_exactly_where_cards_are_cut(block):
   for seed in range(block * _BLOCK, (block + 1) * _BLOCK):
-    graph, cluster, seconds, workspace, placements, priorities = (
-        _random_case(seed))
+    case = _random_case(seed)
+    _, cluster, seconds, workspace, *_ = case
     rng = np.random.default_rng(seed + 2_000_000)
     cluster = _with_cards(cluster, rng)
     assert (cluster.cut_cards >= 0).any()
     shares = rng.choice([.1, .25, .3, .5, .7, 1.], seconds.shape)
     contention = _random_contention(seed, cluster)
-    simulated = simulator.Simulator(
-        cluster,
-        clusters.FixedCosts(seconds, workspace, *contention, card=shares), 1)
-    prices = simulated.price(graph, placements, priorities)
-    for k, devices in enumerate(placements):
-      order = None if priorities is None else priorities[k]
-      expected = reference_simulator.ReferenceSimulator(graph, cluster, seconds,
-                                                        devices, ('Identity',),
-                                                        order, workspace,
-                                                        *contention,
-                                                        card_shares=shares)
-      assert prices.seconds[k] == expected.step_time, seed
-      assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
-      _assert_same(
-          simulated.schedule(graph,
-                             placement_lib.Placement(devices, cluster, order)),
-          expected)
+    _assert_agrees(
+        seed,
+        simulator.Simulator(
+            cluster,
+            clusters.FixedCosts(seconds, workspace, *contention, card=shares),
+            1), case, contention, card_shares=shares)
 
 
 @pytest.mark.parametrize('block', range(5))

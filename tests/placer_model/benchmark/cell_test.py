@@ -194,4 +194,5 @@ def test_only_prices_that_take_seconds_look_at_the_clock():
   priced = simulator.Simulator(cluster)
   assert cell_lib._in_time(priced, 1.) is priced
   stopwatch = types.SimpleNamespace(cluster=cluster, simulated=False)
-  assert isinstance(cell_lib._in_time(stopwatch, 1.), deadline_evaluator.Until)
+  assert isinstance(cell_lib._in_time(stopwatch, 1.),
+                    deadline_evaluator.DeadlineEvaluator)

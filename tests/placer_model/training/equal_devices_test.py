@@ -15,11 +15,11 @@ def _changed(cluster, device, **changes):
   return dataclasses.replace(cluster, devices=tuple(devices))
 
 
-def test_equal_cards_are_twins_and_the_host_is_not():
+def test_equal_cards_are_equal_and_the_host_is_not():
   cluster = clusters.make_cluster(3)
-  assert equal_devices.twins(cluster, np.ones((2, 4), bool)) == [(1, 2, 3)]
-  assert not equal_devices.twins(clusters.make_cluster(1), np.ones(
-      (2, 2), bool))
+  assert equal_devices.equal_sets(cluster, np.ones((2, 4), bool)) == [(1, 2, 3)]
+  assert not equal_devices.equal_sets(clusters.make_cluster(1),
+                                      np.ones((2, 2), bool))
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,14 @@ def test_what_differs_is_no_twin(changes):
     cluster = _changed(cluster, 1, **changes)
   cluster = _changed(cluster, 3, **changes)
   allowed = np.ones((2, 4), bool)
-  assert equal_devices.twins(cluster,
-                             allowed) == ([] if 'compute' in changes else [(1,
-                                                                            2)])
+  assert equal_devices.equal_sets(
+      cluster, allowed) == ([] if 'compute' in changes else [(1, 2)])
 
 
 def test_what_units_may_have_tells_devices_apart():
   allowed = np.ones((2, 4), bool)
   allowed[1, 2] = False
-  assert equal_devices.twins(clusters.make_cluster(3), allowed) == [(1, 3)]
+  assert equal_devices.equal_sets(clusters.make_cluster(3), allowed) == [(1, 3)]
 
 
 def test_links_tell_devices_apart():
@@ -47,8 +46,8 @@ def test_links_tell_devices_apart():
       dataclasses.replace(link, latency_s=2.) if {link.source, link.target} ==
       {cluster.devices[1].name, cluster.devices[2].name} else link
       for link in cluster.links)
-  found = equal_devices.twins(dataclasses.replace(cluster, links=links),
-                              np.ones((2, 4), bool))
+  found = equal_devices.equal_sets(dataclasses.replace(cluster, links=links),
+                                   np.ones((2, 4), bool))
   assert found == [(1, 2)]
 
 

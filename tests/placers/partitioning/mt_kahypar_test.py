@@ -110,8 +110,8 @@ def test_a_short_time_is_for_few_mappings(monkeypatch, budget_s):
   """They took nine seconds of ten, and nothing was searched."""
   asked = []
 
-  def run(jobs, until):
-    del until
+  def run(jobs, deadline):
+    del deadline
     asked.append(len(jobs))
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
 

@@ -268,12 +268,12 @@ def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
 
 def test_jobs_take_no_longer_than_the_time_budget():
   now = [0.]
-  until = deadlines.Deadline(50., lambda: now[0])
-  assert partition_process.timeout_s(until, 600.) == 50
-  assert partition_process.timeout_s(until, 20.) == 20
+  deadline = deadlines.Deadline(50., lambda: now[0])
+  assert partition_process.timeout_s(deadline, 600.) == 50
+  assert partition_process.timeout_s(deadline, 20.) == 20
   assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
   now[0] = 50.  # A process has to start.
-  assert 0 < partition_process.timeout_s(until, 600.) < 50
+  assert 0 < partition_process.timeout_s(deadline, 600.) < 50
 
 
 def _job(number, begin_by_s):

@@ -6,7 +6,6 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
@@ -15,7 +14,6 @@ from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from helpers import graphs
 from helpers import search_configs
@@ -51,11 +49,11 @@ def test_finds_what_is_faster_in_order():
   problem = _problem()
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              search_budget.SearchBudget(600),
-                              lambda problem: None)
-  rows = ahead.rows
-  assert rows.shape[1] == problem.graph.num_groups and 0 < ahead.progress <= 1
+  result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                             search_budget.SearchBudget(600),
+                             lambda problem: None)
+  rows = result.rows
+  assert rows.shape[1] == problem.graph.num_groups and 0 < result.progress <= 1
   assert len(np.unique(rows, axis=0)) == len(rows)
   assert problem.allowed[np.arange(rows.shape[1]), rows].all()
   assert _in_order_s(problem, rows[0]) < .8 * _in_order_s(problem, starts[0])
@@ -74,14 +72,14 @@ def test_layers_move_before_their_time_steps(monkeypatch):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   limit = search_budget.SearchBudget(20_000)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
-                              lambda problem: None)
+  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
+                             lambda problem: None)
   # The first one says what the best start takes in tiles.
   start, *wholes, tiles = groups
   assert {*wholes} == {coarse.wholes().problem.graph.num_groups}
   assert start == tiles == coarse.problem.graph.num_groups > wholes[0]
   # Two found the same, and what is left goes to the search of the graph.
-  assert 2 <= len(wholes) < 10 and ahead.progress < .9
+  assert 2 <= len(wholes) < 10 and result.progress < .9
 
 
 def _converged(*keys):
@@ -143,9 +141,9 @@ def _seen(monkeypatch, limit, models=lambda problem: None):
   monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
-                              models)
-  return coarse, begun, ahead
+  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
+                             models)
+  return coarse, begun, result
 
 
 def test_the_last_annealing_begins_with_layers_and_all_are_passed_on(
@@ -153,11 +151,11 @@ def test_the_last_annealing_begins_with_layers_and_all_are_passed_on(
   model = mock.Mock(draws=1)
   model.revise = lambda here, rows, names, rng: names
   model.choose = lambda here, rows, names, count: np.arange(count)
-  coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(2000),
-                               lambda problem: model)
+  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000),
+                                lambda problem: model)
   _, *wholes, (problem, starts, asked, last) = begun
   assert problem is coarse.problem and asked is model
-  told = {row.tobytes() for row in ahead.rows}
+  told = {row.tobytes() for row in result.rows}
   first = problem.graph.first_ops
   assert coarse.spread(last.best.devices[first][None]).tobytes() in told
   assert all(none is None for _, _, none, _ in wholes)
@@ -178,28 +176,28 @@ def _groups_of(begun):
 def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   """Time steps were a start of .2 s, on whose layers .3 s were the best."""
   search_configs.patch(monkeypatch, coarse={'torn': 0.})
-  coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(2000))
+  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000))
   *_, first, second, third = _groups_of(begun)
   assert first == second == third == coarse.problem.graph.num_groups
-  assert ahead.progress == 1 and len(ahead.rows) >= 2
+  assert result.progress == 1 and len(result.rows) >= 2
 
 
 @pytest.mark.parametrize('faster, brief', [(0., True), (1e9, False)])
 def test_tiles_move_for_a_short_time_where_layers_are_far_ahead(
     monkeypatch, faster, brief):
   search_configs.patch(monkeypatch, coarse={'faster': faster})
-  coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(4000))
+  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(4000))
   *_, search = begun[-1]
   assert search.evaluations < 450 if brief else search.evaluations > 600
-  assert ahead.progress < .95 if brief else ahead.progress == 1
+  assert result.progress < .95 if brief else result.progress == 1
 
 
 @pytest.mark.parametrize('limit', [(100, 0.), (0,)])
 def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
   """It told of nothing, and the placer ended with an IndexError."""
   search_configs.patch(monkeypatch, coarse={'torn': 0.})
-  _, _, ahead = _seen(monkeypatch, search_budget.SearchBudget(*limit))
-  assert (ahead.rows == 1).all() and len(ahead.rows) == ahead.progress == 1
+  _, _, result = _seen(monkeypatch, search_budget.SearchBudget(*limit))
+  assert (result.rows == 1).all() and len(result.rows) == result.progress == 1
 
 
 def test_tiles_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
@@ -217,10 +215,10 @@ def test_tiles_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
   monkeypatch.setattr(
       multilevel, '_is_slower', lambda key, other, factor=1.: factor ==
       search_config.DEFAULT.coarse.faster)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              search_budget.SearchBudget(900),
-                              lambda problem: None)
-  assert told and ahead.progress == 1
+  result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                             search_budget.SearchBudget(900),
+                             lambda problem: None)
+  assert told and result.progress == 1
 
 
 def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
@@ -228,11 +226,11 @@ def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
                                          1e-9), (False, False, 0, 1.)])
   search_configs.patch(monkeypatch, coarse={'torn': 1e99})
   monkeypatch.setattr(multilevel._RepeatedAnnealing, 'start_key', fast)
-  coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(20_000))
+  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(20_000))
   whole, *tiles = _groups_of(begun)
   assert whole == coarse.wholes().problem.graph.num_groups
   assert len(tiles) > 1 and {*tiles} == {coarse.problem.graph.num_groups}
-  assert ahead.progress == 1
+  assert result.progress == 1
 
 
 def test_what_may_not_move_takes_no_time():
@@ -249,9 +247,9 @@ def test_what_may_not_move_takes_no_time():
     return now[0]
 
   limit = search_budget.SearchBudget(10**9, 100., clock=clock)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
-                              lambda problem: None)
-  assert (ahead.rows == 1).all() and ahead.progress < .1
+  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
+                             lambda problem: None)
+  assert (result.rows == 1).all() and result.progress < .1
 
 
 def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
@@ -269,9 +267,9 @@ def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
     coarse = multilevel.coarsened(problem)
     asked.clear()
     found.append(
-        multilevel.in_order(coarse, starts, np.random.default_rng(3),
-                            search_budget.SearchBudget(96),
-                            lambda problem: None).rows.tolist())
+        multilevel.search(coarse, starts, np.random.default_rng(3),
+                          search_budget.SearchBudget(96),
+                          lambda problem: None).rows.tolist())
     # Beside it the starts, for each search, and its priorities.
     assert 48 <= sum(asked) <= 96 + 40
   assert found[0] == found[1]
@@ -300,8 +298,8 @@ def test_tiles_stay_where_they_may_be(monkeypatch):
   monkeypatch.setattr(coarse, 'spread', lambda rows:
                       (seen.append(rows), stock(rows))[1])
   starts = np.zeros((1, problem.graph.num_groups), np.int32)
-  multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                      search_budget.SearchBudget(300), lambda problem: None)
+  multilevel.search(coarse, starts, np.random.default_rng(0),
+                    search_budget.SearchBudget(300), lambda problem: None)
   rows, = seen
   assert may[np.arange(rows.shape[1]), rows].all() and rows.any()
 
@@ -314,24 +312,23 @@ def test_without_time_one_search_looks_at_the_starts(monkeypatch):
       (made.append(1), stock(*arguments, **fields))[1])
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              search_budget.SearchBudget(100, 0.),
-                              lambda problem: None)
-  assert len(made) == 2 and len(ahead.rows) == ahead.progress == 1
+  result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                             search_budget.SearchBudget(100, 0.),
+                             lambda problem: None)
+  assert len(made) == 2 and len(result.rows) == result.progress == 1
 
 
 def _asked(monkeypatch, budget_s):
   """What the default placer's search in order begins with, too."""
   seen = []
-  stock = staged_search.searched
+  stock = staged_search.search
 
   def watched(*args, further, **fields):
     seen.append(further)
     return stock(*args, further=further, **fields)
 
-  monkeypatch.setattr(staged_search, 'searched', watched)
-  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 20_000)
-  monkeypatch.setattr(search_worth, 'STEPS', 10**9)
+  monkeypatch.setattr(staged_search, 'search', watched)
+  search_configs.patch(monkeypatch, time={'ops_per_s': 20_000, 'steps': 10**9})
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)
   placer = default_placer.DefaultPlacer(anchors=('structured',),
@@ -350,10 +347,10 @@ def test_the_default_placer_begins_with_it_where_it_has_the_time(monkeypatch):
 def test_time_that_the_small_graph_did_not_take_is_the_large_ones(monkeypatch):
   counts = []
   for progress in (1., .5, 0.):
-    searched, ahead = staged_search.searched, multilevel.in_order
+    searched, coarse = staged_search.search, multilevel.search
 
-    def told(*args, progress=progress, ahead=ahead):
-      return multilevel.Ahead(ahead(*args).rows, progress)
+    def told(*args, progress=progress, coarse=coarse):
+      return multilevel.CoarseResult(coarse(*args).rows, progress)
 
     def watched(problem, starts, rng, limit, *args, searched=searched,
                 **fields):
@@ -361,8 +358,8 @@ def test_time_that_the_small_graph_did_not_take_is_the_large_ones(monkeypatch):
       return searched(problem, starts, rng, limit, *args, **fields)
 
     with monkeypatch.context() as patch:
-      patch.setattr(multilevel, 'in_order', told)
-      patch.setattr(staged_search, 'searched', watched)
+      patch.setattr(multilevel, 'search', told)
+      patch.setattr(staged_search, 'search', watched)
       _asked(patch, 14.)
   least, some, most = counts
   assert least < some < most

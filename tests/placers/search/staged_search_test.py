@@ -32,8 +32,8 @@ def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
   monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', kept)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
-  _, ordered = staged_search.searched(problem, starts, rng,
-                                      search_budget.SearchBudget(3000))
+  _, ordered = staged_search.search(problem, starts, rng,
+                                    search_budget.SearchBudget(3000))
   assert (first[0] != starts[0, graph.groups]).any()
   assert (first[-1] != first[0]).any()
   np.testing.assert_array_equal(ordered.devices, first[0])
@@ -56,8 +56,8 @@ def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
       patch.setattr(staged_search._StagedSearch, '_most_promising', watched)
       rng = np.random.default_rng(seed)
       starts = rng.integers(1, 3, (4, graph.num_groups)).astype(np.int32)
-      found = staged_search.searched(problem, starts, rng,
-                                     search_budget.SearchBudget(600))
+      found = staged_search.search(problem, starts, rng,
+                                   search_budget.SearchBudget(600))
     edges = order_ranking.OrderRanking(problem)
     assert min(map(edges.key, found)) <= edges.key(known[0][1])
 
@@ -85,7 +85,7 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
   monkeypatch.setattr(staged_search, 'anneal', watched)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
-  staged_search.searched(problem, starts, rng, search_budget.SearchBudget(800))
+  staged_search.search(problem, starts, rng, search_budget.SearchBudget(800))
   assert first[-1] is (priority_annealing.PriorityAnnealing
                        if ordered else annealing.Annealing)
 
@@ -121,7 +121,7 @@ def test_starts_in_order_fit_in_the_time_that_is_left(each_s, furthers,
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (8, problem.graph.num_groups)).astype(np.int32)
   further = rng.integers(1, 3, (furthers, problem.graph.num_groups))
-  staged_search.searched(
+  staged_search.search(
       problem, starts, rng,
       search_budget.SearchBudget(10**6, limit_s, clock=prices.clock),
       further=[further.astype(np.int32)])

@@ -48,7 +48,7 @@ def test_where_not_even_the_host_is_allowed():
 
 @pytest.mark.parametrize(
     'expert, message',
-    [(None, 'Nobody said how an expert would place graph "test"'),
+    [(None, 'no human expert.s placement of graph "test"'),
      ([0, 1], r'int64 \[2\]; give one integer for each of its 3 ops'),
      ([0., 1., 1.], 'float64'),
      ([0, 1, 3], 'names devices 0 to 3; cluster "test" has 0 to 2'),

@@ -20,6 +20,7 @@ import functools
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler import products
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -181,7 +182,8 @@ class MemoryRepair:
     fits = parts.allowed[there] & (pools != pool) & (size <= free[pools])
     if not fits.any():
       return None
-    cost_s = parts.seconds[there] + parts.sent[there] @ self._s_per_byte
+    cost_s = parts.seconds[there] + products.product(parts.sent[there],
+                                                     self._s_per_byte)
     cost_s = cost_s - cost_s[np.arange(len(there)), parts.devices[there]][:,
                                                                           None]
     by_byte = np.where(fits, cost_s / np.minimum(size, excess), np.inf)

@@ -19,6 +19,7 @@ import numpy as np
 from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import products
 from gdp_grappler.features.moves import schema
 
 # Standard deviations at which standardized features are clipped.
@@ -28,15 +29,6 @@ _MOST_BYTES = 1 << 24
 # Names of the arrays in a file of weights.
 _ARRAYS = ('mean', 'deviation', 'hidden_weights', 'hidden_bias', 'weights',
            'bias')
-# Names of features in files of weights -> their present names. Kinds of moves
-# were renamed after the weights that ship had been trained.
-_RENAMED = {
-    'kind:slab': 'kind:coordinate_set',
-    'kind:slab_part': 'kind:coordinate_set_part',
-    'kind:slab_swap': 'kind:coordinate_set_swap',
-    'kind:slab_whole': 'kind:coordinate_whole',
-    'kind:slab_trade': 'kind:coordinate_trade',
-}
 # Outputs of the network: the probability of a gain and the gain.
 OUTPUTS = 2
 
@@ -94,9 +86,9 @@ class MoveNetwork:
     Args:
       features: float32 [K, F].
     """
-    hidden = np.maximum(
-        self.standardized(features) @ self.hidden_weights + self.hidden_bias, 0)
-    return tuple((hidden @ self.weights + self.bias).T)
+    hidden = products.product(self.standardized(features), self.hidden_weights)
+    hidden = np.maximum(hidden + self.hidden_bias, 0)
+    return tuple((products.product(hidden, self.weights) + self.bias).T)
 
   @property
   def digest(self) -> str:
@@ -151,9 +143,6 @@ def load(path: str | os.PathLike[str],
     raise errors.GdpError(
         f'{path} does not hold what was written: its digest is another one. '
         'Copy it again, or train it again with gdp_pretrain.')
-  network = dataclasses.replace(
-      network,
-      features=tuple(_RENAMED.get(name, name) for name in network.features))
   if kinds is not None and network.features != schema.names(kinds):
     raise errors.GdpError(
         f'{path} was trained on other features of moves than this release has. '

@@ -31,7 +31,7 @@ class _Tensor:
     return self._values
 
 
-class _Pupil:
+class _Student:
 
   def __init__(self, row):
     self.network = _Network(row)
@@ -40,6 +40,6 @@ class _Pupil:
 def test_two_chains_are_twice_as_fast_on_two_devices():
   graph = graphs.make_graph([(0, 1, 8), (2, 3, 8)], flops=1e9)
   # Units are in topological order: 0, 2, 1, 3.
-  exam = evaluation.Evaluation(step_lib.Step(graph, clusters.make_cluster(2)))
-  assert exam.result(_Pupil([1, 1, 1, 1])) == pytest.approx(1., rel=1e-5)
-  assert 1.8 < exam.result(_Pupil([1, 2, 1, 2])) <= 2.
+  test = evaluation.Evaluation(step_lib.Step(graph, clusters.make_cluster(2)))
+  assert test.result(_Student([1, 1, 1, 1])) == pytest.approx(1., rel=1e-5)
+  assert 1.8 < test.result(_Student([1, 2, 1, 2])) <= 2.

@@ -1,4 +1,4 @@
-"""Tests of lessons."""
+"""Tests of examples."""
 
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.features import schema
-from placer_model.pretraining.placements import example
+from placer_model.pretraining.placements import example as example_lib
 
 
 def _features(count: int, devices: int) -> schema.GraphFeatures:
@@ -19,10 +19,10 @@ def _features(count: int, devices: int) -> schema.GraphFeatures:
           (devices, len(schema.DEVICE_FEATURES)), np.float32))
 
 
-def _lesson(answers, excess, twins=()):
+def _example(answers, excess, equal_sets=()):
   answers = np.array(answers, np.int32)
-  return example.Example(_features(answers.shape[1], 3), answers,
-                         np.array(excess, np.float32), twins)
+  return example_lib.Example(_features(answers.shape[1], 3), answers,
+                             np.array(excess, np.float32), equal_sets)
 
 
 def _logits(row, sure=2.):
@@ -30,45 +30,45 @@ def _logits(row, sure=2.):
 
 
 def test_of_several_answers_the_nearest_is_to_be_said():
-  lesson = _lesson([[0, 0, 1, 1], [0, 1, 0, 1]], [0., .01])
+  example = _example([[0, 0, 1, 1], [0, 1, 0, 1]], [0., .01])
   for row in ([0, 0, 1, 1], [0, 1, 0, 1]):
-    said = lesson.target(_logits(row), lesson.weights, patience=20.)
+    said = example.target(_logits(row), example.weights, patience=20.)
     assert said.tolist() == row
   # But not if it takes much longer.
-  slow = _lesson([[0, 0, 1, 1], [0, 1, 0, 1]], [0., .5])
+  slow = _example([[0, 0, 1, 1], [0, 1, 0, 1]], [0., .5])
   said = slow.target(_logits([0, 1, 0, 1]), slow.weights, patience=20.)
   assert said.tolist() == [0, 0, 1, 1]
 
 
 def test_equal_devices_are_exchanged_as_the_network_likes_it():
-  lesson = _lesson([[0, 0, 1, 2]], [0.], twins=((0, 1),))
-  said = lesson.target(_logits([1, 1, 0, 0]), lesson.weights, 20.)
+  example = _example([[0, 0, 1, 2]], [0.], equal_sets=((0, 1),))
+  said = example.target(_logits([1, 1, 0, 0]), example.weights, 20.)
   assert said.tolist() == [1, 1, 0, 2]
-  different = _lesson([[0, 0, 1, 2]], [0.])
+  different = _example([[0, 0, 1, 2]], [0.])
   said = different.target(_logits([1, 1, 0, 0]), different.weights, 20.)
   assert said.tolist() == [0, 0, 1, 2]
 
 
 def test_half_of_the_weight_is_work():
-  lesson = _lesson([[0, 1]], [0.])
+  example = _example([[0, 1]], [0.])
   column = schema.UNIT_FEATURES.index('fastest_s')
-  lesson.features.units[:, column] = [3., 1.]
-  np.testing.assert_allclose(lesson.weights, [1.25, .75])
+  example.features.units[:, column] = [3., 1.]
+  np.testing.assert_allclose(example.weights, [1.25, .75])
 
 
 def test_what_is_saved_is_read(tmp_path):
-  lessons = [
-      _lesson([[0, 0, 1, 2], [1, 0, 1, 2]], [0., .05], ((0, 2),)),
-      _lesson([[0, 1]], [0.])
+  examples = [
+      _example([[0, 0, 1, 2], [1, 0, 1, 2]], [0., .05], ((0, 2),)),
+      _example([[0, 1]], [0.])
   ]
-  path = tmp_path / 'some/lessons.npz'
-  example.save(path, lessons)
-  found = example.load(path)
+  path = tmp_path / 'some/examples.npz'
+  example_lib.save(path, examples)
+  found = example_lib.load(path)
   assert len(found) == 2
-  for one, other in zip(found, lessons):
+  for one, other in zip(found, examples):
     assert one.answers.tolist() == other.answers.tolist()
     assert one.excess.tolist() == other.excess.tolist()
-    assert one.twins == other.twins
+    assert one.equal_sets == other.equal_sets
     assert one.features.op_types == other.features.op_types
     assert (one.features.units == other.features.units).all()
     assert one.features.edges.dtype == np.int32
@@ -76,7 +76,7 @@ def test_what_is_saved_is_read(tmp_path):
 
 @pytest.mark.parametrize('data', [b'', b'PK', b'{}'])
 def test_a_damaged_file_is_told(tmp_path, data):
-  path = tmp_path / 'lessons.npz'
+  path = tmp_path / 'examples.npz'
   path.write_bytes(data)
-  with pytest.raises(errors.GdpError, match='as lessons'):
-    example.load(path)
+  with pytest.raises(errors.GdpError, match='as examples'):
+    example_lib.load(path)

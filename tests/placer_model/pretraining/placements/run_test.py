@@ -86,7 +86,7 @@ def test_a_run_that_goes_on_is_the_one_that_did_not_stop(
         run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG,
                                  time_budget_s=1.5), {}, told.append, _Clock())
   assert exported[0][1:] == (tmp_path / 'parts/policy', {
-      'units': 'nested', 'seed': 0, 'lessons': 1, 'rounds': 1
+      'units': 'nested', 'seed': 0, 'examples': 1, 'rounds': 1
   })
   assert told[-1] == 'The time is up after 1 of 2 rounds.'
   parts = _pretrained(tmp_path / 'parts')
@@ -112,7 +112,7 @@ def test_another_run_is_not_gone_on_with(tmp_path, monkeypatch):
     _pretrained(tmp_path, seed=1, config=config)
   with pytest.raises(errors.GdpError, match='number of rounds'):
     _pretrained(tmp_path)
-  (tmp_path / 'lessons.json').write_text('{')
+  (tmp_path / 'examples.json').write_text('{')
   with pytest.raises(errors.GdpError, match='Cannot go on'):
     _pretrained(tmp_path, config=config)
   run_lib.restart(tmp_path)

@@ -17,17 +17,17 @@ _CONFIG = teacher.TeacherConfig(
 
 @pytest.mark.parametrize('seed', range(3))
 def test_answers_are_legal_fit_and_differ(seed):
-  lesson = teacher.draw(_CONFIG, np.random.default_rng(seed))
-  assert lesson is not None
-  units = np.arange(lesson.answers.shape[1])
-  for row in lesson.answers:
-    assert lesson.features.allowed[units, row].all()
-  assert lesson.excess[0] == 0 and (np.diff(lesson.excess) >= 0).all()
-  assert lesson.excess.max() <= _CONFIG.excess
-  for k, row in enumerate(lesson.answers):
-    assert all((row != other).mean() > .1 for other in lesson.answers[:k])
+  example = teacher.draw(_CONFIG, np.random.default_rng(seed))
+  assert example is not None
+  units = np.arange(example.answers.shape[1])
+  for row in example.answers:
+    assert example.features.allowed[units, row].all()
+  assert example.excess[0] == 0 and (np.diff(example.excess) >= 0).all()
+  assert example.excess.max() <= _CONFIG.excess
+  for k, row in enumerate(example.answers):
+    assert all((row != other).mean() > .1 for other in example.answers[:k])
   again = teacher.draw(_CONFIG, np.random.default_rng(seed))
-  assert again.answers.tolist() == lesson.answers.tolist()
+  assert again.answers.tolist() == example.answers.tolist()
 
 
 def test_the_best_answer_is_no_slower_than_what_was_known():
@@ -37,14 +37,14 @@ def test_the_best_answer_is_no_slower_than_what_was_known():
   problem = problems.make(graph)
   environment = teacher.environment_of(problem)
   known = np.zeros((1, 6), int)
-  lesson = teacher.answered(problem, known, _CONFIG, np.random.default_rng(0))
-  assert lesson is not None
+  example = teacher.answered(problem, known, _CONFIG, np.random.default_rng(0))
+  assert example is not None
   one, best = environment.price(np.stack([known[0],
-                                          lesson.answers[0]])).step_time_s
+                                          example.answers[0]])).step_time_s
   assert best < one
 
 
-def test_nothing_to_decide_is_no_lesson():
+def test_nothing_to_decide_is_no_example():
   graph = graphs.make_graph([(0, 1, 8)], allowed_types=[[0, 1]] * 2)
   problem = problems.make(graph, cluster=clusters.make_cluster(1))
   assert teacher.answered(problem, np.ones((1, 2), int), _CONFIG,

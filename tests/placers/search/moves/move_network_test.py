@@ -11,7 +11,6 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 
 
@@ -105,18 +104,3 @@ def test_what_would_fill_the_memory_is_not_unpacked(tmp_path):
     archive.writestr('mean.npy', bytes(1 << 25))
   with pytest.raises(errors.GdpError, match='unpacks to'):
     move_network.load(path)
-
-
-def test_weights_with_former_names_of_moves_predict_the_same(tmp_path):
-  """Kinds of moves had other names when the weights that ship were trained."""
-  former = dict(zip(move_network._RENAMED.values(), move_network._RENAMED))
-  now = schema.names(move_filter.KINDS)
-  assert former.keys() <= {*now}
-  stored = _network(tuple(former.get(name, name) for name in now))
-  assert stored.features != now
-  move_network.save(tmp_path / 'weights.npz', stored)
-  found = move_network.load(tmp_path / 'weights.npz', move_filter.KINDS)
-  assert found.features == now
-  rows = np.random.default_rng(1).random((9, len(now)), np.float32)
-  for before, after in zip(stored.predict(rows), found.predict(rows)):
-    assert before.tolist() == after.tolist()
