@@ -1,7 +1,8 @@
-"""Records which variables a program made under `tf.device`.
+"""Records where variables were made: under which `tf.device`, in which layer.
 
-The device of a variable does not tell whether the program requested it. So this
-module records the request when a variable is made, even if the option is off.
+The device of a variable does not tell whether the program requested it, and the
+name of a variable of Keras 3 may lack the layer. So this module records both
+when a variable is made, even if the option is off.
 `import tensorflow` loads this module in every program, so it imports little.
 """
 
@@ -18,8 +19,10 @@ _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
 # a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
+_KERAS = 'keras.src.backend.tensorflow.core', 'Variable'
 _MARK = '_gdp_wrapped'
 _SCOPE = '_gdp_scope'
+_PATH = '_gdp_path'
 # TensorFlow completes a scope that names only a host by this device.
 _ANY = 'device:CPU:0'
 _LOCALHOST = '/job:localhost/'
@@ -33,10 +36,11 @@ _local = _Local()
 
 
 def watch() -> None:
-  """Records the scopes of all variables that are made from now on."""
+  """Records the scopes and paths of variables that are made from now on."""
   import wrapt
   for (module, name), wrap in ((_VARIABLES, _wrap_variables),
-                               (_STRATEGIES, _wrap_strategies)):
+                               (_STRATEGIES, _wrap_strategies), (_KERAS,
+                                                                 _wrap_keras)):
     wrapt.register_post_import_hook(functools.partial(wrap, name), module)
 
 
@@ -49,6 +53,15 @@ def device(variable: Any) -> str:
   if scope.endswith(_ANY) and not scope.startswith(_LOCALHOST):
     return ''
   return scope
+
+
+def path(variable: Any) -> str:
+  """Returns a variable's path in Keras 3, 'net/words/embeddings'; else ''.
+
+  If a layer of a subclassed model is built by its first call, the name of its
+  variable is only 'net/embeddings', which other layers may share.
+  """
+  return str(getattr(variable, _PATH, ''))
 
 
 @contextlib.contextmanager
@@ -92,4 +105,21 @@ def _wrap_strategies(name: str, module: Any) -> None:
       yield scope
 
   cls.colocate_vars_with = colocate_vars_with
+  setattr(cls, _MARK, True)
+
+
+def _wrap_keras(name: str, module: Any) -> None:
+  cls = getattr(module, name)
+  if _MARK in vars(cls):
+    return
+  stock = cls._initialize
+
+  @functools.wraps(stock)
+  def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+    stock(self, *args, **kwargs)
+    # A program may give a variable that has no attributes of its own.
+    with contextlib.suppress(AttributeError):
+      setattr(self._value, _PATH, self.path)
+
+  cls._initialize = initialize
   setattr(cls, _MARK, True)

@@ -1,7 +1,9 @@
 """Scopes of variables; `tests/e2e/asked_test` has those of a program."""
 
+import keras
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from gdp_grappler import variable_scopes
 
@@ -40,3 +42,14 @@ def test_scope_of_another_host_alone_asks_for_none_of_its_devices():
   assert variable_scopes.device(variable) == ''
   variable._gdp_scope = '/job:worker/replica:0/task:0/device:CPU:1'
   assert variable_scopes.device(variable)
+
+
+@pytest.mark.parametrize('library, path', [(keras, 'words/embeddings'),
+                                           (tf_keras, '')])
+def test_a_variable_of_keras_3_knows_its_layer(library, path):
+  layer = library.layers.Embedding(3, 2, name='words')
+  layer.build((None, 4))
+  variable, = layer.weights
+  variable = getattr(variable, 'value', variable)
+  assert variable_scopes.path(variable) == path
+  assert variable_scopes.path(tf.Variable(1.)) == ''

@@ -8,6 +8,9 @@ import os
 from typing import Any, Mapping
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.placers.plans import planned
 
 
 def check_search(seed: Any, time_budget_s: Any) -> None:
@@ -45,15 +48,23 @@ def check_names(**names: Any) -> None:
 
 
 def check_plan(plan: Any) -> None:
-  """Checks that a plan is a file, a map of layers, or None.
+  """Checks that a plan is a map of layers, a readable file of either, or None.
+
+  Reading a graph may take minutes, so errors in a plan should come earlier.
 
   Raises:
-    GdpError: the plan is something else.
+    GdpError: the plan is something else, or the file is missing or damaged.
   """
   if not (plan is None or isinstance(plan, (str, os.PathLike, Mapping))):
     raise errors.GdpError(
         f'plan is {plan!r}; give a plan file, or devices by layer, such as '
         "{'encoder': 'GPU:0'}.")
+  if isinstance(plan, Mapping):
+    layer_map.checked(plan)
+  elif plan is not None:
+    known = planned.of_file(os.fspath(plan))
+    if isinstance(known, str):
+      plan_lib.read(known)
 
 
 def check_shape(shape: Any) -> None:

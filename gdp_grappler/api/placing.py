@@ -13,6 +13,7 @@ from gdp_grappler import progress
 from gdp_grappler import spelling
 from gdp_grappler.api import arguments
 from gdp_grappler.api import placed_step
+from gdp_grappler.api import refusing
 from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -21,7 +22,6 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
-from gdp_grappler.cluster import shortage
 from gdp_grappler.cluster import whole_graph as whole_graph_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges
@@ -129,19 +129,10 @@ def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
                policy: str | None, order: str | None, seed: int,
                deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """Places by a placer; raises an error if the placement does not fit."""
-  _refuse(shortage.is_certain(step.graph, step.cluster))
+  refusing.if_certain(subject, step)
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
-  if not found.fits:
-    _refuse(
-        shortage.of_placement(step.graph, step.cluster, found.fifo.peak_bytes))
+  refusing.if_it_exceeds(subject, found)
   return found
-
-
-def _refuse(shortage_found: str) -> None:
-  """Raises an error if there is a text about a shortage of memory."""
-  if shortage_found:
-    raise errors.InfeasiblePlacementError(
-        f'{shortage_found} Nothing was written.')
 
 
 def _with_whole(subject: subjects.Subject) -> step_lib.Step:
@@ -225,6 +216,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     InfeasiblePlacementError: the plan breaks a rule of the graph.
     GdpError: a name is unknown, or a file cannot be used.
   """
+  arguments.check_plan(plan)
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
   with telling.told(tell, verbose) as heard:
@@ -299,10 +291,10 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
                   order: str | None, profile: str = '') -> None:
   """Raises errors about arguments early, before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
-  arguments.check_plan(plan)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
                           'Give one of them.')
+  arguments.check_plan(plan)
   if order is not None and order not in order_names.ORDERS:
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')

@@ -96,11 +96,13 @@ class Subject:
   Attributes:
     step: The step.
     how: How the graph was read.
+    is_made: Whether the user gave a model that is made already.
   """
 
   step: step_lib.Step
   how: Reading
   _whole: Callable[[], step_lib.Step]
+  is_made: bool = False
 
   def that_may_round(self) -> Subject:
     """Returns the subject read with `may_round`."""
@@ -221,14 +223,16 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
                          lambda counts: read_it(_silent, counts)[0], how.tell)
     if split is not None:
       step = reading.of_source(split, request, found, where, _silent)
+  is_made = not models.makes_model(graph)
   if not rest:
-    return Subject(step, how, lambda: step)
+    return Subject(step, how, lambda: step, is_made)
   return Subject(
       step, how,
       functools.partial(step_lib.of_source,
                         reading.prepared(rest[0], request, step.cluster),
                         step.cluster, batch_size=how.batch_size,
-                        trip_count=how.trip_count, may_round=how.may_round))
+                        trip_count=how.trip_count, may_round=how.may_round),
+      is_made)
 
 
 def _refuse_to_split(how: Reading) -> None:

@@ -10,6 +10,10 @@ an op, the pattern with the most names holds, then the pattern that matches at
 the greatest depth, then the pattern with the most letters. '' and '*' hold for
 all ops that no other pattern matches.
 
+A name with wildcards is meant for layers. So where it matches the name of an op
+or a scope inside a layer, 'a*' the op 'add' or the scope 'add_grad' of a loop,
+other patterns with as many names come first.
+
 TensorFlow numbers scopes that are opened again, and Keras 3 opens the scope of
 a layer twice. So layers `dense` and `dense_1` get the scopes 'dense_1' and
 'dense_1_2'. A name therefore also matches its numbered scopes, unless the graph
@@ -37,6 +41,10 @@ _MAX_LETTERS = 1_000  # Of a pattern.
 _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
+# The scope of a loop, whose ops are on one device, without its number.
+_LOOP = re.compile(r'while(_\w+)?')
+# Depth of a match that is no layer.
+_NO_LAYER = -1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,8 +84,8 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
           'example "encoder" or "decoder/*".')
     if not isinstance(device, str):
       raise errors.PlanError(
-          f'The device of "{pattern}" is {device!r}. Write for example "GPU:0".'
-      )
+          f'The device of "{pattern}" is {repr(device)[:40]}. Write for '
+          'example "GPU:0".')
     cluster_lib.canonical_device(device)
   meant: dict[tuple[str, ...], str] = {}
   for pattern in entries:
@@ -86,6 +94,15 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
       raise errors.PlanError(
           f'"{other}" and "{pattern}" mean the same. Remove one.')
   return tuple(sorted(entries.items()))
+
+
+def of_file(path: str, entries: Mapping[Any,
+                                        Any]) -> tuple[tuple[str, str], ...]:
+  """Checks a map of layers that was read from a file; errors name the file."""
+  try:
+    return checked(entries)
+  except (errors.PlanError, errors.ClusterError) as error:
+    raise type(error)(f'{path}: {error}') from error
 
 
 def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
@@ -172,6 +189,7 @@ class _Matcher:
     for i, parts in enumerate(self._parts):
       if parts:
         self._starts['*' if _WILDCARD.search(parts[0]) else parts[0]].append(i)
+    self._ops = frozenset(paths)
     self._names = {part for path in paths for part in path}
     self._numbered = {
         _bare(part) for part in self._names if _bare(part) != part
@@ -180,16 +198,31 @@ class _Matcher:
 
   def best(self, path: tuple[str, ...]) -> int:
     """Index of the pattern that holds for an op; -1 for none."""
+    scopes = path[:-1]
     depth = next(
-        d for d in range(len(path), -1, -1) if path[:d] in self._states)
+        d for d in range(len(scopes), -1, -1) if path[:d] in self._states)
     state = self._states[path[:depth]]
-    while depth < len(path):
-      state = self._below(state, depth, path[depth])
+    while depth < len(scopes):
+      state = self._below(state, depth, path[depth],
+                          self._is_inner(path[:depth + 1]))
       depth += 1
       self._states[path[:depth]] = state
-    return state.best
+    return self._below(state, depth, path[-1], is_inner=True).best
 
-  def _below(self, state: _State, depth: int, part: str) -> _State:
+  def _is_inner(self, scope: tuple[str, ...]) -> bool:
+    """Whether a scope is inside a layer: that of an op, or one in a loop."""
+    return scope in self._ops or any(map(_LOOP.fullmatch, scope))
+
+  def _below(self, state: _State, depth: int, part: str,
+             is_inner: bool) -> _State:
+    """The state of a scope or an op in a scope.
+
+    Args:
+      state: State of the outer scope.
+      depth: Number of scopes around it.
+      part: Its name.
+      is_inner: Whether it is no layer.
+    """
     rank, best, partial = state.rank, state.best, []
     for pattern, done in (*state.partial, *self._begun(part)):
       parts = self._parts[pattern]
@@ -198,7 +231,8 @@ class _Matcher:
       if done + 1 < len(parts):
         partial.append((pattern, done + 1))
         continue
-      own = len(parts), depth, sum(map(len, parts))
+      is_layer = not (is_inner and _WILDCARD.search(parts[done]))
+      own = len(parts), depth if is_layer else _NO_LAYER, sum(map(len, parts))
       if own > rank:
         rank, best = own, pattern
     return _State(rank, best, tuple(partial))

@@ -186,18 +186,22 @@ def read(path: str) -> Plan:
               () if edited else tuple(fields.get('layers', {}).items()))
 
 
-def read_layers(path: str) -> dict[str, str] | None:
+def read_layers(path: str) -> dict[str, Any] | None:
   """The map of layers in a file, `{"encoder": "GPU:0"}`; None for a plan.
+
+  The keys and values of the map are not checked (`layer_map.checked`).
 
   Raises:
     PlanError: the file is missing or damaged.
   """
   fields = _parsed(path)
-  if not isinstance(
-      fields,
-      dict) or not fields or set(fields) & {'format', 'devices', 'fingerprint'}:
-    return None
-  return fields if all(isinstance(d, str) for d in fields.values()) else None
+  if not isinstance(fields, dict):
+    raise errors.PlanError(
+        f'{path} is neither a plan nor a map of layers. A plan is what `gdp '
+        'place GRAPH --output=FILE` writes; a map is such as '
+        '{"encoder": "GPU:0"}.')
+  is_plan_of_ops = set(fields) & {'format', 'devices', 'fingerprint'}
+  return None if is_plan_of_ops else fields
 
 
 def _parsed(path: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 import numpy as np
@@ -10,14 +11,20 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.sharding import choice
 
-# Largest number of variables that a message names.
+# Largest number of variables, and of tensors, that a message names.
 _MOST_NAMED = 3
+# Share of the bytes that a memory needs from which a message names variables or
+# the temporary memory of an op as a cause.
+_A_CAUSE = .1
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
-_GB = 1e9
-_MB = 1e6
+_UNITS = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB')
 _HOST = 'CPU'
+_AND = ' + '
+_OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 
 
 def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
@@ -58,24 +65,93 @@ def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
 
 
 def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                 peak_bytes: Sequence[int]) -> str:
+                 devices: np.ndarray, peak_bytes: Sequence[int],
+                 temporary_bytes: np.ndarray) -> str:
   """The reason why the best placement that was found does not fit.
 
   Args:
     graph: N ops.
-    cluster: P memories.
+    cluster: D devices with P memories.
+    devices: int [N], the placement.
     peak_bytes: [P], bytes that the placement needs of each memory.
+    temporary_bytes: int64 [N, D], bytes of each op while it runs.
   """
   peaks, room = np.asarray(peak_bytes), cluster.pool_bytes
-  full, pools = np.flatnonzero(peaks > room), np.arange(len(room))
-  needs = ', '.join(f'{_pool_names(cluster, pools == pool)} needs '
-                    f'{size(peaks[pool])} of {size(room[pool])}'
-                    for pool in full)
-  may = _pools_of_groups(graph, cluster)
-  largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
-  return _sentence(
-      graph, cluster, f'in the best placement found, {needs}' +
-      (f'. The largest variables are {largest}' if largest else ''))
+  full = np.flatnonzero(peaks > room)
+  there = np.isin(np.asarray(cluster.memory_pools)[devices], full)
+  cause = _A_CAUSE * peaks[full].max(initial=0)
+  held = graph.param_bytes[there].sum()
+  said = [f'in the best placement found, '
+          f'{exceeded(cluster, peak_bytes)}']
+  if held and held >= cause:
+    may = _pools_of_groups(graph, cluster)
+    largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
+    said.append(f'Variables there hold {size(held)} for good; the largest are '
+                f'{largest}')
+  while_running = _of_a_step(graph, devices, there, temporary_bytes, cause)
+  return _sentence(graph, cluster, '. '.join([*said, *while_running]),
+                   has_variables=bool(held >= cause))
+
+
+def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
+               temporary_bytes: np.ndarray, cause: float) -> list[str]:
+  """Sentences about memory that a step takes and gives back.
+
+  Args:
+    graph: N ops.
+    devices: int [N], the placement.
+    there: bool [N], ops on a memory that is exceeded.
+    temporary_bytes: int64 [N, D], bytes of each op while it runs.
+    cause: Bytes from which the memory of one op is named as a cause.
+  """
+  runs = there & (graph.executions > 0)
+  own = graph.where_type(lambda kind: kind not in op_kinds.ALIASES)
+  made = np.where(runs & own, graph.output_bytes, 0)
+  result = []
+  largest = [
+      f'"{graph.label(op)}", {size(made[op])}'
+      for op in np.argsort(-made, kind='stable')[:_MOST_NAMED] if made[op]
+  ]
+  if largest:
+    result.append(f'The largest tensors of a step are those of '
+                  f'{"; ".join(largest)}')
+  used = np.where(runs, temporary_bytes[np.arange(graph.num_ops), devices], 0)
+  if used.max(initial=0) >= max(cause, 1):
+    op = int(used.argmax())
+    result.append(f'"{graph.label(op)}" ({graph.op_types[op]}) alone may take '
+                  f'{size(used[op])} of temporary memory while it runs')
+  return result
+
+
+def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
+  """'GPU:0 needs 16.3 GB of 12.7 GB', for each memory that is exceeded.
+
+  Args:
+    cluster: P memories.
+    peak_bytes: [P], bytes that a placement needs of each memory.
+  """
+  room = cluster.pool_bytes
+  pools = np.arange(len(room))
+  names = [_pool_names(cluster, pools == pool) for pool in pools]
+  return ', '.join(
+      f'{name} {"need" if _AND in name else "needs"} {size(peak)} of '
+      f'{size(most)}' for name, peak, most in zip(names, peak_bytes, room)
+      if peak > most)
+
+
+def nevertheless(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                 peak_bytes: Sequence[int], less: bool) -> str:
+  """A clause about a placement that is used although it exceeds a memory.
+
+  Args:
+    graph: The graph.
+    cluster: P memories.
+    peak_bytes: [P], bytes that the placement needs of each memory.
+    less: Whether another placement would exceed memories even more.
+  """
+  way_out = constraints.way_out_of_memory(graph, cluster)
+  return (f'it exceeds a memory{", though less than as it was" * less}: '
+          f'{exceeded(cluster, peak_bytes)}{f"; {way_out}" * bool(way_out)}')
 
 
 def violations(cluster: cluster_lib.Cluster,
@@ -132,18 +208,23 @@ def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
 
 
 def size(count: float) -> str:
-  """'16.3 GB', or '12 MB' below 1 GB."""
-  if count >= _GB:
-    return f'{count / _GB:.1f} GB'
-  return f'{count / _MB:.3g} MB'
+  """'16.3 GB', or '12 MB', '147 kB' and '12 B' below 1 GB, 1 MB and 1 kB."""
+  for unit, name in _UNITS:
+    if count >= unit:
+      digits = f'{count / unit:{".1f" if name == "GB" else ".3g"}}'
+      return f'{digits} {name}'
+  return f'{count:.0f} B'
 
 
-def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-              why: str) -> str:
+def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, why: str,
+              has_variables: bool = True) -> str:
   way_out = constraints.way_out_of_memory(graph, cluster)
   return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
-          'Only tables are cut (split_tables). What would help: more or larger '
-          'devices, a smaller batch, or an optimizer with fewer slots' +
+          +
+          ('One tensor is never cut, except tables (split_tables). What would '
+           'help: more or larger devices, a smaller batch, or an optimizer '
+           'with fewer slots' if has_variables else
+           'What would help: a smaller batch, or more or larger devices') +
           (f'; or: {way_out}.' if way_out else '.'))
 
 
@@ -163,7 +244,7 @@ def _pools_of_groups(graph: op_graph.OpGraph,
 
 
 def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
-  return ' + '.join(
+  return _AND.join(
       label for label, pool in zip(cluster.device_labels, cluster.memory_pools)
       if pools[pool])
 
@@ -171,19 +252,54 @@ def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
 def _largest(graph: op_graph.OpGraph, inside: np.ndarray) -> str:
   """Names of the largest of some groups; '' if none has variables."""
   held = np.where(inside, _held(graph), 0)
-  groups = np.argsort(-held, kind='stable')[:_MOST_NAMED]
-  return _names(graph, [group for group in groups if held[group]])
+  return _names(graph, [
+      group
+      for group in np.argsort(-held, kind='stable').tolist() if held[group]
+  ])
 
 
 def _names(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
-  return '; '.join(_name(graph, group) for group in groups)
+  """Names of the first of some groups; parts of a table count as one.
+
+  Args:
+    graph: G groups.
+    groups: Groups with variables, the largest first.
+  """
+  whole: dict[str, list[int]] = {}
+  for group in groups:
+    table = _OF_PARTS.sub('', _label(graph, _first(graph, group)))
+    if table in whole or len(whole) < _MOST_NAMED:
+      whole.setdefault(table, []).append(group)
+  return '; '.join(_name(graph, parts) for parts in whole.values())
 
 
-def _name(graph: op_graph.OpGraph, group: int) -> str:
-  """'"words/embeddings", 6.0 GB, with its slots 18.0 GB'."""
-  ops = np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
-  # The name of a slot is the name of its variable with a suffix.
-  first = min(ops, key=lambda op: (len(graph.label(op)), op))
+def _name(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
+  """'"words/embeddings", 6.0 GB, with its slots 18.0 GB'.
+
+  Args:
+    graph: G groups.
+    groups: A group with variables, or the groups of a table in parts.
+  """
+  first = _first(graph, groups[0])
+  ops = _holding(graph, groups[0])
   own, in_all = graph.param_bytes[first], graph.param_bytes[ops].sum()
-  said = f'"{graph.label(first)}", {size(own)}'
+  if len(groups) > 1:
+    table = _OF_PARTS.sub('', _label(graph, first))
+    said = f'"{table}" in {len(groups)} parts, the largest of {size(own)}'
+  else:
+    said = f'"{graph.label(first)}", {size(own)}'
   return said if len(ops) == 1 else f'{said}, with its slots {size(in_all)}'
+
+
+def _first(graph: op_graph.OpGraph, group: int) -> int:
+  """The variable of a group whose name is the shortest: slots have suffixes."""
+  return int(
+      min(_holding(graph, group), key=lambda op: (len(graph.label(op)), op)))
+
+
+def _holding(graph: op_graph.OpGraph, group: int) -> np.ndarray:
+  return np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
+
+
+def _label(graph: op_graph.OpGraph, op: int) -> str:
+  return graph.variables[op] or graph.names[op]

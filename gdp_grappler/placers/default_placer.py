@@ -52,8 +52,9 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 # memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # List schedulers, the best on most graphs first. They run after the policy of
-# moves, which takes less time. If there is little time, they run in this order.
-# If there is time for all, or if the graph is large, the quickest runs first.
+# moves, which takes less time. If there is little time, they run in this order,
+# and the first one may take all of it: half of its proposals are often poor. If
+# there is time for all, or if the graph is large, the quickest runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
@@ -222,10 +223,11 @@ class DefaultPlacer:
     else:
       wanted_s = max(config.lists * budget_s, config.lists_least_s)
     left_s = min(wanted_s, config.lists_most * deadline.remaining_s)
-    if _is_large(problem) or left_s >= config.lists_all_s:
+    for_all = _is_large(problem) or left_s >= config.lists_all_s
+    if for_all:
       last = best_of.quickest_first(last)
     self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
-                      heard)
+                      heard, in_parts=for_all)
 
   def _search_coarse(self, coarse: coarse_problem.CoarseProblem,
                      starts: np.ndarray, rng: np.random.Generator,
@@ -272,7 +274,7 @@ class DefaultPlacer:
   def _ask_anchors(self, problem: placer_lib.Problem,
                    found: priced_placements.PricedPlacements,
                    names: Sequence[str], deadline: deadlines.Deadline,
-                   heard: bool = False) -> bool:
+                   heard: bool = False, in_parts: bool = True) -> bool:
     """Adds the proposals of anchors until a deadline.
 
     One anchor is called in any case. Otherwise a large graph on a busy machine
@@ -282,9 +284,10 @@ class DefaultPlacer:
       problem: The problem to place.
       found: Placements; gets the proposals.
       names: The anchors, in the order of the calls.
-      deadline: End of the anchors' time. Each anchor but the last gets only a
-        part of the time that is left.
+      deadline: End of the anchors' time.
       heard: Whether an earlier anchor has proposed.
+      in_parts: Whether each anchor but the last gets only a part of the time
+        that is left. If not, the first one may take all of it.
 
     Returns:
       Whether an anchor has proposed, now or earlier.
@@ -300,8 +303,9 @@ class DefaultPlacer:
     if not (heard and deadline.passed):
       # Parts of the time are short enough for the clock to end an anchor. So
       # there are no parts if the user gave no time budget.
-      best_of.propose_each(problem, names, deadline, see,
-                           in_parts=problem.time_budget_s is not None)
+      best_of.propose_each(
+          problem, names, deadline, see, in_parts=in_parts and
+          problem.time_budget_s is not None)
     return heard
 
   def _ask_moves(self, problem: placer_lib.Problem,

@@ -29,6 +29,7 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
@@ -50,8 +51,6 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 _PARAMETER_SERVER = '/job:ps/'
 
 _GPU = '/device:GPU:'
-# The placer whose purpose is to put all ops on one device.
-_ON_ONE = 'single_device'
 
 # TensorFlow's name for the graph that creates the variables of a function. The
 # graph runs once, and plans are for other graphs, so the user gets no line.
@@ -312,19 +311,23 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{origin}: {counts}; cut '
             f'{units.count(tensors, "tensor")}, '
             f'{size / 1e6:.2f} MB; {predicted}')
-    if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
+    if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
     rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
     if rounded:
       said += f'; {units.count(int(rounded), "op")} will round otherwise'
-    if not settings.keep_best and origin == settings.placer != _ON_ONE:
+    if (not settings.keep_best and origin == settings.placer and
+        registry.get(origin).kind is not placer_table.Kind.CONSTRUCTS):
       said += _why_on_one(problem, after, origin)
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:
     said = ''
   if said and prices.overflow_bytes[1]:
-    said += _said_of_memory(graph, after.cluster)
+    was, now = prices.overflow_bytes.tolist()
+    exceeds = shortage.nevertheless(graph, after.cluster, prices.peak_bytes[1],
+                                    less=now < was)
+    said += f'; {exceeds}'
   elif said and (full := shortage.nearly(after.cluster,
                                          prices.peak_bytes[1].tolist())):
     said += f'; {full}'
@@ -356,17 +359,10 @@ def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
   where = cluster.device_labels[used.pop()]
   why = ''
   if len(set(cluster.compute_units.tolist())) == 1:
-    why = ', as devices of one CPU share its cores and spreading adds copies'
-  return (
-      f'; all that is free is on {where}: of what {origin} proposes that is '
-      f"predicted to be the fastest{why} (a 'plan' or 'placer': "
-      "'round_robin' spreads it in any case)")
-
-
-def _said_of_memory(graph: op_graph.OpGraph,
-                    cluster: cluster_lib.Cluster) -> str:
-  way_out = constraints.way_out_of_memory(graph, cluster)
-  return f'; it exceeds a memory: {way_out}' if way_out else ''
+    why = ', because devices of one CPU share its cores and copies take time'
+  return (f'; all that may move is on {where}: nothing else that {origin} '
+          f"proposes is predicted to be faster{why} (a 'plan' or 'placer': "
+          "'round_robin' spreads it in any case)")
 
 
 def _order_config(

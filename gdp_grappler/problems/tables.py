@@ -11,11 +11,11 @@ import dataclasses
 from typing import Callable, Mapping, Sequence, TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import shortage
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.sharding import choice
-from gdp_grappler.sharding import table as sharding_table
 
 if TYPE_CHECKING:
   # These modules import TensorFlow, which a graph with its own costs does not
@@ -65,6 +65,31 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
   return result
 
 
+def advice(step: step_lib.Step, chosen: choice.Choice, is_made: bool) -> str:
+  """Returns how a step fits whose tables no device can hold; '' if unknown.
+
+  Args:
+    step: A step that does not fit.
+    chosen: The tables that the user wants to split.
+    is_made: Whether the user gave a model that is made already, whose tables
+      stay whole.
+  """
+  if step.source is None or (chosen == choice.AUTO and not is_made):
+    return ''
+  too_large = [(table.label.partition(choice.PART), count)
+               for table, count in _wanted(step, choice.AUTO)]
+  # A dict keeps one entry for all parts of a table.
+  cuts = ', '.join(
+      dict.fromkeys(f'"{name}" into '
+                    + ('more parts' if is_part else f'{count} parts')
+                    for (name, is_part, _), count in too_large))
+  if not cuts:
+    return ''
+  if is_made:
+    return f'Give a function that makes the model, which cuts {cuts}.'
+  return f'{spelling.argument("split_tables", choice.AUTO)} cuts {cuts}.'
+
+
 def like(source: source_graph.SourceGraph,
          step: step_lib.Step) -> source_graph.SourceGraph:
   """Splits a graph's tables as the tables of a part of the graph are split.
@@ -95,7 +120,7 @@ def _in_parts(source: source_graph.SourceGraph,
   result = trace(layers)
   made = {variable_names.of(node) for node in result.graph_def.node}
   for table, _ in wanted:
-    if f'{table.label}{sharding_table.PART}0' not in made:
+    if f'{table.label}{choice.PART}0' not in made:
       raise errors.InvalidGraphError(
           f'The layer of "{table.label}" is of a kind that cannot be made in '
           'parts; Embedding and Dense can.')

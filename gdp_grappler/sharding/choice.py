@@ -11,6 +11,8 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 
 AUTO, OFF = 'auto', 'off'
+# Between the name of a weight and the number of a part.
+PART = '_part_'
 # Names of layers, or patterns of names, with the number of parts of each table.
 Named = tuple[tuple[str, int], ...]
 Choice = str | Named
@@ -18,6 +20,9 @@ Choice = str | Named
 _MOST_PARTS = 1024
 _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
           'words=2')
+# A table that is much larger than all devices together stays whole: its parts
+# would not fit either, and a step of that many parts takes long to trace.
+_MOST_ROOMS = 16
 # Share of a device's memory for a part, its gradient and its slots. The rest
 # leaves a choice of devices, and room for the rest of the model.
 _PART_OF_ROOM = .5
@@ -90,11 +95,13 @@ def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
 
   Returns:
     A multiple of the number of devices, so that all devices can hold the same
-    number of parts. 1 if the table fits on the largest device, or if there is
-    no second device.
+    number of parts. 1 if the table fits on the largest device, if there is no
+    second device, or if the table is far too large for all devices together.
   """
   largest = max(rooms_bytes, default=0)
   if needs_bytes <= largest or largest <= 0 or len(rooms_bytes) < 2:
+    return 1
+  if needs_bytes > _MOST_ROOMS * sum(rooms_bytes):
     return 1
   each = _PART_OF_ROOM * largest * len(rooms_bytes)
   return min(len(rooms_bytes) * math.ceil(needs_bytes / each), _MOST_PARTS)

@@ -12,8 +12,9 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-# Between the name of a weight and the number of a part.
-PART = '_part_'
+from gdp_grappler.sharding import choice
+
+PART = choice.PART
 _MARK = '_gdp_part'
 
 

@@ -37,11 +37,37 @@ def test_a_wrong_name_is_named():
     arguments.check_names(placer=3)
 
 
-def test_a_wrong_plan_is_named():
-  for plan in (None, 'plan.json', pathlib.Path('plan.json'), {'a': 'GPU:0'}):
+def test_a_wrong_plan_is_named(tmp_path):
+  path = tmp_path / 'map.json'
+  path.write_text('{"a": "GPU:0"}')
+  for plan in (None, str(path), path, {'a': 'GPU:0'}):
     arguments.check_plan(plan)
   with pytest.raises(errors.GdpError, match='plan is 3; give a plan file'):
     arguments.check_plan(3)
+
+
+@pytest.mark.parametrize('text, said', [
+    (None, 'Cannot read plan'),
+    ('{"a": ', 'is not a plan'),
+    ('["a"]', 'is neither a plan nor a map of layers'),
+    ('{}', 'map of layers has 0 entries'),
+    ('{"a": 3}', 'The device of "a" is 3'),
+    ('{"a": "3"}', '"3"'),
+    ('{"format": "gdp-plan"}', 'has version None'),
+])
+def test_a_wrong_plan_is_told_before_the_graph_is_read(tmp_path, text, said):
+  path = tmp_path / 'plan.json'
+  if text is not None:
+    path.write_text(text)
+
+  def never():
+    pytest.fail('The graph was read first.')
+
+  for run in (lambda: gdp_grappler.place(never, '2xP100', plan=path),
+              lambda: gdp_grappler.load_plan(path, never, '2xP100')):
+    with pytest.raises(errors.GdpError) as error:
+      run()
+    assert said in str(error.value) and str(path) in str(error.value)
 
 
 # Each was an error of Python, such as a bare TypeError.

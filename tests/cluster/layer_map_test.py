@@ -136,3 +136,16 @@ def test_a_name_of_a_layer_that_a_longer_one_overrules_is_told():
 def test_nobody_is_asked_whether_what_was_written_was_meant():
   found = layer_map.match(['dense_1/a', 'net/b'], ['net/dense_1/MatMul'])
   assert found.idle == ('"dense_1/a"', '"net/b"')
+
+
+def test_wildcards_are_for_layers_and_not_for_what_is_inside_of_them():
+  """Once 'a*' took the op "add" of the layer that 'b*' is for."""
+  names = [
+      'net/b_enc/add', 'net/b_enc/rnn/while/gradients/add_2_grad/Shape',
+      'net/a_enc/rnn/while/body/_64/input/_1', 'net/a_enc/StridedSlice/begin',
+      'net/a_enc/b_enc/MatMul', 'add'
+  ]
+  assert _match(names, 'a*', 'b*') == [1, 1, 0, 0, 1, 0]
+  # If nothing else matches an op, its name counts, and a whole name always.
+  assert _match(names, '*_grad') == [-1, 0, -1, -1, -1, -1]
+  assert _match(names, 'add', 'b*') == [0, 1, 1, 1, 1, 0]

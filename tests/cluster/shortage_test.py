@@ -38,7 +38,8 @@ def test_one_thing_that_no_memory_holds():
                              _cluster(1, 11 * 10**9, 5 * 10**9))
   assert '4.0 GB, with its slots 12.0 GB must be in one memory' in said
   assert 'the largest that it may be in has 11.0 GB' in said
-  assert 'Only tables are cut' in said and 'smaller batch' in said
+  assert 'tensor is never cut, except tables' in said
+  assert 'smaller batch' in said and 'fewer slots' in said
 
 
 def test_all_together_are_too_large():
@@ -70,11 +71,67 @@ def _all_places(count):
 
 
 def test_the_best_placement_found_does_not_fit():
-  said = shortage.of_placement(_graph([3 * 10**9, 10**9]),
-                               _cluster(1, 4 * 10**9, 4 * 10**9),
-                               [0, 5 * 10**9, 10**9])
+  said = _of_placement(_graph([3 * 10**9, 10**9]),
+                       _cluster(1, 4 * 10**9, 4 * 10**9), [1, 2],
+                       [0, 5 * 10**9, 10**9])
   assert 'GPU:0 needs 5.0 GB of 4.0 GB' in said and 'GPU:1 needs' not in said
-  assert '3.0 GB' in said
+  assert 'hold 3.0 GB for good; the largest are' in said
+  assert 'optimizer with fewer slots' in said
+
+
+def _of_placement(graph, cluster, devices, peaks, temporary=None):
+  if temporary is None:
+    temporary = np.zeros((graph.num_ops, cluster.num_devices), np.int64)
+  return shortage.of_placement(graph, cluster, np.array(devices), peaks,
+                               temporary)
+
+
+def test_where_tensors_are_too_large_no_small_variable_is_blamed():
+  graph = _graph([2000, 0, 0]).replace(
+      tensor_ops=np.array([0, 1, 2]),
+      tensor_bytes=np.array([7, 8 * 10**6, 9 * 10**6], np.int64),
+      op_types=('VarHandleOp', 'Conv2D', 'Relu'))
+  said = _of_placement(graph, _cluster(1, 10**7, 10**7), [1, 1, 1],
+                       [0, 2 * 10**7, 0])
+  assert 'Variables' not in said and 'slots' not in said
+  assert 'never cut' not in said and 'a smaller batch' in said
+  largest = said[said.index('The largest tensors'):]
+  assert largest.index('9 MB') < largest.index('8 MB')
+
+
+def test_temporary_memory_that_does_not_fit_is_named():
+  graph = _graph([0, 0, 0]).replace(op_types=('Const', 'Conv2D', 'Relu'))
+  temporary = np.zeros((3, 3), np.int64)
+  temporary[1, 2] = 6 * 10**6
+  cluster, peaks = _cluster(1, 10**7, 10**7), [0, 0, 2 * 10**7]
+  said = _of_placement(graph, cluster, [1, 2, 2], peaks, temporary)
+  assert (f'"{graph.names[1]}" (Conv2D) alone may take 6 MB of temporary '
+          'memory') in said
+  # On a device that is not exceeded, or as a small part of what is needed.
+  assert 'temporary' not in _of_placement(graph, cluster, [1, 1, 2], peaks,
+                                          temporary)
+  assert 'temporary' not in _of_placement(graph, cluster, [1, 2, 2], peaks,
+                                          temporary // 10)
+
+
+def test_parts_of_one_table_count_as_one():
+  graph = _graph([9, 7, 8,
+                  3]).replace(variables=('words/table_part_0',
+                                         'words/table_part_1',
+                                         'words/table_part_2', 'head/kernel'))
+  said = shortage.is_certain(graph, _cluster(10**9, 13, 13))
+  assert '"words/table" in 3 parts, the largest of 9 B; "head/kernel' in said
+  assert '_part_' not in said
+
+
+@pytest.mark.parametrize('count, said', [
+    (16.34e9, '16.3 GB'),
+    (12e6, '12 MB'),
+    (147_456, '147 kB'),
+    (12, '12 B'),
+])
+def test_a_size_has_a_unit_that_suits_it(count, said):
+  assert shortage.size(count) == said
 
 
 def test_a_memory_that_is_nearly_full_is_told():
@@ -82,3 +139,15 @@ def test_a_memory_that_is_nearly_full_is_told():
   assert not shortage.nearly(cluster, [0, 900, 0])
   assert 'GPU:0 ' in shortage.nearly(cluster, [0, 901, 0])
   assert not shortage.nearly(cluster, [0, 1001, 0])
+
+
+def test_memories_that_are_exceeded_are_named_with_what_would_help():
+  cluster = _cluster(100, 1000, 1000)
+  graph = _graph([1, 1], on_gpus=False)
+  assert shortage.exceeded(cluster,
+                           [0, 1001, 1000]) == ('GPU:0 needs 1 kB of 1 kB')
+  said = shortage.nevertheless(graph, cluster, [300, 2500, 0], less=True)
+  assert said == (
+      'it exceeds a memory, though less than as it was: CPU:0 needs '
+      '300 B of 100 B, GPU:0 needs 2.5 kB of 1 kB')
+  assert 'less' not in shortage.nevertheless(graph, cluster, [300, 0, 0], False)

@@ -210,16 +210,19 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
   assert budgets == {'round_robin': 14., 'm_etf': list_s}
 
 
-@pytest.mark.parametrize('budget_s, others_s, lists_s, lists',
-                         [(40., 14., 6., ('heft', 'm_sct')),
-                          (10., 3.5, 1.5, ('heft', 'm_sct')),
-                          (2., .7, .5, ('m_sct', 'heft')),
-                          (.4, .14, .2, ('m_sct', 'heft'))])
+@pytest.mark.parametrize('budget_s, others_s, first_s, lists_s, lists',
+                         [(40., 14., 3., 6., ('heft', 'm_sct')),
+                          (10., 3.5, .75, 1.5, ('heft', 'm_sct')),
+                          (2., .7, .5, .5, ('m_sct', 'heft')),
+                          (.4, .14, .2, .2, ('m_sct', 'heft'))])
 def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
-                                                lists_s, lists):
+                                                first_s, lists_s, lists):
   # On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s. In 2 s a
   # diffusion model took 148 ms on two P100s, where m-SCT alone found 132. In
-  # 10 s m-SCT left HEFT too little for a tight memory: 101 ms, not 98.
+  # 10 s m-SCT left HEFT too little for a tight memory: 101 ms, not 98. In 2 s a
+  # chain of 150 blocks took 175 ms on four V100s, because half of the time was
+  # too short for m-SCT's proposal of 148: in little time, the best list
+  # scheduler has all of it.
   budgets = watched_anchors.watch_seconds(monkeypatch)
   default_placer.DefaultPlacer(
       anchors=('heft', 'single_device', 'round_robin', 'm_sct'),
@@ -229,7 +232,7 @@ def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
   assert list(budgets.items()) == [('single_device',
                                     pytest.approx(others_s / 2)),
                                    ('round_robin', pytest.approx(others_s)),
-                                   (lists[0], pytest.approx(lists_s / 2)),
+                                   (lists[0], pytest.approx(first_s)),
                                    (lists[1], pytest.approx(lists_s))]
 
 

@@ -33,18 +33,30 @@ def _source(*nodes):
 def test_forced_placer_that_spreads_nothing_says_why(source, placer):
   outcome = optimizer.optimize(
       source, settings_lib.Settings(placer=placer, keep_best=False))
-  assert 'all that is free is on CPU:0' in outcome.message
-  assert f'of what {placer} proposes' in outcome.message
+  assert 'all that may move is on CPU:0' in outcome.message
+  assert f'nothing else that {placer} proposes is' in outcome.message
   assert 'devices of one CPU share its cores' in outcome.message
 
 
-@pytest.mark.parametrize(
-    'option', [{'placer': 'round_robin'}, {'placer': 'single_device'}])
+@pytest.mark.parametrize('option',
+                         [{'placer': 'round_robin'},
+                          {'placer': 'single_device'}, {'placer': 'cpu_only'}])
 def test_forced_placer_that_does_as_its_name_says_explains_nothing(
     source, option):
   outcome = optimizer.optimize(source,
                                settings_lib.Settings(keep_best=False, **option))
-  assert 'all that is free' not in outcome.message
+  assert 'all that may move' not in outcome.message
+
+
+def test_one_op_that_round_robin_moves_is_not_explained_by_round_robin():
+  """Once the line told to set the placer that was set."""
+  source = _source(*graph_defs.branches(graph_defs.CPU(0)))
+  asked.mark(source.graph_def, lambda node: ''
+             if node.name == 'b0' else graph_defs.CPU(0))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(keep_best=False, placer='round_robin'))
+  assert 'placed by round_robin' in outcome.message
+  assert 'in any case' not in outcome.message
 
 
 def test_what_was_asked_for_stays_and_is_told():

@@ -56,4 +56,4 @@ def test_loops_of_unknown_length_are_told_and_the_option_says_their_turns():
     settings = settings_lib.Settings(placer='random', keep_best=False,
                                      trip_count=turns)
     message = optimizer.optimize(source, settings).message
-    assert said in message and 'trip_count says otherwise' in message
+    assert said in message and 'trip_count sets the number' in message

@@ -39,6 +39,8 @@ def test_the_first_pattern_that_fits_counts():
                                                   (11, (10, 10), 4),
                                                   (9.9, (5, 5), 4),
                                                   (20, (5, 5, 5), 9),
+                                                  (320, (10, 10), 64),
+                                                  (321, (10, 10), 1),
                                                   (11, (10,), 1), (11, (), 1)])
 def test_parts_have_room_with_some_to_spare(needs, rooms, wanted):
   found = choice.parts_for(needs, rooms)

@@ -31,6 +31,7 @@ from typing import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler import spelling
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
@@ -78,7 +79,7 @@ def describe_assumed(names: Sequence[str], trip_count: float) -> str:
   together = ', nested ones together' if plural else ''
   return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
           f'{", ..." if plural else ""}) counted as {trip_count:g} iterations'
-          f'{together}; trip_count says otherwise.')
+          f'{together}; {spelling.argument("trip_count")} sets the number.')
 
 
 def analyse(nodes: Sequence[node_def_pb2.NodeDef],

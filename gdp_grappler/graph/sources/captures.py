@@ -11,6 +11,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 
+from gdp_grappler import variable_scopes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import wishes
@@ -98,12 +99,23 @@ def name_variables(graph_def: graph_pb2.GraphDef,
       continue
     if found and found.keys() <= bare.keys() and all(
         _takes(bare[i], variable) for i, variable in found.items()):
-      variable_names.mark_arguments(
-          graph_def, {i: name_of(variable) for i, variable in found.items()})
+      name_arguments(graph_def, found)
       wishes.mark_variables(graph_def, found)
       for i, variable in found.items():
         _describe(bare[i], variable)
       return
+
+
+def name_arguments(graph_def: graph_pb2.GraphDef,
+                   variables_of: Mapping[int, Any]) -> None:
+  """Writes the paths of variables into the arguments of a function.
+
+  Args:
+    graph_def: Graph of the function; changed in place.
+    variables_of: Variables by number of the argument.
+  """
+  variable_names.mark_arguments(
+      graph_def, {i: name_of(variable) for i, variable in variables_of.items()})
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
@@ -124,7 +136,7 @@ def _describe(node: node_def_pb2.NodeDef, variable: Any) -> None:
 
 def name_of(variable: Any) -> str:
   """Returns a variable's path, 'dense/kernel', without an output's number."""
-  return str(variable.name).split(':')[0]
+  return variable_scopes.path(variable) or str(variable.name).split(':')[0]
 
 
 def variables(concrete: Any) -> dict[int, Any]:

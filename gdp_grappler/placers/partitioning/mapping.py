@@ -29,11 +29,15 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
                 allowed: np.ndarray, run: Run) -> list[partitioning.Proposal]:
   """Maps graphs onto targets; skips jobs that the library refuses.
 
+  Targets of one device come last. If the time is over, only the first proposal
+  is priced, and each device alone is priced in any case.
+
   Args:
     jobs: Target and arguments of each mapping. One device needs no mapping.
     allowed: bool [V, D], devices that each vertex may have.
     run: Runs the library.
   """
+  jobs = sorted(jobs, key=lambda job: len(job[0].devices) == 1)
   several = [job for job in jobs if len(job[0].devices) > 1]
   mapped = iter(
       run([

@@ -74,20 +74,18 @@ def _most_vertices(seconds: float | None) -> int:
 def _map_targets(jobs: Sequence[tuple[partitioning.Target,
                                       mapping.Arguments]], allowed: np.ndarray,
                  deadline: deadlines.Deadline) -> list[partitioning.Proposal]:
-  """Maps graphs onto targets; targets of one device come last.
-
-  If the time is over, only the first proposal is priced, and each device alone
-  is priced in any case.
-  """
-  return mapping.map_targets([(target, {
-      **given, 'distances': None if target.uniform else target.distances
-  }) for target, given in sorted(jobs, key=lambda job: len(job[0].devices) == 1)
-                             ], allowed,
-                             functools.partial(_run, deadline=deadline))
+  """Maps graphs onto targets."""
+  return mapping.map_targets(
+      [(target,
+        {**given, 'distances': None if target.uniform else target.distances})
+       for target, given in jobs], allowed,
+      functools.partial(_run, deadline=deadline))
 
 
 def _run(jobs: list[dict[str, Any]],
          deadline: deadlines.Deadline) -> list[np.ndarray | None]:
   """The parts of each job; None for a job that the library refuses."""
+  begin_by_s = partition_process.begin_by_s(deadline)
   return partition_process.call_each(
-      'mt_kahypar', jobs, partition_process.timeout_s(deadline, _TIMEOUT_S))
+      'mt_kahypar', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
+      partition_process.timeout_s(deadline, _TIMEOUT_S))

@@ -6,6 +6,7 @@ mapping with given weights of parts has no solution.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import mtkahypar
@@ -21,10 +22,12 @@ _DISTANCE_STEPS = 4
 _SEED_RANGE = 1 << 31
 
 
-def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
-  """The part of each vertex, int [V], for each job (the fields of `Job`)."""
+def run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
+  """The part of each vertex, int [V], for each job (of a `PartitionJob`)."""
   library = mtkahypar.initialize(cores.own(), False)
-  return [_map(library, partition_process.PartitionJob(**job)) for job in jobs]
+  return partition_process.in_time(
+      [partition_process.PartitionJob(**job) for job in jobs],
+      functools.partial(_map, library))
 
 
 def _map(library: Any, job: partition_process.PartitionJob) -> np.ndarray:

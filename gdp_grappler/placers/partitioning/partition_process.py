@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import math
 import os
 import threading
-from typing import Any, Iterator, Mapping, Sequence
+import time
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +38,9 @@ class PartitionJob:
     fixed: int64 [V], part that a vertex must be in; -1 for any part.
     imbalance: Allowed excess of a part, as a share of its weight.
     seed: Seed of the library's random generator, or of the order of vertices.
+    begin_by_s: Moment of `time.monotonic`, which is the same clock in all
+      processes. The job does not begin after this moment, unless it is the
+      first one.
   """
 
   graph: group_graph.GroupGraph
@@ -44,6 +49,7 @@ class PartitionJob:
   fixed: np.ndarray
   imbalance: float
   seed: int
+  begin_by_s: float = math.inf
 
 
 def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
@@ -152,6 +158,33 @@ def call_each(
     GdpError: no job has a solution.
   """
   return _call_each(placer, jobs, deadlines.within(timeout_s), environment)
+
+
+def begin_by_s(deadline: deadlines.Deadline) -> float:
+  """`PartitionJob.begin_by_s` of jobs that are sent now.
+
+  Args:
+    deadline: The end of a time budget.
+  """
+  if deadline.clock is deadlines.still:
+    return math.inf  # A number of jobs, and no clock, limits the work.
+  return time.monotonic() + deadline.remaining_s
+
+
+def in_time(jobs: Sequence[PartitionJob],
+            run: Callable[[Any], np.ndarray]) -> list[np.ndarray | None]:
+  """Runs jobs one after the other; None for jobs whose turn comes too late.
+
+  A library cannot be stopped, but the next job need not begin.
+
+  Args:
+    jobs: The jobs. The first one runs in any case.
+    run: Runs one job.
+  """
+  return [
+      run(job) if not number or time.monotonic() <= job.begin_by_s else None
+      for number, job in enumerate(jobs)
+  ]
 
 
 def timeout_s(deadline: deadlines.Deadline, longest_s: float) -> float:

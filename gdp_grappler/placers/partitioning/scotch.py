@@ -104,7 +104,9 @@ def _distances(target: partitioning.Target,
 
 def _run(jobs: list[dict[str, Any]],
          deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+  begin_by_s = partition_process.begin_by_s(deadline)
   # Scotch 7.0.16 crashes on some small graphs by an invalid write.
   return partition_process.call_each(
-      'scotch', jobs, partition_process.timeout_s(deadline, _TIMEOUT_S),
+      'scotch', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
+      partition_process.timeout_s(deadline, _TIMEOUT_S),
       {'SCOTCH_PTHREAD_NUMBER': '1'})

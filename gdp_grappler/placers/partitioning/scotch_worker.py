@@ -43,12 +43,12 @@ class ScotchJob(partition_process.PartitionJob):
       (STRATQUALITY). Balance often cuts fewer bytes as well.
   """
 
-  balanced: bool
+  balanced: bool = True
 
 
-def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
+def run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
   """The part of each vertex, int [V], for each job: fields of `ScotchJob`."""
-  return [_map(ScotchJob(**job)) for job in jobs]
+  return partition_process.in_time([ScotchJob(**job) for job in jobs], _map)
 
 
 def _map(job: ScotchJob) -> np.ndarray:

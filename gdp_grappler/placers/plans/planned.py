@@ -101,7 +101,7 @@ def of_file(path: str) -> Plan:
     ClusterError: the map names no device.
   """
   layers = plan_lib.read_layers(path)
-  return path if layers is None else layer_map.checked(layers)
+  return path if layers is None else layer_map.of_file(path, layers)
 
 
 def may_round(plan: Plan | None) -> bool:

@@ -7,11 +7,13 @@ the largest device.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import math
 from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import shortage
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 # Copies of a table in training: the table, slots as Adam has them, and a
 # gradient. The gradient has all rows if an optimizer makes it dense.
 _KEPT_PER_TABLE = 4
+
+# Names of the layers whose tables were made while the option named tables.
+_seen: set[str] = set()
 
 
 @functools.cache
@@ -50,6 +55,8 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
   if settings is None or settings.split_tables == choice.OFF:
     return 0
   size = math.prod(shape) * itemsize
+  if settings.split_tables != choice.AUTO:
+    _seen.add(layer)
   count = choice.of_layer(settings.split_tables, layer)
   why = 'as the option says'
   if not count and settings.split_tables == choice.AUTO:
@@ -61,6 +68,20 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
   if count > 1:
     _say(layer, size, count, why, whole_because)
   return count
+
+
+def warn_of_unused() -> None:
+  """Warns once about each name in the option that no table has."""
+  settings = switch.settings()
+  if settings is None or isinstance(settings.split_tables, str):
+    return
+  for pattern, _ in settings.split_tables:
+    if not fnmatch.filter(_seen, pattern):
+      notices.warn_once(
+          f"'split_tables' names \"{pattern}\", but no table of this name was "
+          f'made so far.{suggestions.did_you_mean(pattern, sorted(_seen))} '
+          'Tables are weights of Embedding and Dense layers that are built '
+          'after the option is set')
 
 
 def _say(layer: str, size_bytes: int, count: int, why: str,

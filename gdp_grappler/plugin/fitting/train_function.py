@@ -220,13 +220,13 @@ class TrainFunction(keras_function.KerasFunction):
                source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """Plans the step. On the placer thread."""
-    received = captures.variables(concrete) if settings.move_variables else {}
+    received = captures.variables(concrete)
+    if settings.plan is not None:  # A map of layers may match their names.
+      captures.name_arguments(source.graph_def, received)
+    received = received if settings.move_variables else {}
     asked = asked_weights.of(received, source, settings)
-    free = {
-        id(v) for v in variable_moves.movable(
-            [v
-             for i, v in received.items() if i not in asked], self._steps.model)
-    }
+    unasked = [v for i, v in received.items() if i not in asked]
+    free = set(map(id, variable_moves.movable(unasked, self._steps.model)))
     plan = plan_lib.make(source, settings,
                          {i: v for i, v in received.items() if id(v) in free},
                          function, asked)

@@ -81,11 +81,19 @@ def _wrap_maker(cls: Any, kind: str) -> None:
                    if xla.chosen_by_keras(self) else None)
       made = _wrapped(self, kind, made, placeable)
       if kind == 'train':
+        _warn_of_tables(self)
         _succeed(self, before, made)
       setattr(self, attribute, made)
     return getattr(self, attribute)
 
   setattr(cls, maker, make)
+
+
+def _warn_of_tables(model: Any) -> None:
+  """Warns about names of tables in the option, if the tables were made."""
+  if model.built and switch.settings() is not None:
+    from gdp_grappler.plugin.fitting import tables
+    tables.warn_of_unused()
 
 
 def _places() -> bool:

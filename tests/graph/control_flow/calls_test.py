@@ -140,7 +140,7 @@ def test_unknown_loops_are_told_once():
   assert graph.flops[op] == pytest.approx(9 * 2 * 8 * 16 * 16, rel=.1)
   assert said == [
       '1 while loop of unknown length ("while") counted as 9 iterations; '
-      'trip_count says otherwise.'
+      'trip_count sets the number.'
   ]
 
 

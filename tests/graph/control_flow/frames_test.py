@@ -147,7 +147,7 @@ def test_unknown_lengths_are_the_callers_and_said_once():
   assert graph.executions[graph.op_types.index('Sin')] == 9
   assert said == [
       '1 while loop of unknown length ("while/while_context") '
-      'counted as 9 iterations; trip_count says otherwise.'
+      'counted as 9 iterations; trip_count sets the number.'
   ]
 
 

@@ -1,5 +1,6 @@
 import ctypes
 import dataclasses
+import math
 import os
 import sys
 
@@ -273,6 +274,36 @@ def test_jobs_take_no_longer_than_the_time_budget():
   assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
   now[0] = 50.  # A process has to start.
   assert 0 < partition_process.timeout_s(deadline, 600.) < 50
+
+
+def _job(number, begin_by_s):
+  job = partition_process.PartitionJob(None, None, None, None, 0., number)
+  return dataclasses.replace(job, begin_by_s=begin_by_s)
+
+
+def test_no_job_but_the_first_begins_after_the_time_budget(monkeypatch):
+  """Once all jobs ran, however short the time budget was."""
+  now = [0.]
+  monkeypatch.setattr(partition_process.time, 'monotonic', lambda: now[0])
+
+  def run(job):
+    now[0] += 3
+    return job.seed
+
+  jobs = [_job(number, begin_by_s=7.) for number in range(5)]
+  assert partition_process.in_time(jobs, run) == [0, 1, 2, None, None]
+  assert partition_process.in_time(jobs, run) == [0] + [None] * 4
+  endless = [_job(number, begin_by_s=math.inf) for number in range(5)]
+  assert partition_process.in_time(endless, run) == [0, 1, 2, 3, 4]
+
+
+def test_jobs_begin_within_the_time_budget_unless_no_clock_counts(monkeypatch):
+  monkeypatch.setattr(partition_process.time, 'monotonic', lambda: 100.)
+  until = deadlines.Deadline(5., lambda: 2.)
+  assert partition_process.begin_by_s(until) == 103.
+  assert partition_process.begin_by_s(deadlines.NEVER) == math.inf
+  assert partition_process.begin_by_s(deadlines.within(
+      1., deadlines.still)) == math.inf
 
 
 def test_distances_in_whole_numbers():

@@ -87,6 +87,31 @@ def test_the_scope_of_an_op_is_no_layer():
     assert not layer.layers
 
 
+@pytest.mark.parametrize(
+    'before, after', [('ArithmeticOptimizer/', 'ArithmeticOptimizer/Reorder_'),
+                      ('ConstantFolding/', 'ConstantFolding/folded_')])
+def test_scopes_of_grappler_are_no_layers(before, after):
+  """Once "ArithmeticOptimizer" was a layer of the user's model."""
+  graph = _graph({
+      'x': ('Placeholder', [], 0, ''),
+      'unknown': ('_Arg', [], 400, ''),
+      'net/words/ReadVariableOp': ('ReadVariableOp', ['unknown'], 0, 'unknown'),
+      f'{before}_IsFinite': ('IsFinite', ['x'], 0, ''),
+      f'net/words/{after}Reshape': ('Reshape', [f'{before}_IsFinite'], 0, ''),
+      'net/words/MatMul':
+          ('MatMul', [f'net/words/{after}Reshape',
+                      'net/words/ReadVariableOp'], 0, ''),
+      'net/top/Relu': ('Relu', ['net/words/MatMul'], 0, ''),
+  })
+  whole = layers.of(graph)
+  assert [layer.name for layer in whole.layers] == ['net']
+  assert f'{before}_IsFinite' in _names(graph, whole.own)
+  words = next(
+      layer for layer in whole.layers[0].layers if layer.name == 'words')
+  assert not words.layers
+  assert f'net/words/{after}Reshape' in _names(graph, words.ops)
+
+
 @pytest.mark.parametrize('scopes', [('a', 'b'), ('b', 'a')])
 def test_layers_come_in_the_order_of_the_step(scopes):
   graph = _step(*scopes)

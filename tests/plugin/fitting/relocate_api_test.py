@@ -9,6 +9,7 @@ import tf_keras
 
 import gdp_grappler
 from gdp_grappler import errors
+from gdp_grappler import variable_scopes
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.plugin.fitting import relocate_api
@@ -148,6 +149,32 @@ def test_what_place_returned(moved):
                             plan={'decoder': 'CPU:1'}, tell=[].append)
   assert gdp_grappler.relocate([model, optimizer], plan) == 4
   assert all('decoder' in name and device == 'CPU:1' for name, device in moved)
+
+
+class _BuiltByItsFirstCall(keras.Model):
+
+  def __init__(self):
+    super().__init__(name='net')
+    self.lower = keras.layers.Dense(3, name='lower')
+    self.upper = keras.layers.Dense(3, name='upper')
+
+  def call(self, inputs):
+    return self.upper(self.lower(inputs))
+
+
+def test_layers_of_a_subclassed_model_go_to_their_own_devices(moved):
+  """Once all kernels were called "net/kernel" and went to one device."""
+  variable_scopes.watch()
+  model = _BuiltByItsFirstCall()
+  model(tf.zeros((2, 4)))
+  plan = gdp_grappler.place(tf.function(lambda x: model(x)),
+                            local_devices.local_cluster(_NAMES),
+                            signature=(tf.zeros((2, 4)),),
+                            plan={'lower': 'CPU:1',
+                                  'upper': 'CPU:2'}, tell=[].append)
+  assert {'net/lower/kernel', 'net/upper/kernel'} <= set(plan.graph.variables)
+  assert gdp_grappler.relocate(model, plan) == 4
+  assert [device for _, device in moved] == ['CPU:1'] * 2 + ['CPU:2'] * 2
 
 
 def test_a_step_without_these_variables_is_refused(variables, moved):

@@ -57,6 +57,25 @@ def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
   assert 'stays whole: it has a constraint; ' in lines[0]
 
 
+def test_a_name_that_no_table_has_is_told(monkeypatch, lines):
+  """Once a misspelt name in a program was passed over without a word."""
+  warned = []
+  monkeypatch.setattr(tables.notices, 'warn_once', warned.append)
+  monkeypatch.setattr(tables, '_seen', set())
+  _parts(monkeypatch, {'split_tables': {'wrods': 3, 'h*': 2}}, layer='words')
+  _parts(monkeypatch, {'split_tables': {'wrods': 3, 'h*': 2}}, layer='head')
+  tables.warn_of_unused()
+  assert len(warned) == 1 and 'names "wrods"' in warned[0]
+  assert 'Did you mean "words"?' in warned[0] and len(lines) == 1
+
+
+@pytest.mark.parametrize('option', [None, True, {'split_tables': 'off'}])
+def test_without_names_there_is_nothing_to_warn_of(option, monkeypatch):
+  monkeypatch.setattr(tables.notices, 'warn_once', pytest.fail)
+  _parts(monkeypatch, option)
+  tables.warn_of_unused()
+
+
 def test_rooms_are_those_of_cards(monkeypatch):
   cluster = clusters.make_cluster(2)
   monkeypatch.setattr(tables, '_rooms_of', tables._rooms_of.__wrapped__)
