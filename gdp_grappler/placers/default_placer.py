@@ -52,9 +52,9 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 # memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # List schedulers, the best on most graphs first. They run after the policy of
-# moves, which takes less time. If there is little time, they run in this order,
-# and the first one may take all of it: half of its proposals are often poor. If
-# there is time for all, or if the graph is large, the quickest runs first.
+# moves, which takes less time. If there is little time, they run in this order.
+# The first one may take all of it, because its best proposal often comes late.
+# If there is time for all, or if the graph is large, the quickest runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
