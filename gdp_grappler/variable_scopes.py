@@ -109,10 +109,11 @@ def _wrap_strategies(name: str, module: Any) -> None:
 
 
 def _wrap_keras(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
+  cls = getattr(module, name, None)
+  stock = getattr(cls, '_initialize', None)
+  # Keras has releases of its own, and the names are private.
+  if stock is None or _MARK in vars(cls):
     return
-  stock = cls._initialize
 
   @functools.wraps(stock)
   def initialize(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,5 +1,7 @@
 """Scopes of variables; `tests/e2e/asked_test` has those of a program."""
 
+import types
+
 import keras
 import pytest
 import tensorflow as tf
@@ -53,3 +55,15 @@ def test_a_variable_of_keras_3_knows_its_layer(library, path):
   variable = getattr(variable, 'value', variable)
   assert variable_scopes.path(variable) == path
   assert variable_scopes.path(tf.Variable(1.)) == ''
+
+
+def test_a_keras_with_other_private_names_is_left_alone():
+
+  class Variable:
+    pass
+
+  before = dict(vars(Variable))
+  for module in types.SimpleNamespace(), types.SimpleNamespace(
+      Variable=Variable):
+    variable_scopes._wrap_keras('Variable', module)
+  assert dict(vars(Variable)) == before
