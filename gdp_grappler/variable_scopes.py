@@ -109,7 +109,7 @@ def _wrap_strategies(name: str, module: Any) -> None:
 
 
 def _wrap_keras(name: str, module: Any) -> None:
-  cls = getattr(module, name, None)
+  cls: Any = getattr(module, name, None)
   stock = getattr(cls, '_initialize', None)
   # Keras has releases of its own, and the names are private.
   if stock is None or _MARK in vars(cls):
