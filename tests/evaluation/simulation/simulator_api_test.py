@@ -58,8 +58,7 @@ class TestViolations:
     violation, = evaluation.violations
     assert violation.kind == 'memory'
     assert violation.message == (
-        'GPU:0 + GPU:1 needs 0.0002 MB at its peak, and a plan may use '
-        '0.00015 MB of it')
+        'GPU:0 + GPU:1 needs 200 B at its peak, and a plan may use 150 B of it')
 
   def test_memory_that_just_suffices(self):
     cluster = clusters.make_cluster(memory=['c', 'g', 'g'], memory_bytes=200)
