@@ -2,9 +2,9 @@
 
 `numpy.matmul` calls a BLAS library, which shares out all but the smallest
 products among the cores. After a product, the threads of OpenBLAS wait for the
-next one in a busy loop of some ten milliseconds. A search multiplies small
-matrices all the time, so these threads would occupy the cores of the user's
-program. `products.cc` has no threads.
+next one in a busy loop, for about a tenth of a second. A search multiplies
+small matrices all the time, so these threads would occupy the cores of the
+user's program. `products.cc` has no threads.
 """
 
 from __future__ import annotations
