@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -130,13 +130,10 @@ def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
     cluster: P memories.
     peak_bytes: [P], bytes that a placement needs of each memory.
   """
-  room = cluster.pool_bytes
-  pools = np.arange(len(room))
-  names = [_pool_names(cluster, pools == pool) for pool in pools]
   return ', '.join(
       f'{name} {"need" if _AND in name else "needs"} {size(peak)} of '
-      f'{size(most)}' for name, peak, most in zip(names, peak_bytes, room)
-      if peak > most)
+      f'{size(room)}' for name, peak, room in _memories(cluster, peak_bytes)
+      if peak > room)
 
 
 def nevertheless(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -162,14 +159,12 @@ def violations(cluster: cluster_lib.Cluster,
     cluster: P memories.
     peak_bytes: int64 [P], bytes that the placement needs of each memory.
   """
-  room = cluster.pool_bytes
-  pools = np.arange(len(room))
   return tuple(
       placement_lib.Violation(
-          'memory', f'{_pool_names(cluster, pools == pool)} needs '
-          f'{size(peak_bytes[pool])} at its peak, and a plan may use '
-          f'{size(room[pool])} of it')
-      for pool in np.flatnonzero(peak_bytes > room).tolist())
+          'memory',
+          f'{name} needs {size(peak)} at its peak, and a plan may use '
+          f'{size(room)} of it')
+      for name, peak, room in _memories(cluster, peak_bytes) if peak > room)
 
 
 def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
@@ -179,12 +174,10 @@ def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
     cluster: P memories.
     peak_bytes: [P], bytes that the plan needs of each memory.
   """
-  room = cluster.pool_bytes
-  pools = np.arange(len(room))
   full = [
-      f'{_pool_names(cluster, pools == pool)} {size(peak)} of '
-      f'{size(room[pool])}' for pool, peak in enumerate(peak_bytes)
-      if _NEARLY_FULL * room[pool] < peak <= room[pool]
+      f'{name} {size(peak)} of {size(room)}'
+      for name, peak, room in _memories(cluster, peak_bytes)
+      if _NEARLY_FULL * room < peak <= room
   ]
   return f'it nearly fills memories: {", ".join(full)}' if full else ''
 
@@ -241,6 +234,15 @@ def _pools_of_groups(graph: op_graph.OpGraph,
   for device, pool in enumerate(cluster.memory_pools):
     result[:, pool] |= allowed[:, device]
   return result
+
+
+def _memories(
+    cluster: cluster_lib.Cluster,
+    peak_bytes: Sequence[int] | np.ndarray) -> Iterator[tuple[str, int, int]]:
+  """Name, needed bytes and usable bytes of each memory."""
+  pools = np.arange(len(cluster.pool_bytes))
+  names = (_pool_names(cluster, pools == pool) for pool in pools)
+  return zip(names, peak_bytes, cluster.pool_bytes)
 
 
 def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:

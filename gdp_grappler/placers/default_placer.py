@@ -179,7 +179,7 @@ class DefaultPlacer:
       The best placement in the order of priorities, if orders pay; else none.
     """
     begin = found.ranked(search_config.DEFAULT.priorities.starts)
-    # A search prices its starts and a batch first, which nothing stops.
+    # A search first prices its starts and a batch. The clock stops neither.
     least = len(begin) + search_config.DEFAULT.annealing.batch
     if found.fits and not _has_time(deadline, each_s * least):
       return ()
