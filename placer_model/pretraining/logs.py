@@ -130,10 +130,10 @@ def collect(problem: placer_lib.Problem, rounds: int, known: float,
   """
   config = policy_config.PolicyConfig()
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see(drafts.draw(problem, config, rng))
+  describer = move_filter.MoveDescriber(problem)
+  found.see(drafts.draw(problem, config, describer))
   config = dataclasses.replace(
       config, prices=len(found.prices) + rounds * config.at_once)
-  describer = move_filter.MoveDescriber(problem)
   chooser = PricedMoves(problem, describer, known, rng)
   improving.Improver(found, describer, chooser, config, rng,
                      moves_lib.Moves(problem)).run()

@@ -35,8 +35,7 @@ _DEFAULT = policy_config.PolicyConfig()
 # Settings in the default placer. Other placers have proposed maps and cuts
 # there, and the policy begins with the best of their placements. A search
 # follows, so rounds draw fewer moves, which takes less time.
-_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=6, at_once=4,
-                                     draws=192)
+_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, at_once=4, draws=192)
 # Number of these placements.
 _STARTS = 4
 
@@ -122,9 +121,9 @@ class MovePolicyPlacer:
       exact: Number of the best placements that have exact prices.
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
-    rng = np.random.default_rng(problem.seed)
+    describer = move_filter.MoveDescriber(problem)
     rows = drafts.draw(
-        problem, self._config, rng,
+        problem, self._config, describer,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
@@ -135,10 +134,10 @@ class MovePolicyPlacer:
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
-    describer = move_filter.MoveDescriber(problem)
-    improving.Improver(found, describer, self._chooser(describer, problem.seed),
-                       self._config, rng, moves or moves_lib.Moves(problem),
-                       exact).run(deadline)
+    improving.Improver(found, describer,
+                       self._chooser(describer, problem.seed), self._config,
+                       np.random.default_rng(problem.seed), moves or
+                       moves_lib.Moves(problem), exact).run(deadline)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,

@@ -26,9 +26,8 @@ from placer_model.training.moves import move_config
 from placer_model.training.moves import move_learner
 from placer_model.training.moves import move_state
 
-# Makes the random numbers of the drafts differ from those of the iterations.
-_DRAFTS_STREAM = 1 << 32
-# Makes the random numbers of the test episodes differ from the other two.
+# Makes the random numbers of the test episodes differ from those of the
+# iterations.
 _SKILL_STREAM = 1 << 34
 # Largest number of episodes in an iteration, as a multiple of the rollouts. If
 # a graph has few moves, episodes are short and many are needed.
@@ -73,7 +72,7 @@ class MoveTrainer:
     problem: Problem with G groups.
     learner: The network and its optimizers.
     state: Counters and the best placements.
-    seed: Seed of drafts, moves and choices.
+    seed: Seed of moves and choices.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -85,7 +84,7 @@ class MoveTrainer:
       problem: Problem with G groups.
       learner: The network and its optimizers.
       config: Settings of the training.
-      seed: Seed of drafts, moves and choices.
+      seed: Seed of moves and choices.
     """
     self.problem, self.learner = problem, learner
     self.seed, self._config = seed, config
@@ -105,8 +104,8 @@ class MoveTrainer:
       deadline: Time after which slow drafts are left out.
     """
     with self._clock():
-      rng = np.random.default_rng([self.seed, _DRAFTS_STREAM])
-      rows = drafts_lib.draw(self.problem, self._config.drafts, rng, deadline)
+      rows = drafts_lib.draw(self.problem, self._config.drafts, self._describer,
+                             deadline)
       rows = rows[:self._config.drafts.prices]
       first = self.problem.graph.first_ops
       self._price(np.stack([b.devices[first] for b in baselines]),

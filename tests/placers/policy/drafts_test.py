@@ -5,27 +5,29 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
+from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search.moves import move_filter
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
 
-def _drawn(problem, seed=0, **config):
+def _drawn(problem, **config):
   return drafts.draw(problem, policy_config.PolicyConfig(**config),
-                     np.random.default_rng(seed))
+                     move_filter.MoveDescriber(problem))
 
 
 @pytest.mark.parametrize('seed', range(3))
 def test_legal_all_different_and_repeatable(seed):
   problem = problems.make(graphs.random_graph(seed, 300), seed=seed)
-  rows = _drawn(problem, seed)
+  rows = _drawn(problem)
   assert rows.shape[1] == problem.graph.num_groups
   assert len(np.unique(rows, axis=0)) == len(rows) > 3
   legal = constraints.made_legal(rows, problem.allowed, problem.cluster.host)
   assert (legal == rows).all()
-  assert (rows == _drawn(problem, seed)).all()
+  assert (rows == _drawn(problem)).all()
 
 
 def test_each_device_alone_comes_first():
@@ -50,11 +52,30 @@ def test_no_more_are_made_than_wanted():
   assert len(_drawn(problem, maps=0, schedules=2, cuts=0)) <= len(alone) + 2
 
 
+def test_drafts_are_the_candidates_with_the_shortest_estimates():
+  problem = problems.make(graphs.random_graph(3, 300))
+  describer = move_filter.MoveDescriber(problem)
+  alone = len(_drawn(problem, drafts=0))
+  every = _drawn(problem, drafts=99)[alone:]
+  few = _drawn(problem, drafts=4)[alone:]
+  estimates = describer.estimates(_drawn(problem)[0], every)
+  assert len(every) > len(few) == 4
+  assert (few == every[np.argsort(estimates, kind='stable')[:4]]).all()
+
+
+def test_a_large_graph_gets_few_schedules(monkeypatch):
+  problem = problems.make(graphs.random_graph(0, 300))
+  every = _drawn(problem, maps=0, cuts=0, drafts=99)
+  monkeypatch.setattr(proposals, 'LARGE_OPS', 10)
+  few = _drawn(problem, maps=0, cuts=0, drafts=99)
+  assert len(few) < len(every)
+
+
 def test_one_schedule_is_made_when_time_is_over():
   problem = problems.make(graphs.random_graph(0, 300))
   config = policy_config.PolicyConfig(maps=0)
   alone = _drawn(problem, maps=0, schedules=0, cuts=0)
-  late = drafts.draw(problem, config, np.random.default_rng(0),
+  late = drafts.draw(problem, config, move_filter.MoveDescriber(problem),
                      deadlines.within(0.,
                                       itertools.count().__next__))
   assert len(late) == len(alone) + 1
@@ -68,8 +89,8 @@ def test_nothing_is_scheduled_for_one_accelerator():
 def test_every_way_schedules_devices_that_differ():
   problem = problems.make(graphs.random_graph(2, 300))
   ways = len(drafts._WAYS)
-  rows = _drawn(problem, maps=0, cuts=0, schedules=ways)
-  few = _drawn(problem, maps=0, cuts=0, schedules=ways // 2)
+  rows, few = (_drawn(problem, maps=0, cuts=0, schedules=count, drafts=ways)
+               for count in (ways, ways // 2))
   assert len(rows) > len(few)
 
 
@@ -78,6 +99,6 @@ def test_favourite_children_stay_with_their_parents():
   edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
   way = next(way for way in drafts._WAYS if way.rules.favourites)
-  row = drafts._Scheduler(problem).row(way, 0., np.random.default_rng(0))
+  row = drafts._Scheduler(problem).row(way)
   assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
   assert row[0] != row[3]

@@ -10,7 +10,7 @@ def test_numbers_that_lead_nowhere_are_refused(field):
 
 
 @pytest.mark.parametrize('field',
-                         ['maps', 'schedules', 'spread', 'gain_weight'])
+                         ['maps', 'schedules', 'drafts', 'gain_weight'])
 @pytest.mark.parametrize('value', [-1, float('inf'), float('nan')])
 def test_numbers_that_mean_nothing_are_refused(field, value):
   with pytest.raises(ValueError, match=f'{field} is {value}; give 0 or more'):

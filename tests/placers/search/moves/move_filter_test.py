@@ -274,3 +274,12 @@ def test_where_none_are_placed_anew_nothing_is_looked_at(monkeypatch):
       incumbent, rows, ['ball'] * 4, repair.RepairConfig(share=0.), rng)
   assert kinds == ['ball'] * 4 and (rows == before).all()
   assert rng.random() == np.random.default_rng(0).random()
+
+
+def test_estimates_rise_with_the_steps_of_independent_ops():
+  problem = problems.make(graphs.make_graph(num_ops=4), seconds=1.)
+  rows = np.array([[1, 1, 1, 1], [1, 1, 1, 2], [1, 1, 2, 2]], np.int32)
+  describer = move_filter.MoveDescriber(problem)
+  together, one_away, apart = describer.estimates(rows[0], rows)
+  assert together == 0  # Nothing moves.
+  assert together > one_away > apart
