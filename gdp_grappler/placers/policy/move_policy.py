@@ -35,7 +35,8 @@ _DEFAULT = policy_config.PolicyConfig()
 # Settings in the default placer. Other placers have proposed maps and cuts
 # there, and the policy begins with the best of their placements. A search
 # follows, so rounds draw fewer moves, which takes less time.
-_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, at_once=4, draws=192)
+_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=8, drafts=6,
+                                     at_once=4, draws=192)
 # Number of these placements.
 _STARTS = 4
 
