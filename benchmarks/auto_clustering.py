@@ -40,10 +40,10 @@ from gdp_grappler.graph.sources import tracing_worker
 PLACER = 'm_topo_published'
 # A large budget, because a graph that exceeds the budget is not placed.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
-# Timed steps, and steps before them.
+# Timed steps of a run. The result is their median.
 _STEPS = 15
-_WARM_UP = 5
-_DEVICES = 2
+_WARM_UP = 5  # Steps before the timed ones.
+_DEVICES = 2  # Logical CPUs.
 # Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
 _CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')

@@ -32,7 +32,7 @@ from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import graphs
 
-_WIDTHS = 4, 8, 32, 64
+_WIDTHS = 4, 8, 32, 64  # Ops of a layer, in turn.
 _WINDOW = 4000  # Tasks of a linear program.
 _OP_S = 1e-3  # Median seconds of an op of a graph in layers.
 _TENSOR_BYTES = 4e6  # Median bytes of a tensor of such a graph.

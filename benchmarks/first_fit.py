@@ -50,12 +50,12 @@ from gdp_grappler.processes import calls
 _TITLE = 'First fit'
 _FIGURES = ('off_s', 'on_s', 'on / off', 'ours_s', 'share', 'said_s',
             'off_traces', 'on_traces')
-_TIMEOUT_S = 600.
-_BATCH = 8
-_UNITS = 16
-_LAYERS = 60
+_TIMEOUT_S = 600.  # Seconds for the process of one `fit`.
+_BATCH = 8  # Examples per step.
+_UNITS = 16  # Width of a layer. Small, so that steps take little time.
+_LAYERS = 60  # Dense layers of the model, unless given.
 _DEVICES = 'one CPU', 'two CPUs'
-_STEPS = 1, 2
+_STEPS = 1, 2  # Steps of a `fit`, unless given.
 _Row = dict[str, Any]
 
 

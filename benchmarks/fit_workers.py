@@ -57,15 +57,16 @@ MODELS = tuple(
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'predicted', 'error', 'placed', 'predicted',
          'error', 'gain')
-# Steps of a turn.
-_STEPS = 15
-_TURNS = 3
-# More than the guard times, both ways.
+_STEPS = 15  # Steps of a turn.
+_TURNS = 3  # Turns per way. The ways alternate.
+# Steps before the timed ones. The guard of `fit` has decided by then.
 _UNDER_GUARD = 20
-_SERVERS = 2
-# The CPU of this process, which only waits: how much slower it is said to be
-# where there is something to compute.
-_CLIENT, _SLOWER = cluster_lib.local_name('CPU', 0), 1000.
+_SERVERS = 2  # Servers on this machine that compute.
+# The CPU of this process, which only waits for the servers.
+_CLIENT = cluster_lib.local_name('CPU', 0)
+# The problem describes this CPU as this many times slower than a server, so
+# placers give it nothing to compute.
+_SLOWER = 1000.
 
 
 def mlp() -> keras.Model:

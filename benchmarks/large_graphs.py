@@ -16,11 +16,11 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler.graph import source_graph
 
-_BATCH = 16
-_WIDTH = 64
-_HEADS = 4
-_RATE = 1e-3
-_RECURRENT_LAYERS = 4
+_BATCH = 16  # Examples per step.
+_WIDTH = 64  # Size of an embedding and of a state.
+_HEADS = 4  # Heads of an attention layer.
+_RATE = 1e-3  # Learning rate.
+_RECURRENT_LAYERS = 4  # Layers of the recurrent graph.
 _v1 = tf.compat.v1
 
 

@@ -45,8 +45,8 @@ _TITLE = 'One card'
 _HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
 FILE = 'one_card.json'
 _NO_CARD = 'needs a GPU, and TensorFlow sees none here'
-_STEPS = 20
-_STEPS_ON_CPU = 3
+_STEPS = 20  # Timed steps of a way.
+_STEPS_ON_CPU = 3  # Timed steps of a way in a dry run without a GPU.
 # In a row of what is asked for: what else was measured goes to the file.
 _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]

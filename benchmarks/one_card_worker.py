@@ -13,7 +13,7 @@ import statistics
 import sys
 from typing import Any
 
-_REPEATS = 5
+_REPEATS = 5  # Rows of steps that are timed.
 
 
 def main(model: str, way: str, steps: str) -> None:

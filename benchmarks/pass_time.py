@@ -32,9 +32,9 @@ from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
 _HEAD = ('ops', 'first', 'cached', 'refining, CPU s', 'all else, CPU s')
-_LAYERS = (100, 400, 800, 1500, 5600)
-_REPEATS = 5
-_DEVICES = 4
+_LAYERS = (100, 400, 800, 1500, 5600)  # Layers of the models, unless given.
+_REPEATS = 5  # Cached passes. The result is their median.
+_DEVICES = 4  # Logical CPUs.
 
 
 class _Clocked:

@@ -46,13 +46,16 @@ from gdp_grappler.graph import op_graph
 RUNS = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'gpu_runs'
 _MEASURED = 'measured.json'
 _MEASURED_OF_OLD = 'runtime_measured.json'
-# A copy that is a kernel: an idle hop of 64 bytes takes 32 us, and one behind a
-# kernel of 20 us takes 99 us more than the kernel.
+# Seconds of a copy that is a kernel. With it an idle hop of 64 bytes takes 32
+# us, as measured.
 _COPY_LATENCY_S = 2e-6
+# With this poll a hop behind a kernel of 20 us takes 99 us more than the
+# kernel, as measured.
 _POLL_S = 79e-6
-_WIRE_BYTES_PER_S = 12e9
+_WIRE_BYTES_PER_S = 12e9  # Rate of a copy between logical GPUs.
 # Seconds below which an op launched no kernel.
 _LEAST_KERNEL_S = 1e-6
+# Seconds of a kernel that is shorter than the gap behind it.
 _LEAST_SPIN_S = 1e-9
 # Names of placements that a search has improved.
 _SEARCHED = ('gdp', 'local_search')

@@ -35,10 +35,10 @@ from gdp_grappler.processes import calls
 
 _TITLE = 'Retraces'
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
-_TIMEOUT_S = 3600.
-_STEPS = 200
-_LAYERS = 40
-_UNITS = 8
+_TIMEOUT_S = 3600.  # Seconds for one program.
+_STEPS = 200  # Timed steps, and as many before them.
+_LAYERS = 40  # Weights of a program.
+_UNITS = 8  # Width of a weight. Small, so that traces take most of the time.
 _Row = dict[str, Any]
 # Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]

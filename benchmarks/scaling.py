@@ -34,12 +34,13 @@ from gdp_grappler import errors
 from gdp_grappler.processes import calls
 from gdp_grappler.reports import tables
 
+# Sizes of the graphs, unless given.
 _OPS = 10_000, 30_000, 100_000, 300_000, 1_000_000
 _GRAPHS = 'transformer', 'recurrent'
 _CLUSTER = '4xP100'
 STAGES = 'read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write'
 _TITLE = 'seconds and memory by ops'
-_TIMEOUT_S = 3600.
+_TIMEOUT_S = 3600.  # Seconds for the process of one graph.
 _Row = dict[str, Any]
 _T = TypeVar('_T')
 

@@ -30,9 +30,9 @@ from gdp_grappler import errors
 from placer_model.benchmark import figures
 from placer_model.benchmark import records
 
-# A task is large if it has this number of devices, or of ops.
+# A task with this number of GPUs is large.
 _LARGE_DEVICES = 8
-_LARGE_OPS = 30_000
+_LARGE_OPS = 30_000  # A task with more ops is large.
 _ORDERS = figures.FIFO, figures.ORDERED
 _Row = dict[str, Any]
 

@@ -37,9 +37,9 @@ from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import tight_memory
 
-# Shares of the memories that weights fill, and numbers of GPUs.
+# Shares of the memories that weights fill.
 _FILLS = [.6, .75, .9, .98]
-_NUM_GPUS = [2, 3, 4, 6, 9, 14]
+_NUM_GPUS = [2, 3, 4, 6, 9, 14]  # Numbers of GPUs of the tasks, unless given.
 _METIS, _SEARCH = 'metis', 'local_search'
 _PLACERS = ('m_topo', 'm_etf', 'm_sct', 'heft', 'single_device', _METIS,
             _SEARCH)

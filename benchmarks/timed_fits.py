@@ -13,7 +13,7 @@ import tensorflow as tf
 from gdp_grappler.graph.sources import training_step
 
 BATCH = 64  # For models of any batch size.
-_WARM_UP = 3
+_WARM_UP = 3  # Steps before the timed ones.
 # Inputs and labels, each one array or several.
 Data = tuple[Any, Any]
 

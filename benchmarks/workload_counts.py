@@ -27,8 +27,8 @@ from gdp_grappler.graph import graph_def_io
 from gdp_grappler.processes import calls
 from gdp_grappler.workloads import registry
 
-_MOST_OFF = .2
-_TIMEOUT_S = 3600.
+_MOST_OFF = .2  # A larger relative difference from the paper's count is marked.
+_TIMEOUT_S = 3600.  # Seconds for making one workload.
 _TITLE = 'Ops of workloads'
 _HEAD = ('workload', 'setting', 'ops', "paper's", 'ratio', 'groups',
          'variables GB', 'built in s', 'computing s', 'memory GB')

@@ -34,7 +34,7 @@ _LEGACY = ':tf_keras'
 # Allowed difference of a program that does not always repeat its own numbers,
 # as a share of the largest number of a tensor.
 _BOUND = 1e-5
-_TIMEOUT_S = 600.
+_TIMEOUT_S = 600.  # A program that takes longer hangs.
 # Slow machines have to place every program, too.
 _PATIENCE_S = 300.
 _TITLE = 'Equality'

@@ -11,7 +11,7 @@ import tensorflow as tf
 from benchmarks.equality import base
 
 keras, layers = base.keras, base.layers
-_STEPS = 5
+_STEPS = 5  # Steps of a program.
 
 
 def _dense(*units: int, inputs: int = 8) -> Any:

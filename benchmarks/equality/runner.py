@@ -26,7 +26,7 @@ from gdp_grappler.plugin import library
 
 # Each has registered its programs when it was imported.
 KINDS = (fits, training, loops, sessions)
-_DEVICES = 4
+_DEVICES = 4  # Logical CPUs.
 # Name of the function by which Keras makes weights and slots. The pass places
 # it even if the step itself stays as it is.
 _MAKER = 'initialize_variables'

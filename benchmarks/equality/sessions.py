@@ -9,7 +9,7 @@ import tensorflow as tf
 from benchmarks.equality import base
 
 tf1 = tf.compat.v1
-_STEPS = 5
+_STEPS = 5  # Steps of a program.
 
 
 def _trained(build: Callable[[Any, Any], Any], *shape: int,

@@ -21,9 +21,9 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
-_SEARCH_ROUNDS = 24
-_SEARCH_S = 10.
-_PROPOSALS = 24
+_SEARCH_ROUNDS = 24  # Rounds of the hill climbing.
+_SEARCH_S = 10.  # Time budget of a placer.
+_PROPOSALS = 24  # Moves that a round of the hill climbing prices.
 # Number of placements with modules at random, before more are drawn.
 _MODULES = 10
 # Least number of placements; more are drawn until there are as many.

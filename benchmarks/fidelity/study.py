@@ -26,10 +26,10 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 
-WORKERS = 2
-# Least predicted gain of an order that is measured. Largest number of measured
-# orders per graph; the largest gains come first.
+WORKERS = 2  # Servers on this machine, each on its own cores.
+# Least predicted gain of an order that is measured.
 ORDER_GAIN = .1
+# Largest number of measured orders per graph. The largest gains come first.
 ORDER_COUNT = 6
 _PLACERS = ('m_etf', 'local_search')
 

@@ -32,7 +32,7 @@ from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import deadlines
 from gdp_grappler import files
 
-_BUDGET_S = 290.
+_BUDGET_S = 290.  # Seconds for all parts. A run is under five minutes.
 # Less than that is too short for a part.
 _LEAST_S = 10.
 

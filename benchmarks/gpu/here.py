@@ -15,7 +15,7 @@ from typing import Any, Callable, Sequence
 from gdp_grappler import errors
 
 CPU = 'CPU'
-_PART_MEGABYTES = 12_000
+_PART_MEGABYTES = 12_000  # Largest memory of a logical GPU.
 
 _PROBE = ('import tensorflow as tf; '
           'print("gdp_gpus", len(tf.config.list_physical_devices("GPU")))')

@@ -7,12 +7,12 @@ from typing import Any
 import keras
 
 layers = keras.layers
-_CLASSES = 1000
+_CLASSES = 1000  # Classes of ImageNet.
 # Size of a recommender's embeddings.
 _VECTOR = 64
-# Of a mixture.
+# Number of experts of the mixture.
 _EXPERTS = 8
-_WIDTH = 256
+_WIDTH = 256  # Size of a token's vector in the mixture.
 
 
 def resnet50() -> keras.Model:

@@ -29,7 +29,7 @@ SPLIT = tuple(
     f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
 # Models whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
-_LONGEST_S = 280.
+_LONGEST_S = 280.  # Seconds after which a part is stopped.
 
 
 @dataclasses.dataclass(frozen=True)

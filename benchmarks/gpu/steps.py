@@ -19,9 +19,9 @@ import tempfile
 import time
 from typing import Any
 
-_WARM = 4
-_ALONE = 8
-_REPEATS = 5
+_WARM = 4  # Steps before the timed ones.
+_ALONE = 8  # Steps that are timed one by one.
+_REPEATS = 5  # Rows of steps that are timed as a whole.
 
 
 def main(device: str, out_dir: str, steps: str, seconds: str, *names:

@@ -19,15 +19,15 @@ from typing import Any
 
 from gdp_grappler import errors
 
-_CARD_MEGABYTES = 5000
+_CARD_MEGABYTES = 5000  # Memory of each logical GPU.
 # Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
 _WIDTHS = {'GPU': 8192, 'CPU': 256}
 # With Adam's two slots and the gradient 4 x 8 x 268 MB, 1.7 times a card.
 _LAYERS = 8
-_BATCH = 64
-_STEPS = 8
+_BATCH = 64  # Examples per step.
+_STEPS = 8  # Steps of an epoch.
 _WAYS = ('off', 'on')
-_LONGEST_S = 120.
+_LONGEST_S = 120.  # Seconds after which a way is stopped.
 
 
 def main(arguments: list[str]) -> int:

@@ -41,6 +41,7 @@ from placer_model.benchmark import settings as settings_lib
 
 # Options that change no result; given as --option=value.
 _NO_RESULT = '--work_dir', '--out_dir', '--quiet'
+# Time budgets of the curve, unless given.
 _SECONDS = (1., 3., 10., 30., 60., 300.)
 
 

@@ -24,7 +24,7 @@ from benchmarks.showing import cells
 from gdp_grappler import files
 
 _TOP = pathlib.Path(__file__).resolve().parents[2]
-_TIMEOUT_S = 900.
+_TIMEOUT_S = 900.  # Seconds for one notebook.
 
 
 def run(path: pathlib.Path) -> str:

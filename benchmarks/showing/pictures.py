@@ -38,7 +38,7 @@ const all = (selector) => {
 _BOXES = 'StatefulPartitionedCall', 'StatefulPartitionedCall/functional_1'
 # After a click on "Fit to screen" the graph glides there.
 _ZOOM_S = 3.
-_WIDE = 1600, 900
+_WIDE = 1600, 900  # Size in pixels of a picture of a whole graph.
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:

@@ -15,9 +15,9 @@ from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import files
 
-# Size of the terminal.
+# Columns of the terminal.
 WIDTH = 80
-_MOST_LINES = 24
+_MOST_LINES = 24  # Lines of a command's output that the page shows.
 # A terminal overwrites such lines.
 _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
 # Ends a command whose exit code is shown.

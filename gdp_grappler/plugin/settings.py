@@ -16,9 +16,9 @@ from gdp_grappler.graph import assumptions
 MODES = ('apply', 'report')
 # Values of `Settings.xla`.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
-# Largest values of keys that are counts or seconds.
+# Largest value of a key that is a count: C++ reads it as int32.
 _LARGEST_COUNT = 2**31 - 1
-_LONGEST_S = 86400.
+_LONGEST_S = 86400.  # Largest value of a key in seconds: a day.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 
-_MOST_KINDS = 6
+_MOST_KINDS = 6  # Kinds of ops with a color of their own; a legend stays short.
 # The colour of a column in which nothing happens.
 _IDLE = np.array([242, 242, 242])
 

@@ -21,6 +21,7 @@ _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
 _SPACES = re.compile(r'(?<=\s)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
+# A name that is wider than this number of columns may end within a part.
 _NAME_WIDTH = 24
 # A column need not be narrower than this.
 _CELL_WIDTH = 16

@@ -22,7 +22,7 @@ from gdp_grappler.workloads import registry
 from gdp_grappler.workloads import workload as workload_lib
 
 tf1 = tf.compat.v1
-_ITERATIONS = 2
+_ITERATIONS = 2  # Rounds of Grappler's optimizers, its default.
 
 
 def build(name: str, architecture: str) -> bytes:

@@ -16,7 +16,7 @@ from gdp_grappler.reports import tables as tables_lib
 from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
-SCHEMA = 2
+SCHEMA = 2  # Of the file.
 # Name of a run's result in tables. With the move network it is TRAINED, because
 # 'gdp' is the default placer there. With the network of one forward pass it is
 # _GDP.

@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 
-# Columns of the records of the native library (`timelines.h`).
+# The columns of the records of the native library (`timelines.h`).
 (_KIND, _DEVICE, _PEER, _STREAM, _OP, _BYTES, _ENQUEUED, _START,
  _END) = range(9)
-NUM_COLUMNS = 9
+NUM_COLUMNS = 9  # Of a record: the fields above.
 # Kinds of records.
 _KERNEL, _COPY, _WAIT = range(3)
 _NANOSECONDS = 1e9  # In a second.

@@ -22,6 +22,7 @@ _MAX_ELEMENTS = 1024
 LINEAR: Mapping[str, Callable[..., np.ndarray]] = {
     'Add': np.add, 'AddV2': np.add, 'Sub': np.subtract
 }
+# Ops that are computed only for values that do not vary.
 _EXACT: Mapping[str, Callable[..., np.ndarray]] = {
     'Mul': np.multiply, 'Maximum': np.maximum, 'Minimum': np.minimum,
     'FloorDiv': np.floor_divide, 'FloorMod': np.mod, 'RealDiv': np.divide,
@@ -36,6 +37,8 @@ _EXACT: Mapping[str, Callable[..., np.ndarray]] = {
 _REDUCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     'Max': np.max, 'Min': np.min, 'Prod': np.prod, 'Sum': np.sum
 }
+# A comparison holds while `sign * (a - b)` is negative. It is a pair: this
+# sign, and whether a difference of 0 already ends it.
 COMPARISONS = {
     'Less': (1, True), 'LessEqual': (1, False), 'Greater': (-1, True),
     'GreaterEqual': (-1, False)

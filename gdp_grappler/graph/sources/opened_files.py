@@ -18,10 +18,9 @@ from typing import Any
 # Folders of the system, which have no files of the user.
 _OF_SYSTEM = ('/proc', '/sys', '/dev', '/etc')
 
-# A file: its path, size in bytes, and time of its last change in ns. If the
-# file was missing, both numbers are `_MISSING`.
+# A file: its path, size in bytes, and time of its last change in ns.
 Stamp = tuple[str, int, int]
-_MISSING = -1
+_MISSING = -1  # Size and time of a file that was missing.
 
 
 class Watch:

@@ -18,7 +18,7 @@ OPTIMIZERS = {
     'ResourceApplyMomentum': (1, 4.),
     'ResourceApplyAdam': (2, 12.),
 }
-_SCALAR = (1, 1)
+_SCALAR = (1, 1)  # A tensor of one number, as rows and columns.
 
 
 def train(builder: builder_lib.Builder, loss: Tensor, optimizer: str,
