@@ -104,7 +104,7 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
       loaded.graph, loaded.cluster,
       robust_evaluator.Robust(simulator) if arguments.objective == _ROBUST else
       simulator, arguments.seed, loaded.expert_devices, arguments.time_budget_s,
-      simulator=None if arguments.order == order_names.FIFO else simulator)
+      simulator=simulator, may_add_edges=arguments.order != order_names.FIFO)
   result = []
   with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
                              emulation_config.EmulationConfig(

@@ -212,7 +212,7 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
     further = [coarse_result.rows]
   budget = _budget(_left_s(seconds, begin_s))
   if not levers.priorities:
-    problem = dataclasses.replace(problem, simulator=None)
+    problem = dataclasses.replace(problem, may_add_edges=False)
   return staged_search.search(problem, starts, rng, budget,
                               functools.partial(_model, levers), drawer,
                               further, levers.config)

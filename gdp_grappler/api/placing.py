@@ -160,8 +160,8 @@ def by_placer(
   simulator, ordered = step.simulator(), order == order_names.CRITICAL_PATH
   problem = dataclasses.replace(step.problem(seed=seed),
                                 time_budget_s=_search_s(placer, deadline),
-                                clock=deadline.clock,
-                                simulator=simulator if ordered else None)
+                                clock=deadline.clock, simulator=simulator,
+                                may_add_edges=ordered)
   found = best_of.proposals_of(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
   choice = edge_selection.best(

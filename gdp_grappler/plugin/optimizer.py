@@ -96,7 +96,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
-      simulator=None if settings.order == order_names.FIFO else simulator)
+      simulator=simulator, may_add_edges=settings.order != order_names.FIFO)
   before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
