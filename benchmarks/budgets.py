@@ -65,7 +65,7 @@ def _rows(task: str, placers: Sequence[str], budgets: Sequence[float],
 
 def _placed(problem: placer_lib.Problem,
             placer: placer_lib.Placer) -> dict[str, float]:
-  """The step that a placer finds, and the seconds that it took."""
+  """Returns the step that a placer finds, and the seconds of the placer."""
   begin_s = problem.clock()
   found = best_of.proposals_of(placer, problem)
   taken_s = problem.clock() - begin_s
@@ -114,7 +114,7 @@ def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
 
 def _over_less(rows: Sequence[_Row], placer: str, budgets: Sequence[float],
                index: int) -> float:
-  """A step over the shortest one of a smaller budget; 1 for the smallest."""
+  """Ratio of a step to the shortest step of smaller budgets; 1 without them."""
   steps = [_mean(rows, placer, budget) for budget in budgets[:index + 1]]
   return steps[-1] / min(steps[:-1], default=steps[-1])
 

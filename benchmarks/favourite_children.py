@@ -3,10 +3,11 @@
 Run it from the repository with `python -m benchmarks.favourite_children`. Half
 of the graphs are random, half have layers. They are placed on 4 and 8 P100s.
 `communication` is the time to send the mean tensor, over the time of the mean
-op. Both ways make the same proposals. One has favourite children by matching,
-the other by the linear program of Hanen and Munier, which HiGHS solves. The
-table has the simulated step by matching over the step by the program: less than
-1 means that matching is faster. Seconds are of the processor.
+op. The program compares two ways to find favourite children: matching, and the
+linear program of Hanen and Munier, which HiGHS solves. Both ways make the same
+proposals. The table has the simulated step by matching over the step by the
+program: less than 1 means that matching is better. Seconds are processor
+seconds.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ def _split(into: int) -> dict[str, Any]:
   return {'split': into, 'guard': False}
 
 
-# Four ways are timed, of at most eight steps each.
+# Steps until the guard has chosen. It times four ways, at most eight steps
+# each.
 _UNTIL_CHOSEN = 36
 WAYS = {
     'xla':

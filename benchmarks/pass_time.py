@@ -1,13 +1,14 @@
-"""Prints what the plugin costs in the pass, measured.
+"""Measures the time of the pass.
 
 Run it from the repository with `python -m benchmarks.pass_time`, in an
 environment where the package is installed. A row is a training graph of dense
-layers over four CPUs; columns: ops before Grappler prunes it, seconds in the
-pass the first time (policy loaded before), and milliseconds from the cache when
-the same function is instantiated again, the median of five; and processor
-seconds of the first time, refinement and all else, which hang less on what else
-the machine does. With --page=FILE the table replaces the one in a page of
-Markdown, between two comments.
+layers over four CPUs. The columns are: ops before Grappler prunes the graph;
+wall-clock seconds of the first pass, with a loaded policy; median milliseconds
+of a pass that is answered from the cache, when the same function is
+instantiated again; and processor seconds of the first pass, for the refinement
+and for the rest. Processor seconds depend less on the load of the machine. With
+--page=FILE the table replaces the table between two comments of a page in
+Markdown.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _DEVICES = 4  # Logical CPUs.
 
 
 class _Clocked:
-  """A function of a module that adds up its processor seconds."""
+  """Replaces a function of a module, and adds up its processor seconds."""
 
   def __init__(self, module: types.ModuleType, name: str) -> None:
-    """Takes the place of the function."""
+    """Replaces the function."""
     self.seconds = 0.
     self._function = getattr(module, name)
     setattr(module, name, self)
@@ -66,7 +67,7 @@ def _pass_ms() -> float:
 
 
 def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Gradient descent on `num_layers` dense layers of 8 units; 12 ops each."""
+  """Makes a training step of `num_layers` dense layers, 12 ops each."""
   weights = [tf.Variable(tf.eye(8)) for _ in range(num_layers)]
   rate = tf.Variable(1e-3)
 

@@ -53,11 +53,11 @@ _COPY_LATENCY_S = 2e-6
 # kernel, as measured.
 _POLL_S = 79e-6
 _WIRE_BYTES_PER_S = 12e9  # Rate of a copy between logical GPUs.
-# Seconds below which an op launched no kernel.
+# An op with fewer seconds launched no kernel.
 _LEAST_KERNEL_S = 1e-6
 # Seconds of a kernel that is shorter than the gap behind it.
 _LEAST_SPIN_S = 1e-9
-# Names of placements that a search has improved.
+# Pattern of the names of placements that a search has improved.
 _SEARCHED = ('gdp', 'local_search')
 
 
@@ -151,7 +151,7 @@ class RecordedGraph:
             self.cluster.num_devices, 1))
 
   def simulated_s(self, name: str) -> float:
-    """The simulated step of a placement."""
+    """Returns the simulated step of a placement."""
     graph = self._graph
     edges = f'control_edges_{name}'
     if edges in self._arrays.files and len(self._arrays[edges]):
@@ -229,7 +229,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> tables.Table:
 
 
 def _find(arguments: argparse.Namespace) -> tables.Table:
-  """Runs first, then graphs: of these, the table says how far off each is."""
+  """Returns the rows of runs and graphs, and the table of their errors."""
   runs = _table(price(load_runs(arguments.runs)))
   graphs = recorded_keras.rows(arguments.graphs)
   cells = []

@@ -4,15 +4,17 @@ Run it from the repository, in an environment where the package is installed:
 
   python -m benchmarks.retraces --json
 
-The machine is cut into two CPUs, over which it never pays to place anything.
-Programs: a `tf.function` that trains, traced anew for each size of its batches;
-and a Keras model that is compiled and fitted again and again. Each runs in
-fresh processes, in turn with the option off and on. Prints a list of
-{"program", "option", "first_s", "step_s", "retraces_s", "rss_mb"}: processor
-seconds of the first call, of one call after that, and of all retraces, and the
-memory of the process in the end, medians of some runs; then the same of
-"on / off". Without --json, a table, which with --page=FILE replaces the one in
-a page of Markdown, between two comments.
+The machine is cut into two logical CPUs, over which no placement pays. There
+are two programs: a training `tf.function` that is traced anew for each size of
+its batches, and a Keras model that is compiled and fitted again and again. Each
+runs in fresh processes, in turn with the option off and on.
+
+Prints a list of {"program", "option", "first_s", "step_s", "retraces_s",
+"rss_mb"}: processor seconds of the first call, of one later call, and of all
+retraces, and the memory of the process at the end. They are medians of several
+runs. Rows of the option "on / off" have the ratios. Without --json, prints a
+table. With --page=FILE the table replaces the table between two comments of a
+page in Markdown.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ _Program = Callable[[int, bool], object]
 
 
 def measure(program: str, option: str, retraces: int) -> dict[str, float]:
-  """The figures of one run, in a process that has done nothing else.
+  """Returns the figures of one run, in a process that has done nothing else.
 
   Args:
     program: One of `_PROGRAMS`.
@@ -59,7 +61,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
     tf.config.optimizer.set_experimental_options({'gdp_placement': True})
   run = _PROGRAMS[program]()
   first_s = _seconds(lambda: run(1, False))
-  run(_STEPS, False)  # By then the guard of `fit` has decided.
+  run(_STEPS, False)  # The guard of `fit` decides here.
   step_s = _seconds(lambda: run(_STEPS, False)) / _STEPS
   retraces_s = _seconds(lambda: [run(1, True) for _ in range(retraces)])
   return {
@@ -69,7 +71,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
 
 
 def _function() -> _Program:
-  """Gradient descent on dense layers; 12 ops each."""
+  """Makes a function with gradient descent on dense layers, 12 ops each."""
   weights = [tf.Variable(tf.eye(_UNITS)) for _ in range(_LAYERS)]
   rate = tf.Variable(1e-3)
 
@@ -95,7 +97,7 @@ def _function() -> _Program:
 
 
 def _fit() -> _Program:
-  """A perceptron of Keras."""
+  """Makes a program that fits a perceptron of Keras."""
   model = keras.Sequential(
       [keras.Input((_UNITS,))]
       + [keras.layers.Dense(_UNITS, 'relu') for _ in range(_LAYERS // 4)])
@@ -133,7 +135,7 @@ def _rss_mb() -> float:
 
 
 def _rows(program: str, retraces: int, runs: int) -> list[_Row]:
-  """Off, on, and what the second is of the first."""
+  """Returns the rows of off, of on, and of their ratio."""
   options = ('off', 'on')
   found: dict[str, list[dict[str, float]]] = {option: [] for option in options}
   for _ in range(runs):

@@ -72,7 +72,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
 
 
 def _run(folder: pathlib.Path) -> list[Any]:
-  """The tasks of one, each with its seed."""
+  """Returns the tasks of a run, each with its seed."""
   found = records.read_results(folder / records.RESULTS)
   tasks: list[Any] = found['tasks']
   for task in tasks:

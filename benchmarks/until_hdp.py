@@ -65,7 +65,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
 
 
 class _Reached(Exception):
-  """Ends a search, because it has found a step as short as HDP's."""
+  """Raised to end a search that has found a step as short as HDP's."""
 
 
 class _Watch(counting_evaluator.Recorder):
@@ -82,7 +82,7 @@ class _Watch(counting_evaluator.Recorder):
 def _watched(step: step_lib.Step, seed: int, seconds: float,
              placer: placer_lib.Placer,
              enough_s: float = 0.) -> list[tuple[int, float, float]]:
-  """The `counting_evaluator.Recorder.curve` of a search."""
+  """Returns the `counting_evaluator.Recorder.curve` of a search."""
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s
   problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,
@@ -101,7 +101,7 @@ def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
 
 
 def _figures(rows: Sequence[_Row]) -> list[str]:
-  """Columns of the table but the first, as far as we were as good."""
+  """Returns the cells of a row. Cells without a value are '-'."""
   done = [row for row in rows if row['ours_priced'] is not None]
   mean = functools.partial(_mean, done)
   if len(done) < len(rows):

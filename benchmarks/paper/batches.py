@@ -1,4 +1,4 @@
-"""Results of batches that a policy learned: a folder with a file per batch."""
+"""A folder with the results of batches that a policy learned, a file each."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
   make pictures                       # all of it
   make PICTURES='sessions report' pictures
 
-The parts are: notebooks, sessions, pictures of the sessions' terminals, and
-pictures of their results in build/shown, which are report and tensorboard.
+The parts are: `notebooks`, `sessions`, pictures of the sessions' terminals, and
+the pictures `report` and `tensorboard` of their results in build/shown.
 """
 
 from __future__ import annotations
