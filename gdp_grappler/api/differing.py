@@ -217,7 +217,7 @@ def _side(placed: placed_step.PlacedStep) -> Side:
 
 def _shifts(before: placed_step.PlacedStep, new: np.ndarray,
             after_s: np.ndarray) -> list[Shift]:
-  """Returns the shift of each pair of devices, priced without the others."""
+  """Returns the shift of each pair of devices, each priced alone."""
   graph, old = before.graph, before.placement.devices
   labels = before.step.cluster.device_labels
   found = []

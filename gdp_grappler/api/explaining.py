@@ -83,8 +83,8 @@ class Elsewhere:
   """The step after the groups of the explained ops moved to one device.
 
   Attributes:
-    device: Label of that device. Groups that it is illegal for do not move.
-    groups: Number of groups that the device is legal for.
+    device: Label of that device. Groups that may not have it do not move.
+    groups: Number of groups that may have the device.
     step_time_s: Simulated step time in FIFO order, in seconds.
     change_s: Difference from the step time of the plan, in seconds.
     overflow_bytes: Bytes by which memories overflow.

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 # The row of ops that are in no layer, such as the counter of steps.
 NO_LAYER = '*'
-# Share of a layer's seconds or bytes on other devices above which the layer is
-# spread.
+# A layer is spread if other devices have more than this share of its seconds or
+# bytes.
 _MATTERS = .05
 # Columns of the table that contain numbers.
 NUMBERS = (2, 3, 4, 5)
-# Rows of a table, above which layers of different kinds may share a row.
+# Above this number of rows, layers of different kinds may share a row.
 _MOST_ROWS = 32
-# Consecutive layers of one kind share a row from this number on.
+# Least number of consecutive layers of one kind that share a row.
 _ALIKE = 3
 _NUMBERS = re.compile(r'\d+')
 
@@ -175,10 +175,9 @@ class Layering:
     """Returns a map from layers to devices. A layer gets its main device.
 
     The main device has most of the layer's seconds. Unless the plan may round,
-    only those devices of the layer count on which the fewest of its ops would
-    round differently. So the map of a plan that keeps numbers also keeps them
-    if possible. Optimizers are no layers, because slots and updates follow
-    their variables.
+    a device counts only if as few ops as possible would round differently on
+    it. So if possible, the map of a plan that keeps numbers keeps them, too.
+    Optimizers are no layers, because slots and updates follow their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -197,7 +196,7 @@ class Layering:
 
   @functools.cached_property
   def _rounds(self) -> np.ndarray:
-    """bool [N, D], devices on which an op would round, which it may not."""
+    """bool [N, D], devices that an op may not have because it would round."""
     graph, cluster = self._graph, self._placement.cluster
     if graph.may_round:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
@@ -272,7 +271,7 @@ class Layering:
     return False
 
   def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
-    """Returns the device with most seconds of ops or, if there are none, bytes.
+    """Returns the device with most seconds of ops, or bytes without seconds.
 
     Args:
       ops: int [K], ops.

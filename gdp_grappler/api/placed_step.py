@@ -48,7 +48,7 @@ class PlacedStep:
     placement: Devices of the ops, and priorities if the step has an order.
     placed_by: Name of the placer, or of the plan file.
     order: The order that the caller wanted, one of `order_names.ORDERS`.
-    order_is_given: Whether the order is that of the plan file.
+    order_is_given: Whether the order is from the plan file.
     chosen_by: Who chose the devices; None means `placed_by`.
     chosen: [N], who chose the device of each op; () if all are the same.
     layer_plan: The map of layers that chose the devices; () if there is none.
@@ -116,7 +116,7 @@ class PlacedStep:
 
   @property
   def where_alone(self) -> str:
-    """Label of the best single device, on which most ops are in that case."""
+    """Label of the best single device, which has most ops of `one_device`."""
     cluster = self.step.cluster
     most = int(np.bincount(self.one_device.devices).argmax())
     if most in cluster.accelerators:

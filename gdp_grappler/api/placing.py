@@ -41,8 +41,8 @@ Shapes = Mapping[str, Sequence[int]]
 Tables = str | Mapping[str, int]
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
-# A user with a time budget gets a line if reading the graph took longer than
-# this, because the budget is for the search only.
+# Seconds of reading above which a user with a time budget gets a line, because
+# the budget is only for the search.
 _QUICK_S = 5.
 # Share of the remaining time for the search. The rest is for pricing, ordering
 # and writing.

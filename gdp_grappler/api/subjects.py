@@ -96,7 +96,7 @@ class Subject:
   Attributes:
     step: The step.
     how: How the graph was read.
-    is_made: Whether the user gave a model that is made already.
+    is_made: Whether the user gave a model object, not a file or a function.
   """
 
   step: step_lib.Step
@@ -236,7 +236,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
 
 
 def _refuse_to_split(how: Reading) -> None:
-  """Raises an error if the user wants parts in a model that is made already."""
+  """Raises an error if the user wants to split tables of a model object."""
   if not isinstance(choice.checked(how.split_tables), str):
     raise errors.GdpError(
         'split_tables names tables of a model that is made already. Make it '

@@ -8,5 +8,5 @@ DEFAULT_BATCH_SIZE = 32
 # are nested, this is the product of their iterations.
 DEFAULT_TRIP_COUNT = 32
 
-# What happens to requests by `tf.device`: ops keep these devices, or not.
+# Whether ops keep the devices that a program requests by `tf.device`.
 PINS = PINS_KEPT, PINS_IGNORED = 'keep', 'ignore'

@@ -20,8 +20,8 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
-# Nodes have a type that no other module knows, because nothing may be inferred
-# from a type about devices or about outputs that alias inputs.
+# Type of all nodes. No other module knows this type. So no module infers
+# devices from it, or outputs that alias inputs.
 TYPE = 'Contracted'
 
 
@@ -84,7 +84,7 @@ def nodes(graph: op_graph.OpGraph, tiles: np.ndarray) -> np.ndarray:
 
 def _depths(graph: op_graph.OpGraph,
             tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Most changes of tiles on a path to and from each op, int [N] each."""
+  """Returns the most changes of tiles on paths to and from ops, [N] each."""
   order, none = graph.topological_order, np.zeros(graph.num_ops)
   changes = (tiles[graph.edges[:, 0]] != tiles[graph.edges[:, 1]]).astype(float)
   after = native_graph.ranks(graph.edges, order, changes, none)
@@ -94,7 +94,7 @@ def _depths(graph: op_graph.OpGraph,
 
 
 def _heaviest(graph: op_graph.OpGraph, nodes: np.ndarray) -> np.ndarray:
-  """Returns each node's op with the most work, int [M]; or the first."""
+  """Returns each node's op with the most work, int [M]; the first of equals."""
   order = np.lexsort(
       (-np.arange(graph.num_ops), graph.flops + graph.io_bytes, nodes))
   return order[np.flatnonzero(np.diff(nodes[order], append=-1))]

@@ -198,7 +198,7 @@ def _looked_at(
     table: node_table.NodeTable, live: bool
 ) -> tuple[list[node_types.Signature], union_find.UnionFind, np.ndarray, tuple[
     str, ...]]:
-  """Returns what is known of nodes without shapes; see `_read`."""
+  """Returns types, sets of ops, legal types and variables of nodes."""
   signatures = table.each(node_types.signature)
   return (signatures, colocation.joined(table, signatures),
           _allowed_types(table, live), _variables(table))

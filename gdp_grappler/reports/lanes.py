@@ -1,4 +1,4 @@
-"""Turns a simulated step into lanes of pixels: one per device and per sender.
+"""Draws a simulated step as lanes of pixels, one per device and per sender.
 
 Time is cut into as many columns as the picture has pixels, so that 80,000 ops
 are as readable as 80. A column of a lane shows how busy the device was, and the

@@ -189,7 +189,7 @@ def _work(placement: placement_lib.Placement,
 def _stretches(
     placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
-  """The critical chain, with consecutive ops of a device as one part."""
+  """Returns the critical chain. Consecutive ops of a device are one part."""
   rows: list[dict[str, Any]] = []
   for part in chain:
     index = part.index

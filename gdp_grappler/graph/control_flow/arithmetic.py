@@ -16,7 +16,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
-# Elements of a constant that is computed with, at the most.
+# Largest number of elements of a constant that is computed.
 _MAX_ELEMENTS = 1024
 # Linear ops, which are also correct for the mean of a value that varies.
 LINEAR: Mapping[str, Callable[..., np.ndarray]] = {
@@ -148,7 +148,7 @@ def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
 
 def crossing(kind: str, a: tuple[Value, Value], b: tuple[Value,
                                                          Value]) -> Value:
-  """Returns for how many iterations a comparison of two lines holds.
+  """Returns for how many iterations a comparison of two linear values holds.
 
   Iterations are counted from the first one.
 

@@ -74,7 +74,7 @@ class _Frame:
 
 
 def describe_assumed(names: Sequence[str], trip_count: float) -> str:
-  """Returns one line about loops of unknown length, of which there are some."""
+  """Returns one line about the loops of unknown length, at least one."""
   plural = 's' * (len(names) > 1)
   together = ', nested ones together' if plural else ''
   return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
@@ -242,10 +242,10 @@ class _Analysis:
                   self._values)
 
   def _nested(self, unknown: list[bool]) -> list[int]:
-    """Returns the depth of nests of unknown loops that contain each loop, [F].
+    """Returns how deeply unknown loops are nested at each loop, [F].
 
-    Only unknown loops count, around and inside of the loop, and the loop
-    itself.
+    The depth counts the unknown loops around the loop, the unknown loops in the
+    deepest nest inside it, and the loop itself if it is unknown.
     """
     own = [int(flag and number > 0) for number, flag in enumerate(unknown)]
     around, within = list(own), list(own)
@@ -368,7 +368,7 @@ class _Analysis:
 
 def _dearest(condition: tuple[int, int],
              groups: Sequence[tuple[frozenset[_Tag], np.ndarray]]) -> int:
-  """Returns the branch with the most work; of equals the later one.
+  """Returns the branch with the most work; of equal ones the later.
 
   A branch without an assertion comes first, then FLOPs and the number of ops
   decide.

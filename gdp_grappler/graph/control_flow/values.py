@@ -29,7 +29,7 @@ Tensor = tuple[int, int]
 # A scalar in the first iteration, and its increment per iteration.
 _Line = tuple[arithmetic.Value, arithmetic.Value]
 
-# Ops on the way from a value to its source, at the most.
+# Largest number of ops between a value and its source.
 _MAX_DEPTH = 200
 # TensorFlow wraps variants in optionals.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS

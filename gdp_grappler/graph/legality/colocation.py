@@ -1,7 +1,7 @@
 """Which ops must share a device: union-find over the rules of TensorFlow.
 
 * Ops connected by an edge with a resource, a variant (tensor list) or a
-  reference. The exception are loops that only begin with the same empty list.
+  reference. Loops that only begin with the same empty list may be apart.
 * Ops with a common `_class` constraint.
 * Ops that name the same shared resource.
 * All ops of a while loop and of the loops inside it. TensorFlow could split a

@@ -105,8 +105,8 @@ def _respect_what_is(own: Sequence[str], groups: np.ndarray,
                      pins: list[str]) -> tuple[np.ndarray, list[str]]:
   """Divides groups whose ops TensorFlow put on several devices.
 
-  TensorFlow's placer knew that this works. The ops keep their devices, so they
-  no longer restrict others.
+  TensorFlow's placer has checked that these devices work. The ops keep them, so
+  the ops no longer restrict others.
   """
   numbers_of: dict[str, int] = {}
   devices = np.array(

@@ -1,4 +1,4 @@
-"""Draws problems: a random training graph, a cluster, a placement that fits.
+"""Draws problems: a random training graph, a cluster and a placement that fits.
 
 A single generator of random numbers decides everything, so that a seed
 determines a problem. Costs are those of the roofline, as for any other graph.
