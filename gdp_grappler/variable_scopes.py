@@ -13,6 +13,8 @@ import functools
 import threading
 from typing import Any, Iterator
 
+from gdp_grappler import method_wrapping
+
 _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
               'BaseResourceVariable')
 # Optimizers make a slot in this scope of its weight's device. That scope is not
@@ -20,7 +22,6 @@ _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
 _KERAS = 'keras.src.backend.tensorflow.core', 'Variable'
-_MARK = '_gdp_wrapped'
 _SCOPE = '_gdp_scope'
 _PATH = '_gdp_path'
 # TensorFlow completes a scope that names only a host by this device.
@@ -75,52 +76,38 @@ def unnoted() -> Iterator[None]:
 
 
 def _wrap_variables(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  stock = cls.__init__
   from tensorflow.python.eager import context
 
-  @functools.wraps(stock)
-  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+  def init(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     scope = '' if _local.is_muted else context.context().device_name
     if scope:
       setattr(self, _SCOPE, scope)
 
-  cls.__init__ = init
-  setattr(cls, _MARK, True)
+  method_wrapping.wrap(getattr(module, name), '__init__', init)
 
 
 def _wrap_strategies(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  stock = cls.colocate_vars_with
+  method_wrapping.wrap(getattr(module, name), 'colocate_vars_with',
+                       _colocate_vars_with)
 
-  @functools.wraps(stock)
-  @contextlib.contextmanager
-  def colocate_vars_with(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    with stock(self, *args, **kwargs) as scope, unnoted():
-      yield scope
 
-  cls.colocate_vars_with = colocate_vars_with
-  setattr(cls, _MARK, True)
+@contextlib.contextmanager
+def _colocate_vars_with(stock: Any, self: Any, *args: Any,
+                        **kwargs: Any) -> Iterator[Any]:
+  with stock(self, *args, **kwargs) as scope, unnoted():
+    yield scope
 
 
 def _wrap_keras(name: str, module: Any) -> None:
-  cls: Any = getattr(module, name, None)
-  stock = getattr(cls, '_initialize', None)
+  cls = getattr(module, name, None)
   # Keras has releases of its own, and the names are private.
-  if stock is None or _MARK in vars(cls):
-    return
+  if hasattr(cls, '_initialize'):
+    method_wrapping.wrap(cls, '_initialize', _initialize)
 
-  @functools.wraps(stock)
-  def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
-    stock(self, *args, **kwargs)
-    # A program may give a variable that has no attributes of its own.
-    with contextlib.suppress(AttributeError):
-      setattr(self._value, _PATH, self.path)
 
-  cls._initialize = initialize
-  setattr(cls, _MARK, True)
+def _initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+  stock(self, *args, **kwargs)
+  # A program may give a variable that has no attributes of its own.
+  with contextlib.suppress(AttributeError):
+    setattr(self._value, _PATH, self.path)
