@@ -77,8 +77,8 @@ def _layered_graph(num_ops: int, width: int,
   return graph, rng.lognormal(0, 1, num_ops) * _OP_S
 
 
-def _communicating(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                   op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
+def _with_tensors_scaled(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                         op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
   """Returns the graph with tensors scaled to a ratio of sending and computing.
 
   Args:
@@ -120,7 +120,7 @@ def _row(num_ops: int, communication: float, count: int) -> tuple[str, ...]:
   for seed in range(count):
     graph, op_s = _graph(num_ops, seed)
     cluster = presets.preset(f'{4 + 4 * (seed // 2 % 2)}xP100')
-    graph = _communicating(graph, cluster, op_s, communication)
+    graph = _with_tensors_scaled(graph, cluster, op_s, communication)
     found = [
         _placed(placer, graph, cluster, op_s)
         for placer in (m_sct.MSctPlacer(), _ByProgram())

@@ -46,8 +46,8 @@ def _killed(arguments: argparse.Namespace) -> tables.Table:
         for number in range(arguments.kills):
           progress.doing(f'kill {number + 1} of {arguments.kills}')
           rows.append(
-              _one_kill(team, jobs, expected, cluster, nodes,
-                        rng.uniform(0, seconds)))
+              _run_with_kill(team, jobs, expected, cluster, nodes,
+                             rng.uniform(0, seconds)))
   return tables.Table(
       f'{len(jobs)} jobs of {count} placements each on three Ray nodes, one of '
       'them killed while they run',
@@ -57,9 +57,9 @@ def _killed(arguments: argparse.Namespace) -> tables.Table:
        for row in rows], rows, not all(row['same'] for row in rows))
 
 
-def _one_kill(team: jobs_lib.Team[Any], jobs: Sequence[jobs_lib.Job],
-              expected: Sequence[np.ndarray], cluster: Any, nodes: list[Any],
-              after_s: float) -> dict[str, Any]:
+def _run_with_kill(team: jobs_lib.Team[Any], jobs: Sequence[jobs_lib.Job],
+                   expected: Sequence[np.ndarray], cluster: Any,
+                   nodes: list[Any], after_s: float) -> dict[str, Any]:
   """Runs all jobs. Meanwhile kills a node, and starts another one."""
   found: list[Any] = [None] * len(jobs)
   ended_before = [-1]

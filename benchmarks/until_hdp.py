@@ -47,7 +47,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   step = reading.read_task(task, progress.doing)
   rows = []
   for seed in range(seeds):
-    watched = functools.partial(_watched, step, seed, seconds)
+    watched = functools.partial(_curve, step, seed, seconds)
     theirs = watched(hdp.HdpPlacer(clock=time.process_time))
     priced, took_s, best_s = theirs[-1]
     ours = watched(
@@ -79,9 +79,9 @@ class _Watch(counting_evaluator.Recorder):
       raise _Reached
 
 
-def _watched(step: step_lib.Step, seed: int, seconds: float,
-             placer: placer_lib.Placer,
-             enough_s: float = 0.) -> list[tuple[int, float, float]]:
+def _curve(step: step_lib.Step, seed: int, seconds: float,
+           placer: placer_lib.Placer,
+           enough_s: float = 0.) -> list[tuple[int, float, float]]:
   """Returns the `counting_evaluator.Recorder.curve` of a search."""
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s

@@ -51,7 +51,7 @@ def report(folder: pathlib.Path, target: pathlib.Path) -> None:
   Raises:
     GdpError: there is no browser, or no page.
   """
-  page = _there(folder / 'report.html')
+  page = _existing(folder / 'report.html')
   with _browser() as browser:
     browser.open(page)
     browser.wait_until('return document.body.dataset.drawn === "yes"')
@@ -77,7 +77,7 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
     GdpError: there is no browser, no TensorBoard, or no events.
   """
   extras.require('The picture of TensorBoard', 'tensorboard')
-  logs = _there(folder / 'logs')
+  logs = _existing(folder / 'logs')
   files.write_atomically(target / 'timeline.png', _timeline(logs))
   with _server(logs) as address, _browser() as browser:
     browser.resize(*_WIDE)
@@ -105,7 +105,7 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
     browser.screenshot(target / 'tensorboard.png')
 
 
-def _there(path: pathlib.Path) -> pathlib.Path:
+def _existing(path: pathlib.Path) -> pathlib.Path:
   if not path.exists():
     raise errors.GdpError(f'{path} is missing. Record the sessions first.')
   return path

@@ -167,8 +167,7 @@ class Layering:
     """
     found = _folded(self.rows, _is_alike, _ALIKE)
     if len(found) > most:
-      found = _folded(map(self._row, self._told_apart(False)), _is_alike,
-                      _ALIKE)
+      found = _folded(map(self._row, self._with_rows(False)), _is_alike, _ALIKE)
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
@@ -183,7 +182,7 @@ class Layering:
         (part, row) for part, row in zip(self._parts, self.rows)
         if not self._in_optimizers[part.ops].all() or part.name == NO_LAYER
     ]
-    names = self._unmistakable([part for part, _ in chosen])
+    names = self._unique_names([part for part, _ in chosen])
     found = layer_map.match(names, self._graph.names).patterns
     result: dict[str, str] = {}
     for number, (name, (part, _)) in enumerate(zip(names, chosen)):
@@ -202,7 +201,7 @@ class Layering:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
     return constraints.rounded_on(graph, cluster)
 
-  def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
+  def _unique_names(self, parts: Sequence[_Part]) -> list[str]:
     """Returns a name for each part, longer if a short name is ambiguous."""
     whose = np.full(self._graph.num_ops, -1)
     for number, part in enumerate(parts):
@@ -210,7 +209,7 @@ class Layering:
     # Updates follow their variable, even in the scope of an optimizer.
     counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
     names = [part.name for part in parts]
-    for lengthen in (_without_numbers, _as_it_is):
+    for lengthen in (_without_numbers, _unchanged):
       found = layer_map.match(names, self._graph.names)
       wrong = counts & (found.patterns != whose) & (found.patterns >= 0)
       wrong &= ~found.only_default
@@ -222,9 +221,9 @@ class Layering:
 
   @functools.cached_property
   def _parts(self) -> tuple[_Part, ...]:
-    return tuple(self._told_apart(True))
+    return tuple(self._with_rows(True))
 
-  def _told_apart(self, within: bool) -> Iterator[_Part]:
+  def _with_rows(self, within: bool) -> Iterator[_Part]:
     """Yields parts with a row; with `within`, those of spread layers, too."""
     layer, around = layers_lib.of(self._graph), ''
     outside: list[np.ndarray] = []
@@ -318,7 +317,7 @@ def _without_numbers(name: str) -> str:
   return '/'.join([*map(layer_map.bare_name, around), last])
 
 
-def _as_it_is(name: str) -> str:
+def _unchanged(name: str) -> str:
   return name
 
 

@@ -108,7 +108,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
       return _planned(subject, step, plan, order, deadline)
-    return _that_fits(step, subject, placer, policy, order, seed, deadline)
+    return _place_and_check(step, subject, placer, policy, order, seed,
+                            deadline)
 
 
 def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
@@ -125,9 +126,10 @@ def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
   return subject, deadlines.within(time_budget_s, clock)
 
 
-def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
-               policy: str | None, order: str | None, seed: int,
-               deadline: deadlines.Deadline) -> placed_step.PlacedStep:
+def _place_and_check(step: step_lib.Step, subject: subjects.Subject,
+                     placer: str, policy: str | None, order: str | None,
+                     seed: int,
+                     deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """Places by a placer; raises an error if the placement does not fit."""
   refusing.if_certain(subject, step)
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
@@ -306,7 +308,7 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
-  if step is subject.step and _moves_asked(subject, known):
+  if step is subject.step and _ignores_pins(subject, known):
     subject = subject.without_asked()
     step = subject.step
   asked = step.graph.may_round
@@ -330,7 +332,7 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
                              not layers), order, deadline)
 
 
-def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
+def _ignores_pins(subject: subjects.Subject, plan: planned.Plan) -> bool:
   """Whether to read the graph without its requests by `tf.device`.
 
   True for a map of layers, and for a plan file that breaks a rule. If the plan

@@ -306,7 +306,7 @@ class _Analysis:
     for condition, switch in reversed(self._conditions.items()):
       branch = self._constant_branch(condition, switch)
       if branch is None:
-        branch = _dearest(condition, groups)
+        branch = _branch_with_most_work(condition, groups)
       result[condition] = branch
       groups = [(tags, total) for tags, total in groups
                 if not any(c == condition and b != branch for c, b in tags)]
@@ -366,8 +366,9 @@ class _Analysis:
     return {op for op in seen if self._types[op] == 'Merge'}
 
 
-def _dearest(condition: tuple[int, int],
-             groups: Sequence[tuple[frozenset[_Tag], np.ndarray]]) -> int:
+def _branch_with_most_work(
+    condition: tuple[int, int], groups: Sequence[tuple[frozenset[_Tag],
+                                                       np.ndarray]]) -> int:
   """Returns the branch with the most work; of equal ones the later.
 
   A branch without an assertion comes first, then FLOPs and the number of ops

@@ -60,8 +60,8 @@ def pins(
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
   if live:
-    groups, result = _respect_what_is(table.each(lambda node: node.device),
-                                      groups, result)
+    groups, result = _divide_split_groups(table.each(lambda node: node.device),
+                                          groups, result)
   return groups, result, by_user
 
 
@@ -101,8 +101,8 @@ def _called_by_name(source: source_graph.SourceGraph,
   return [op for op, name in enumerate(names) if name in callers]
 
 
-def _respect_what_is(own: Sequence[str], groups: np.ndarray,
-                     pins: list[str]) -> tuple[np.ndarray, list[str]]:
+def _divide_split_groups(own: Sequence[str], groups: np.ndarray,
+                         pins: list[str]) -> tuple[np.ndarray, list[str]]:
   """Divides groups whose ops TensorFlow put on several devices.
 
   TensorFlow's placer has checked that these devices work. The ops keep them, so

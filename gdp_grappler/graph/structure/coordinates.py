@@ -105,7 +105,7 @@ class _Reader:
     late = self._descent.inherited(np.where(backward, 0, -1)) >= 0
     self._forward = ~late & ~constant & (_leading_to(graph, backward)
                                          | ~backward.any())
-    self._order = _as_needed(graph, self._forward)
+    self._order = _by_longest_path(graph, self._forward)
     self._uses = variable_uses.find(graph, reads, self._order)
     self._using = self._uses.variables >= 0
 
@@ -274,7 +274,8 @@ def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
                                        graph.topological_order, ends) > 0
 
 
-def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
+def _by_longest_path(graph: op_graph.OpGraph,
+                     forward: np.ndarray) -> np.ndarray:
   """Returns the forward ops, those with the longest path ahead first, int [F].
 
   So an op that could run at once but is needed late, such as one on the initial
