@@ -13,7 +13,7 @@ class Way:
   """A way in which a model runs.
 
   Attributes:
-    what: Text for the table.
+    what: Description of the way for the table.
     option: Value of the option; False for off.
     variables: Variables of the environment.
     lets_keras_choose: Whether Keras may choose XLA.

@@ -10,11 +10,11 @@ slower.
 
 With --json, prints a list of {"task", "seed", "hdp_s", "hdp_priced",
 "hdp_took_s", "ours_s", "ours_priced", "ours_took_s"}. "_s" is the simulated
-step. "_priced" and "_took_s" are priced placements and processor seconds: for
-HDP until its best placement, for ours until a placement that is not slower,
-proposals of the anchors included. They are null if there is no such placement.
-Without --json, prints a table of these and of HDP / ours: geometric mean, least
-and most over seeds.
+step. "_priced" and "_took_s" are priced placements and processor seconds. For
+HDP they count until its best placement. For the default placer they count until
+a placement that is not slower than HDP's, with the proposals of the anchors.
+They are null if there is no such placement. Without --json, prints a table of
+these figures and of HDP / ours: geometric mean, least and most over seeds.
 """
 
 from __future__ import annotations

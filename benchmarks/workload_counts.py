@@ -1,4 +1,4 @@
-"""Builds workloads anew and counts their ops beside the papers'.
+"""Builds workloads, and compares the numbers of their ops with the papers.
 
 Run it from the repository, in an environment where the package is installed:
 

@@ -1,7 +1,8 @@
 """Placements of different quality, some of them deliberately bad.
 
-All are legal: each decides per group. A label says how a placement was made,
-as `layers split 2`; its family is the label's first word.
+All placements are legal, because they decide per group. The label of a
+placement tells how it was made, such as `layers split 2`. The first word of the
+label is its family.
 """
 
 from __future__ import annotations

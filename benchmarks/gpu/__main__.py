@@ -45,7 +45,7 @@ _LEAST_S = 10.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Runs what has not run.
+  """Runs the parts that have no results yet.
 
   Args:
     argv: Arguments after the program's name; `sys.argv` if None.
@@ -110,10 +110,10 @@ def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
 
 def _run(setting: parts_lib.Setting, deadline: deadlines.Deadline,
          programs: bool) -> list[str]:
-  """Runs parts; those that are timed have the card for themselves.
+  """Runs parts. A part that is timed runs alone on the card.
 
   Returns:
-    Names of those for which there was no time.
+    Names of the parts for which there was no time.
   """
   left_out: list[str] = []
   for timed in (parts_lib.calibrate(setting), parts_lib.steps(setting)):

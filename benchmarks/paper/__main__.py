@@ -1,4 +1,4 @@
-"""Makes the papers' tables and figures anew, beside the published figures.
+"""Makes the papers' tables and figures again, beside the published figures.
 
   make paper                                         # all of them
   python -m benchmarks.paper table2 --seconds=60 --seeds=3

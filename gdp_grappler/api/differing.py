@@ -96,7 +96,7 @@ class Difference:
     before: The first plan.
     after: The second plan.
     shifts: Moved ops by pair of devices, pairs with the most ops first.
-    moved: Ops on different devices, those that take longest first.
+    moved: Ops on different devices, the ops with the most seconds first.
   """
 
   num_ops: int

@@ -276,7 +276,7 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
     placement: A placement of the graph.
     graph: The graph.
     origin: Name of the placement in the message.
-    remedy: Last sentence of the message, such as what the user can do.
+    remedy: Last sentence of the message, such as advice for the user.
 
   Raises:
     InfeasiblePlacementError: the placement breaks a rule.
@@ -347,7 +347,7 @@ def _ignores_pins(subject: subjects.Subject, plan: planned.Plan) -> bool:
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
                layers: planned.Plan) -> planned.Planned:
-  """Places by a map of layers, and tells the user what the map did not do."""
+  """Places by a map of layers, and tells the user about problems of the map."""
   graph = step.graph
   try:
     found = planned.place(layers, step.problem())

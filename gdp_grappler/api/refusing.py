@@ -1,4 +1,4 @@
-"""Refuses steps that fit no memory, and says what would help."""
+"""Refuses steps that fit no memory, with advice for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a user's graph, whatever its form, as a step on a cluster."""
+"""Reads a user's graph of any form as a step on a cluster."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Verified:
 
   Attributes:
     program: Name of the program.
-    what: Description of the program.
+    what: Description of the program for the table.
     kind: Kind of its devices, one of `KINDS`.
     works: Whether the program was placed and its losses agree.
     detail: Losses and devices, or why the program does not work.

@@ -47,7 +47,7 @@ class Contraction:
 
 
 def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
-  """Joins ops of a tile to nodes, such that order and longest paths stay.
+  """Joins ops of a tile to nodes, and keeps the order and the longest paths.
 
   Tensors of one node that go to the same set of nodes become one tensor.
 

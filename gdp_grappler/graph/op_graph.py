@@ -162,7 +162,7 @@ class OpGraph:
 
   @functools.cached_property
   def first_ops(self) -> np.ndarray:
-    """int [G], first op of each group, for what a group's ops share."""
+    """int [G], first op of each group, for facts that a group's ops share."""
     return np.unique(self.groups, return_index=True)[1]
 
   @functools.cached_property

@@ -1,8 +1,8 @@
 """Placements of the workloads by human experts, on any number of devices.
 
 A stage is a part that a person would put on one device as a whole: a layer with
-its gradients, weights and optimizer slots (`stages.of`). The rules do not check
-what TensorFlow allows: callers have to move ops without a kernel on their
+its gradients, weights and optimizer slots (`stages.of`). The rules ignore
+TensorFlow's restrictions: callers have to move ops without a kernel on their
 device.
 """
 

@@ -50,7 +50,7 @@ _MAX_DEPTH = 50
 
 @dataclasses.dataclass(frozen=True)
 class CallCost:
-  """What one execution of a call does.
+  """The costs of one execution of a call.
 
   Attributes:
     flops: Arithmetic operations.

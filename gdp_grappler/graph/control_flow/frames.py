@@ -1,4 +1,4 @@
-"""How often each op runs in a step: while loops and conditions.
+"""Executions of each op in a step, by while loops and conditions.
 
 Grappler and v1 graphs express both with five types of ops (Yu et al., "Dynamic
 Control Flow in Large-Scale Machine Learning", EuroSys 2018, section 4.2). A

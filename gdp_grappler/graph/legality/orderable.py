@@ -84,7 +84,7 @@ def _depths(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _always_runs(graph: op_graph.OpGraph) -> np.ndarray:
-  """Marks ops that run whatever the outcomes of conditions are, bool [N]."""
+  """Marks ops that run for all outcomes of conditions, bool [N]."""
   if not any('Switch' in t for t in graph.op_types):
     return np.ones(graph.num_ops, bool)
   producers, tensors = _inputs(graph)

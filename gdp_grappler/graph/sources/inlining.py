@@ -80,7 +80,7 @@ def objection(graph_def: graph_pb2.GraphDef) -> str | None:
 
 
 def _call_error(graph_def: graph_pb2.GraphDef) -> str | None:
-  """Returns what is wrong with calls by loops and conditions, or None.
+  """Returns an error of calls by loops and conditions, or None.
 
   TensorFlow does not check such calls, and crashes if they are wrong.
   """

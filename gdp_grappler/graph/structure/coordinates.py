@@ -276,10 +276,10 @@ def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
 
 def _by_longest_path(graph: op_graph.OpGraph,
                      forward: np.ndarray) -> np.ndarray:
-  """Returns the forward ops, those with the longest path ahead first, int [F].
+  """Returns the forward ops, sorted by the longest path from each op, int [F].
 
-  So an op that could run at once but is needed late, such as one on the initial
-  state of a layer, comes where it is needed.
+  The longest comes first. So an op that could run at once but is needed late,
+  such as an op on the initial state of a layer, comes where it is needed.
   """
   edges = graph.edges[forward[graph.edges].all(axis=1)]
   ahead = native_graph.ranks(edges, graph.topological_order,

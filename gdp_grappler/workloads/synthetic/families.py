@@ -1,7 +1,7 @@
 """The structures of the models.
 
 Each family is a function that adds its layers after a tensor. `units` is the
-number of times that it repeats its smallest part. Sizes are drawn anew for
+number of times that it repeats its smallest part. Sizes are drawn again for
 every graph.
 """
 
