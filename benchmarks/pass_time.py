@@ -19,11 +19,12 @@ import statistics
 import sys
 import time
 import types
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from benchmarks import dense_step
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
@@ -66,26 +67,8 @@ def _pass_ms() -> float:
   return function() / 1e6
 
 
-def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Makes a training step of `num_layers` dense layers, 12 ops each."""
-  weights = [tf.Variable(tf.eye(8)) for _ in range(num_layers)]
-  rate = tf.Variable(1e-3)
-
-  @tf.function
-  def step(x: tf.Tensor) -> tf.Tensor:
-    with tf.GradientTape() as tape:
-      for weight in weights:
-        x = tf.tanh(tf.matmul(x, weight) * 0.5 + 0.1)
-      loss = tf.reduce_sum(x)
-    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
-      weight.assign_sub(rate * gradient)
-    return loss
-
-  return step
-
-
 def _measure(num_layers: int) -> dict[str, float]:
-  step, x = _train_step(num_layers), tf.ones((8, 8))
+  step, x = dense_step.make(num_layers), tf.ones((8, dense_step.UNITS))
   context.enable_graph_collection()
   before, _PLACING.seconds, _REFINING.seconds = _pass_ms(), 0., 0.
   step(x)

@@ -29,6 +29,7 @@ from typing import Any, Callable
 import keras
 import tensorflow as tf
 
+from benchmarks import dense_step
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import environment
@@ -40,7 +41,6 @@ _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
 _TIMEOUT_S = 3600.  # Seconds for one program.
 _STEPS = 200  # Timed steps, and as many before them.
 _LAYERS = 40  # Weights of a program.
-_UNITS = 8  # Width of a weight. Small, so that traces take most of the time.
 _Row = dict[str, Any]
 # Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]
@@ -71,25 +71,13 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
 
 
 def _function() -> _Program:
-  """Makes a function with gradient descent on dense layers, 12 ops each."""
-  weights = [tf.Variable(tf.eye(_UNITS)) for _ in range(_LAYERS)]
-  rate = tf.Variable(1e-3)
-
-  @tf.function
-  def step(x: tf.Tensor) -> tf.Tensor:
-    with tf.GradientTape() as tape:
-      for weight in weights:
-        x = tf.tanh(tf.matmul(x, weight) * .5 + .1)
-      loss = tf.reduce_sum(x)
-    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
-      weight.assign_sub(rate * gradient)
-    return loss
-
-  batches = [tf.ones((8, _UNITS))]
+  """Makes a program that runs a training step of dense layers."""
+  step = dense_step.make(_LAYERS)
+  batches = [tf.ones((8, dense_step.UNITS))]
 
   def run(steps: int, anew: bool) -> None:
     if anew:
-      batches[0] = tf.ones((len(batches[0]) + 1, _UNITS))
+      batches[0] = tf.ones((len(batches[0]) + 1, dense_step.UNITS))
     for _ in range(steps):
       step(batches[0])
 
@@ -98,10 +86,10 @@ def _function() -> _Program:
 
 def _fit() -> _Program:
   """Makes a program that fits a perceptron of Keras."""
-  model = keras.Sequential(
-      [keras.Input((_UNITS,))]
-      + [keras.layers.Dense(_UNITS, 'relu') for _ in range(_LAYERS // 4)])
-  x = tf.ones((8 * _STEPS, _UNITS))
+  model = keras.Sequential([keras.Input((dense_step.UNITS,))] + [
+      keras.layers.Dense(dense_step.UNITS, 'relu') for _ in range(_LAYERS // 4)
+  ])
+  x = tf.ones((8 * _STEPS, dense_step.UNITS))
 
   def compile_model() -> None:
     model.compile('adam', 'mse', jit_compile=False)

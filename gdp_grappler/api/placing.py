@@ -108,8 +108,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
       return _planned(subject, step, plan, order, deadline)
-    return _place_and_check(step, subject, placer, policy, order, seed,
-                            deadline)
+    return _checked(step, subject, placer, policy, order, seed, deadline)
 
 
 def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
@@ -126,10 +125,9 @@ def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
   return subject, deadlines.within(time_budget_s, clock)
 
 
-def _place_and_check(step: step_lib.Step, subject: subjects.Subject,
-                     placer: str, policy: str | None, order: str | None,
-                     seed: int,
-                     deadline: deadlines.Deadline) -> placed_step.PlacedStep:
+def _checked(step: step_lib.Step, subject: subjects.Subject, placer: str,
+             policy: str | None, order: str | None, seed: int,
+             deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """Places by a placer; raises an error if the placement does not fit."""
   refusing.if_certain(subject, step)
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
