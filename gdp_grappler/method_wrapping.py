@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable
 
 # Attribute of a replaced method with the names of its wrappers.
@@ -26,6 +27,8 @@ def wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
   def wrapped(*args: Any, **kwargs: Any) -> Any:
     return wrapper(stock, *args, **kwargs)
 
+  # tf_keras reads parameters by `getfullargspec`, which ignores `__wrapped__`.
+  setattr(wrapped, '__signature__', inspect.signature(stock))
   wrappers = (*getattr(stock, _WRAPPERS, ()), _name(wrapper))
   setattr(wrapped, _WRAPPERS, wrappers)
   setattr(owner, name, wrapped)

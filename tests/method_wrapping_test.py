@@ -1,4 +1,5 @@
 import contextlib
+import inspect
 
 from gdp_grappler import method_wrapping
 
@@ -41,6 +42,7 @@ def test_a_wrapper_gets_the_former_method_and_the_arguments():
     method_wrapping.wrap(_Counter, 'add', _twice)
     assert _Counter().add(3, times=2) == 12
     assert _Counter.add.__doc__ == 'Adds a number.'
+    assert inspect.getfullargspec(_Counter.add).args == ['self', 'number']
 
 
 def test_a_method_is_wrapped_once_by_each_wrapper():
