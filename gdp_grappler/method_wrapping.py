@@ -23,15 +23,15 @@ def wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
     return
   stock = getattr(owner, name)
 
-  @functools.wraps(stock)
   def wrapped(*args: Any, **kwargs: Any) -> Any:
     return wrapper(stock, *args, **kwargs)
 
+  result: Any = functools.wraps(stock)(wrapped)
   # tf_keras reads parameters by `getfullargspec`, which ignores `__wrapped__`.
-  setattr(wrapped, '__signature__', inspect.signature(stock))
+  result.__signature__ = inspect.signature(stock)
   wrappers = (*getattr(stock, _WRAPPERS, ()), _name(wrapper))
-  setattr(wrapped, _WRAPPERS, wrappers)
-  setattr(owner, name, wrapped)
+  setattr(result, _WRAPPERS, wrappers)
+  setattr(owner, name, result)
 
 
 def is_wrapped(owner: Any, name: str, wrapper: Callable[..., Any]) -> bool:
