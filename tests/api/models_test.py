@@ -329,6 +329,19 @@ def test_a_function_that_makes_a_model_makes_its_table_in_parts(split_tables):
   assert len(parts) == 3  # With Adam's slots.
 
 
+def test_a_table_that_a_map_puts_on_a_device_stays_whole(tmp_path):
+  """The user named the device of the layer, and got four parts on it."""
+  told = []
+  placed = gdp_grappler.place(_words, '2xP100', plan={'embedding*': 'CPU:0'},
+                              max_memory={'GPU': '12MB'}, tell=told.append)
+  assert not any('part_' in v for v in placed.graph.variables)
+  assert len([line for line in told if 'stays whole' in line]) == 1
+  placed.save(tmp_path / 'plan.json')
+  again = gdp_grappler.load_plan(tmp_path / 'plan.json', _words)
+  np.testing.assert_array_equal(again.placement.devices,
+                                placed.placement.devices)
+
+
 def test_a_function_is_looked_at_without_counting_its_layers():
   names = [layer.name for layer in _words().layers]
   placed = _placed(_words)
