@@ -172,7 +172,7 @@ def test_a_path_that_takes_no_file_is_told(tmp_path, name, said):
 @pytest.mark.parametrize('name, said', [
     ('file', 'a part of it, .*/file, is a file'),
     ('file/a/b', 'a part of it, .*/file, is a file'),
-    (f'{_TAKES_NO_FILES}/a/b', f'no file can be made in .*proc/'),
+    (f'{_TAKES_NO_FILES}/a/b', 'no file can be made in .*proc/'),
     ('x' * 300, 'no file can be made in'),
 ])
 def test_a_folder_that_takes_no_files_is_told(tmp_path, name, said):

@@ -17,6 +17,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
@@ -190,12 +191,23 @@ def read(
         'or give the model itself.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
+  _check_profile(graph, how)
   if isinstance(graph, request_lib.Request):
     how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins,
                               split_tables=graph.split_tables)
     step = reading.read(graph, where, how.tell, how.layers)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
+
+
+def _check_profile(graph: Any, how: Reading) -> None:
+  """Raises an error for a wrong profile, because reading may take minutes."""
+  profile = how.profile
+  if isinstance(graph, request_lib.Request):
+    # A graph with costs of its own takes no profile, which `reading` says.
+    profile = graph.profile if graph.given is None else ''
+  if profile:
+    profile_lib.load(profile)
 
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
