@@ -19,6 +19,10 @@ _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
 # a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
+# It computes rates of learning in the scope of each weight's device.
+_LEGACY = 'tf_keras.src.optimizers.legacy.optimizer_v2', 'OptimizerV2'
+# Attribute of ops in a scope that is not a request of the program.
+UNASKED = '_gdp_unasked'
 _KERAS = 'keras.src.backend.tensorflow.core', 'Variable'
 _MARK = '_gdp_wrapped'
 _SCOPE = '_gdp_scope'
@@ -39,8 +43,8 @@ def watch() -> None:
   """Records the scopes and paths of variables that are made from now on."""
   import wrapt
   for (module, name), wrap in ((_VARIABLES, _wrap_variables),
-                               (_STRATEGIES, _wrap_strategies), (_KERAS,
-                                                                 _wrap_keras)):
+                               (_STRATEGIES, _wrap_strategies),
+                               (_KERAS, _wrap_keras), (_LEGACY, _wrap_legacy)):
     wrapt.register_post_import_hook(functools.partial(wrap, name), module)
 
 
@@ -123,4 +127,25 @@ def _wrap_keras(name: str, module: Any) -> None:
       setattr(self._value, _PATH, self.path)
 
   cls._initialize = initialize
+  setattr(cls, _MARK, True)
+
+
+def _wrap_legacy(name: str, module: Any) -> None:
+  cls: Any = getattr(module, name, None)
+  stock = getattr(cls, '_prepare', None)
+  if stock is None or _MARK in vars(cls):
+    return
+  from tensorflow.core.framework import attr_value_pb2
+  from tensorflow.python.eager import context
+  from tensorflow.python.framework import ops
+
+  @functools.wraps(stock)
+  def prepare(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if context.executing_eagerly():
+      return stock(self, *args, **kwargs)
+    marked = {UNASKED: attr_value_pb2.AttrValue(b=True)}
+    with ops.get_default_graph()._attr_scope(marked):
+      return stock(self, *args, **kwargs)
+
+  cls._prepare = prepare
   setattr(cls, _MARK, True)
