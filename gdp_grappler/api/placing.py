@@ -102,10 +102,10 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   """
   arguments.check_search(seed, time_budget_s)
   _check_choice(placer, policy, plan, order, profile)
-  limits = max_memory_lib.read(max_memory)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data, split_tables, limits, shape,
+                           may_round, pins, data, split_tables,
+                           max_memory_lib.read(max_memory), shape,
                            layer_devices.layers(plan))
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step

@@ -80,8 +80,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """
   if devices_lib.why_no_choice(source.devices, settings):
     return outcome_lib.Outcome(None, '')  # One line per program reports this.
-  reason = _why_not(source)
-  if reason:
+  if reason := _why_not(source):
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   if source.name == _MAKES_VARIABLES and settings.plan is not None:
     return outcome_lib.Outcome(None, '')
