@@ -101,12 +101,11 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     GdpError: a name is unknown, or a file cannot be used.
   """
   arguments.check_search(seed, time_budget_s)
-  _check_choice(placer, policy, plan, order, profile)
+  layers = _check_choice(placer, policy, plan, order, profile)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
                            may_round, pins, data, split_tables,
-                           max_memory_lib.read(max_memory), shape,
-                           layer_devices.layers(plan))
+                           max_memory_lib.read(max_memory), shape, layers)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
@@ -290,8 +289,8 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
 
 
 def _check_choice(placer: str, policy: str | None, plan: Plan | None,
-                  order: str | None, profile: str = '') -> None:
-  """Raises errors about arguments early, before the work begins."""
+                  order: str | None, profile: str = '') -> plan_lib.Layers:
+  """Returns the plan's map of layers; raises errors before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
@@ -303,6 +302,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
   registry.factory(placer, policy)  # Some must import before TensorFlow.
   if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
     named_policy.check(policy)
+  return layer_devices.layers(plan)
 
 
 def _planned(
