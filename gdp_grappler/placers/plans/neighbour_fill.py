@@ -53,7 +53,9 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray, allowed: np.ndarray,
   inputs, outputs = _neighbours(graph)
   passes = [(order, inputs), (order[::-1], outputs)]
   if readers_first:
-    passes.reverse()
+    # An op that only waits for an update does not draw the update.
+    carried = [[n for n in own if n.size > 1] for own in outputs]
+    passes = [(order[::-1], carried), (order, inputs)]
   while True:
     before = result.count(-1)
     for ops, neighbours in passes:
