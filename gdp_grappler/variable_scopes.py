@@ -21,6 +21,10 @@ _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
 # a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
+# It computes rates of learning in the scope of each weight's device.
+_LEGACY = 'tf_keras.src.optimizers.legacy.optimizer_v2', 'OptimizerV2'
+# Attribute of ops in a scope that is not a request of the program.
+UNASKED = '_gdp_unasked'
 _KERAS = 'keras.src.backend.tensorflow.core', 'Variable'
 _SCOPE = '_gdp_scope'
 _PATH = '_gdp_path'
@@ -40,8 +44,8 @@ def watch() -> None:
   """Records the scopes and paths of variables that are made from now on."""
   import wrapt
   for (module, name), wrap in ((_VARIABLES, _wrap_variables),
-                               (_STRATEGIES, _wrap_strategies), (_KERAS,
-                                                                 _wrap_keras)):
+                               (_STRATEGIES, _wrap_strategies),
+                               (_KERAS, _wrap_keras), (_LEGACY, _wrap_legacy)):
     wrapt.register_post_import_hook(functools.partial(wrap, name), module)
 
 
@@ -111,3 +115,20 @@ def _initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
   # A program may give a variable that has no attributes of its own.
   with contextlib.suppress(AttributeError):
     setattr(self._value, _PATH, self.path)
+
+
+def _wrap_legacy(name: str, module: Any) -> None:
+  cls = getattr(module, name, None)
+  if hasattr(cls, '_prepare'):
+    method_wrapping.wrap(cls, '_prepare', _prepare)
+
+
+def _prepare(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+  from tensorflow.core.framework import attr_value_pb2
+  from tensorflow.python.eager import context
+  from tensorflow.python.framework import ops
+  if context.executing_eagerly():
+    return stock(self, *args, **kwargs)
+  marked = {UNASKED: attr_value_pb2.AttrValue(b=True)}
+  with ops.get_default_graph()._attr_scope(marked):
+    return stock(self, *args, **kwargs)
