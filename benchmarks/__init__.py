@@ -1,12 +1,12 @@
-"""Programs that make figures; installed nowhere.
+"""Programs that make the figures of docs/. The package does not install them.
 
-Belongs here: what is run as `python -m benchmarks.NAME` from the repository.
-Does not belong here: what users run (`gdp`, `gdp_bench`).
+Belongs here: programs for `python -m benchmarks.NAME` in the repository.
+Does not belong here: programs of users (`gdp`, `gdp_bench`).
 """
 
 import sys
 
 if sys.argv[0] == '-m':
-  # `python -m` starts a benchmark, whose imports take some seconds.
+  # `python -m` starts a benchmark, and its imports take some seconds.
   print('benchmarks: loading TensorFlow and what else it needs',
         file=sys.stderr, flush=True)

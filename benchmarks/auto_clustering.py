@@ -1,16 +1,17 @@
-r"""XLA inside each device after placement: what auto-clustering does to steps.
+r"""Effect of XLA's auto-clustering on placed steps.
 
 Run it from the repository, on a machine with nothing else to do:
 
   python -m benchmarks.auto_clustering [--json] [--page=FILE] [MODEL ...]
 
-A MODEL is a `module:function` that returns a compiled Keras model. Each is
-trained in fresh processes over two logical CPU devices, without and with
-`tf.config.optimizer.set_jit('autoclustering')`: as it is, then placed by
-`PLACER`. Prints for each of the four the measured step, the number of clusters
-and of devices that have some, how long the first step took, and by how much the
-losses differ from those without XLA and placement. With --page=FILE the table
-replaces the one in a page of Markdown, between two comments.
+A MODEL is a `module:function` that returns a compiled Keras model. Each model
+trains over two logical CPUs in four ways: with and without placement by
+`PLACER`, and with and without `tf.config.optimizer.set_jit('autoclustering')`.
+Each way has a process of its own. For each way the program prints the measured
+step, the number of clusters, the number of devices with clusters, the seconds
+of the first step, and the difference of the losses from those without XLA and
+placement. With --page=FILE the table replaces the table between two comments of
+a page in Markdown.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from gdp_grappler.graph.sources import tracing_worker
 PLACER = 'm_topo_published'
 # A large budget, because a graph that exceeds the budget is not placed.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
-# Timed steps, and steps before them.
+# Timed steps of a run. The result is their median.
 _STEPS = 15
-_WARM_UP = 5
-_DEVICES = 2
+_WARM_UP = 5  # Steps before the timed ones.
+_DEVICES = 2  # Logical CPUs.
 # Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
 _CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')
@@ -66,7 +67,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table | None:
 
 
 def _rows(model: str) -> list[_Row]:
-  """Without and with XLA, unplaced and placed.
+  """Returns four rows: with and without XLA, unplaced and placed.
 
   Raises:
     MeasurementError: the model cannot be trained.
@@ -88,7 +89,7 @@ def _rows(model: str) -> list[_Row]:
 
 
 def _difference(first: list[float], second: list[float]) -> float:
-  """The largest, relative."""
+  """Returns the largest relative difference of two losses."""
   return max(abs(a - b) / abs(a) for a, b in zip(first, second, strict=True))
 
 

@@ -65,7 +65,7 @@ def _rows(task: str, placers: Sequence[str], budgets: Sequence[float],
 
 def _placed(problem: placer_lib.Problem,
             placer: placer_lib.Placer) -> dict[str, float]:
-  """The step that a placer finds, and the seconds that it took."""
+  """Returns the step that a placer finds, and the seconds of the placer."""
   begin_s = problem.clock()
   found = best_of.proposals_of(placer, problem)
   taken_s = problem.clock() - begin_s
@@ -103,7 +103,7 @@ def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
           [f'{other} / {ours}{title}', *(f'{mean(r):.3f}' for r in ratios)])
   cells.append([
       'over less time, most',
-      *(f'{max(_over_less(rows, ours, budgets, index) for rows in found):.3f}'
+      *(f'{max(_over_less_s(rows, ours, budgets, index) for rows in found):.3f}'
         for index in range(len(budgets)))
   ])
   return tables.Table(
@@ -112,9 +112,9 @@ def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
       [row for rows in found for row in rows])
 
 
-def _over_less(rows: Sequence[_Row], placer: str, budgets: Sequence[float],
-               index: int) -> float:
-  """A step over the shortest one of a smaller budget; 1 for the smallest."""
+def _over_less_s(rows: Sequence[_Row], placer: str, budgets: Sequence[float],
+                 index: int) -> float:
+  """Ratio of a step to the shortest step of smaller budgets; 1 without them."""
   steps = [_mean(rows, placer, budget) for budget in budgets[:index + 1]]
   return steps[-1] / min(steps[:-1], default=steps[-1])
 

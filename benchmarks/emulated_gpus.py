@@ -5,13 +5,14 @@ Run it from the repository:
   python -m benchmarks.emulated_gpus --tasks=rnnlm-2@tiny@2xP100 \
       --placers=human_expert,m_etf,local_search --json
 
-prints a list of {"task", "placer", "simulated_s", "measured_s"}; both are null
-where a plan does not run. With --order=critical_path there are "edges", the
-number of control edges that are predicted to pay, and the step with them, as
-"ordered_simulated_s" and "ordered_measured_s", of the placer's proposal that is
-predicted to be the best with them. Without --json, a table, and
-under it what orders gain. With --objective=simulated,
-searches minimise the simulated step instead of its robust price.
+prints a list of {"task", "placer", "simulated_s", "measured_s"}. Both seconds
+are null if a plan does not run. With --order=critical_path, rows also have
+"edges", the number of control edges that are predicted to pay, and the steps
+with these edges, "ordered_simulated_s" and "ordered_measured_s". These steps
+are of the proposal with the shortest predicted step with edges. Without --json,
+the program prints a table and a summary of the gains by orders. With
+--objective=simulated, searches minimise the simulated step instead of the
+robust price.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
       loaded.graph, loaded.cluster,
       robust_evaluator.Robust(simulator) if arguments.objective == _ROBUST else
       simulator, arguments.seed, loaded.expert_devices, arguments.time_budget_s,
-      simulator=None if arguments.order == order_names.FIFO else simulator)
+      simulator=simulator, may_add_edges=arguments.order != order_names.FIFO)
   result = []
   with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
                              emulation_config.EmulationConfig(
@@ -129,7 +130,7 @@ def _ordered(problem: placer_lib.Problem,
              proposals: Sequence[placement_lib.Placement],
              simulator: simulator_lib.Simulator,
              emulator: emulator_lib.Emulator) -> _Row:
-  """The best proposal with the control edges that are predicted to pay."""
+  """Returns the best proposal, with the control edges that promise to pay."""
   choice = edge_selection.best(problem, proposals, simulator,
                                lambda _: control_edges.OrderConfig())
   order = choice.order

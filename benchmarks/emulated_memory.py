@@ -130,7 +130,7 @@ def _row(task: str, placer: str, step: step_lib.Step,
 
 def _in_use(step: step_lib.Step, placement: placement_lib.Placement,
             memory_bytes: int) -> int:
-  """The most bytes in use on a GPU, or 0 if so little memory is not enough.
+  """The most bytes in use on a GPU, or 0 if the step runs out of memory.
 
   Raises:
     GdpError: the step fails for another reason.

@@ -3,10 +3,11 @@
 Run it from the repository with `python -m benchmarks.favourite_children`. Half
 of the graphs are random, half have layers. They are placed on 4 and 8 P100s.
 `communication` is the time to send the mean tensor, over the time of the mean
-op. Both ways make the same proposals. One has favourite children by matching,
-the other by the linear program of Hanen and Munier, which HiGHS solves. The
-table has the simulated step by matching over the step by the program: less than
-1 means that matching is faster. Seconds are of the processor.
+op. The program compares two ways to find favourite children: matching, and the
+linear program of Hanen and Munier, which HiGHS solves. Both ways make the same
+proposals. The table has the simulated step by matching over the step by the
+program: less than 1 means that matching is better. Seconds are processor
+seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import graphs
 
-_WIDTHS = 4, 8, 32, 64
+_WIDTHS = 4, 8, 32, 64  # Ops of a layer, in turn.
 _WINDOW = 4000  # Tasks of a linear program.
 _OP_S = 1e-3  # Median seconds of an op of a graph in layers.
 _TENSOR_BYTES = 4e6  # Median bytes of a tensor of such a graph.
@@ -76,8 +77,8 @@ def _layered_graph(num_ops: int, width: int,
   return graph, rng.lognormal(0, 1, num_ops) * _OP_S
 
 
-def _communicating(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                   op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
+def _with_tensors_scaled(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                         op_s: np.ndarray, ratio: float) -> op_graph.OpGraph:
   """Returns the graph with tensors scaled to a ratio of sending and computing.
 
   Args:
@@ -119,7 +120,7 @@ def _row(num_ops: int, communication: float, count: int) -> tuple[str, ...]:
   for seed in range(count):
     graph, op_s = _graph(num_ops, seed)
     cluster = presets.preset(f'{4 + 4 * (seed // 2 % 2)}xP100')
-    graph = _communicating(graph, cluster, op_s, communication)
+    graph = _with_tensors_scaled(graph, cluster, op_s, communication)
     found = [
         _placed(placer, graph, cluster, op_s)
         for placer in (m_sct.MSctPlacer(), _ByProgram())

@@ -1,14 +1,14 @@
-"""Steps of searches that price few placements, from those of cheap placers.
+"""Steps of searches that price few placements.
 
 Run it from the repository:
 
   python -m benchmarks.few_prices --priced=300 rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with the anchors of the default placer. It stops after
---priced placements in FIFO order, anchors included. The first search ("plain")
-prices all moves that it draws. The second ("chosen") prices those that the
-shipped network chooses. For comparison, `best_of` is the best of all placers
-that do not search.
+Each search begins with the anchors of the default placer, which are placements
+by cheap placers. It stops after --priced placements in FIFO order, anchors
+included. The first search ("plain") prices all moves that it draws. The second
+("chosen") prices the moves that the shipped network chooses. For comparison,
+`best_of` is the best of all placers that do not search.
 
 With --json, prints a list of {"task", "seed", "best_of_s", "plain_s",
 "chosen_s"}: simulated steps. Without --json, prints a table with geometric

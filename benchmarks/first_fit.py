@@ -6,21 +6,21 @@ Run it from the repository, in an environment where the package is installed:
 
 The program fits a Keras model of 60 small layers, with one and with two steps
 in a call (`steps_per_execution`). It has one CPU, or two logical CPUs, which
-share their cores. On both the option leaves the graph as it was. Each program
+share their cores. With both, the option does not change the graph. Each program
 runs in fresh processes, in turn with the option off and on. Prints a list of
 {"devices", "steps", "off_s", "on_s", "on / off", "ours_s", "share", "said_s",
-"off_traces", "on_traces"}, medians of some runs:
+"off_traces", "on_traces"}, medians of several runs:
 
   off_s, on_s   processor seconds of the first `fit`, of one call
-  on / off      of two runs that follow one another
-  ours_s        what of `on_s` this package's functions took
-  share         `ours_s` of the rest of `on_s`: both are of one process, so what
-                else the machine does changes this less than "on / off"
-  said_s        seconds by the clock that the lines say were spent
-  traces        how often Keras' step was traced
+  on / off      ratio of two runs that follow one another
+  ours_s        processor seconds of this package's functions in `on_s`
+  share         `ours_s` over the rest of `on_s`. One process has both, so the
+                load of the machine changes this less than "on / off"
+  said_s        wall-clock seconds in the lines that the package prints
+  traces        number of traces of Keras' step
 
-Without --json, a table, which with --page=FILE replaces the one in a page of
-Markdown, between two comments.
+Without --json, prints a table. With --page=FILE the table replaces the table
+between two comments of a page in Markdown.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ from gdp_grappler.processes import calls
 _TITLE = 'First fit'
 _FIGURES = ('off_s', 'on_s', 'on / off', 'ours_s', 'share', 'said_s',
             'off_traces', 'on_traces')
-_TIMEOUT_S = 600.
-_BATCH = 8
-_UNITS = 16
-_LAYERS = 60
+_TIMEOUT_S = 600.  # Seconds for the process of one `fit`.
+_BATCH = 8  # Examples per step.
+_UNITS = 16  # Width of a layer. Small, so that steps take little time.
+_LAYERS = 60  # Dense layers of the model, unless given.
 _DEVICES = 'one CPU', 'two CPUs'
-_STEPS = 1, 2
+_STEPS = 1, 2  # Steps of a `fit`, unless given.
 _Row = dict[str, Any]
 
 
 def measure(devices: str, steps: int, num_layers: int,
             on: bool) -> dict[str, float]:
-  """The figures of one run, in a process that has done nothing else.
+  """Returns the figures of one run, in a process that has done nothing else.
 
   Args:
     devices: One of `_DEVICES`.
@@ -91,10 +91,10 @@ def measure(devices: str, steps: int, num_layers: int,
 
 
 class _OurSeconds:
-  """Processor seconds of this package, of all threads, while it is waited for.
+  """Processor seconds of all threads while TensorFlow waits for this package.
 
-  That is from a call of the pass or of Keras' train function on, without what
-  TensorFlow's own functions take within it.
+  TensorFlow waits from a call of the pass or of Keras' train function on. The
+  time of TensorFlow's own functions inside such a call does not count.
   """
 
   def __init__(self) -> None:
@@ -121,7 +121,7 @@ class _OurSeconds:
     setattr(cls, name, clocked)
 
   def _enter(self, is_ours: bool) -> bool:
-    """Counts the seconds so far, and returns to whom they were counted."""
+    """Counts from now on if `is_ours`; returns whether it counted before."""
     now = time.process_time()
     if self._is_ours:
       self.seconds += now - self._since
@@ -130,7 +130,7 @@ class _OurSeconds:
 
 
 class _Said(logging.Handler):
-  """Adds up what the lines of a program say was spent."""
+  """Adds up the seconds that the lines of a program report."""
 
   def __init__(self) -> None:
     super().__init__()

@@ -60,7 +60,7 @@ from gdp_grappler.plugin import step_costs
 MODELS = tuple(
     f'benchmarks.keras_models:{name}' for name in ('cnn', 'mlp', 'lstm'))
 _TITLE = 'Gains'
-# Emulated steps; the result is their median.
+# Number of emulated steps. The result is their median.
 _EMULATED_STEPS = 3
 _Row = dict[str, Any]
 
@@ -113,7 +113,7 @@ def gain(path: str, settings: settings_lib.Settings, search_s: float = 0.,
 
 def on_first_gpu(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
                  batch_size: int) -> source_graph.SourceGraph:
-  """The graph as TensorFlow would place it on a machine like the cluster."""
+  """Places the graph as TensorFlow would on a machine like the cluster."""
   step = step_lib.of_source(source, cluster, batch_size=batch_size)
   placement = registry.create('gpu_only').place(step.problem())
   definition = graph_pb2.GraphDef()
@@ -141,7 +141,7 @@ def _variables_moved(source: source_graph.SourceGraph,
 
 def _emulated(step: step_lib.Step, before: placement_lib.Placement,
               outcome: outcome_lib.Outcome) -> _Row:
-  """Returns the seconds of both steps in TensorFlow's own runtime."""
+  """Returns the seconds of the steps "before" and "after" on emulated GPUs."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(
       step.cluster, step.cost_model,
@@ -196,7 +196,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
 
 def _cells(rows: Sequence[_Row],
            arguments: argparse.Namespace) -> list[list[str]]:
-  """The head, then what it says of each row."""
+  """Returns the titles of the columns, then the cells of each row."""
   result = [['graph', 'before', 'after', 'gain', 'variables moved']]
   result += [[
       row['graph'],

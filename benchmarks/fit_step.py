@@ -2,11 +2,11 @@
 
   python -m benchmarks.fit_step [--json]
 
-The same empty work is called as a function, as a function that reads the next
-batch, as the train function of the smallest model, and by `fit`. Seconds are
-processor seconds of the calling thread. They contain neither the work of other
-threads nor waiting. The result is the least of several rounds, because a
-disturbance can only make a round longer.
+The same empty work runs in four ways: as a function, as a function that reads
+the next batch, as the train function of the smallest model, and in `fit`.
+Seconds are processor seconds of the calling thread. They contain neither the
+work of other threads nor waiting. The result is the least of several rounds,
+because a disturbance can only make a round longer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEPS = flags.DEFINE_integer('steps', 300, 'Steps of a round.', lower_bound=1)
 
 
 def thread_seconds(run: Callable[[int], Any]) -> float:
-  """Seconds of the calling thread per step; `run` runs a number of steps."""
+  """Seconds of the calling thread per step. `run` runs a number of steps."""
   run(5)
   found = []
   for _ in range(_ROUNDS.value):

@@ -57,15 +57,16 @@ MODELS = tuple(
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'predicted', 'error', 'placed', 'predicted',
          'error', 'gain')
-# Steps of a turn.
-_STEPS = 15
-_TURNS = 3
-# More than the guard times, both ways.
+_STEPS = 15  # Steps of a turn.
+_TURNS = 3  # Turns per way. The ways alternate.
+# Steps before the timed ones. The guard of `fit` has decided by then.
 _UNDER_GUARD = 20
-_SERVERS = 2
-# The CPU of this process, which only waits: how much slower it is said to be
-# where there is something to compute.
-_CLIENT, _SLOWER = cluster_lib.local_name('CPU', 0), 1000.
+_SERVERS = 2  # Servers on this machine that compute.
+# The CPU of this process, which only waits for the servers.
+_CLIENT = cluster_lib.local_name('CPU', 0)
+# The problem describes this CPU as this many times slower than a server, so
+# placers give it nothing to compute.
+_SLOWER = 1000.
 
 
 def mlp() -> keras.Model:
@@ -97,8 +98,9 @@ def mixture() -> keras.Model:
 def lstm() -> keras.Model:
   """Four recurrent layers, unrolled, that predict the next word.
 
-  Step by step, as the graph of `make fidelity`: `keras.layers.LSTM` stacks what
-  a layer says at all steps, and the next one waits for the last of them.
+  Each time step is an op of its own, as in the graph of `make fidelity`.
+  `keras.layers.LSTM` stacks the outputs of all time steps, and the next layer
+  waits for the last of them.
   """
   steps, units, words = 8, 320, 2000
   ids = keras.Input((steps,), batch_size=64, dtype='int32')
@@ -139,7 +141,7 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
       raise errors.InvalidGraphError(
           f'"{model}" is no module:function. Name one that returns a compiled '
           'Keras model.')
-    _compiled(model)  # Or it is said before anything is measured.
+    _compiled(model)  # Raises the error before anything is measured.
   with tempfile.TemporaryDirectory() as folder:
     cluster, timed = pathlib.Path(folder) / 'workers.json', _cluster()
     profiles = progress.of_each(
@@ -160,7 +162,7 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _cluster() -> cluster_lib.Cluster:
-  """The two servers as timed, and the client, which is not to compute."""
+  """Returns the two timed servers, and the client, which must not compute."""
   with local_workers.LocalWorkers(_SERVERS) as running:
     workers = local_workers.cluster(_SERVERS)
     workers = ping_pong.apply(workers,
@@ -189,7 +191,7 @@ def _profile(model: str, path: pathlib.Path) -> pathlib.Path:
 
 
 def _empty_step_s(device: str) -> float:
-  """A step of `fit` on a server that has next to nothing to compute."""
+  """Returns the seconds of a nearly empty step of `fit` on a server."""
   with tf.device(device):
     inputs = keras.Input((1,), batch_size=1)
     model = keras.Model(inputs, layers.Dense(1)(inputs))
@@ -201,7 +203,7 @@ def _empty_step_s(device: str) -> float:
 
 
 def _measure(path: str, device: str, option: dict[str, Any]) -> dict[str, Any]:
-  """The row of one model."""
+  """Measures one model, and returns its row."""
   with tf.device(device):
     keras.utils.set_random_seed(0)
     model = _compiled(path)
@@ -227,10 +229,10 @@ def _measure(path: str, device: str, option: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compiled(path: str) -> keras.Model:
-  """The model.
+  """Returns the compiled model of a name.
 
   Raises:
-    InvalidGraphError: there is none, or `fit` does not know what to do with it.
+    InvalidGraphError: there is no such model, or it is not compiled.
   """
   model = tracing_worker.call_function(path)
   if not isinstance(model, keras.Model) or not model.compiled:
@@ -245,9 +247,10 @@ def _compiled(path: str) -> keras.Model:
 
 
 def _on(device: str, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-  """A step that is all on one device, unless the pass moves it.
+  """Makes a train step whose ops are on one device unless the pass moves them.
 
-  Around `fit` a scope would do so too, but hide the step from the pass.
+  A device scope around `fit` would do the same, but would hide the step from
+  the pass.
   """
 
   def on_device(data: Any) -> Any:

@@ -1,11 +1,10 @@
-"""Prints what the plugin costs on `import tensorflow`, measured.
+"""Measures the time that the plugin adds to `import tensorflow`.
 
 Run it from the repository with `python -m benchmarks.import_time`, in an
-environment where the package is installed. TensorFlow is imported with the
-plugin kept out and with it installed but switched off, in turn, in fresh
-processes; shown are the medians, and that of the ratios of pairs. With
---page=FILE the table replaces the one in a page of Markdown, between two
-comments.
+environment where the package is installed. Fresh processes import TensorFlow,
+in turn without the plugin and with the plugin switched off. The table has the
+median of each, and the median of the ratios of pairs. With --page=FILE the
+table replaces the table between two comments of a page in Markdown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled Keras models whose steps devices can share, to be measured.
+"""Compiled Keras models whose steps several devices can share.
 
 The functions have no arguments, so `benchmarks.keras_models:NAME` names a graph
 for every program. The batch size of each model is known.
@@ -47,7 +47,7 @@ def transformer() -> keras.Model:
 
 
 def experts() -> keras.Model:
-  """A mixture of six perceptrons, all of them used, weighted by a gate."""
+  """A mixture of six perceptrons. A gate weights all of them."""
   features = keras.Input((1024,), batch_size=512)
   gate = layers.Dense(6, 'softmax')(features)
   outputs = [_dense(features, 2048, 2) for _ in range(6)]
@@ -57,7 +57,7 @@ def experts() -> keras.Model:
 
 
 def two_towers() -> keras.Model:
-  """Users and items: embeddings and a tower for each, scored by a product."""
+  """Embeddings and a tower for users and for items, scored by a product."""
   ids = [keras.Input((20,), batch_size=512, dtype='int32') for _ in range(2)]
   vectors = []
   for words, size in zip(ids, (200_000, 100_000)):
@@ -126,7 +126,7 @@ def _convolutions(image: keras.KerasTensor, filters: int) -> keras.KerasTensor:
 
 
 def _tower(image: keras.KerasTensor, width: int) -> keras.KerasTensor:
-  """Convolutions `width` wide, and what is left of the image after them."""
+  """Adds convolutions of a width, and pools the image."""
   hidden = image
   for filters in (64, 128, 256):
     for _ in range(2):

@@ -1,9 +1,9 @@
 """GraphDefs of any size: transformer stacks and unrolled recurrent networks.
 
-TensorFlow takes minutes to trace what has a million ops. So a layer, or a step
-of a recurrent layer, is traced once with its gradient, and copies of it are put
-together as tracing would have: what one hands on the next one reads, and
-gradients go the other way.
+TensorFlow takes minutes to trace a graph of a million ops. So a layer, or a
+time step of a recurrent layer, is traced once with its gradient. Copies are
+then connected as in a traced graph: a copy reads the outputs of the one before,
+and gradients go the other way.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler.graph import source_graph
 
-_BATCH = 16
-_WIDTH = 64
-_HEADS = 4
-_RATE = 1e-3
-_RECURRENT_LAYERS = 4
+_BATCH = 16  # Examples per step.
+_WIDTH = 64  # Size of an embedding and of a state.
+_HEADS = 4  # Heads of an attention layer.
+_RATE = 1e-3  # Learning rate.
+_RECURRENT_LAYERS = 4  # Layers of the recurrent graph.
 _v1 = tf.compat.v1
 
 
@@ -31,7 +31,7 @@ class _Part:
   Attributes:
     graph_def: Nodes of the part.
     given: Nodes that stand for the inputs of the part.
-    made: Names of the tensors that the part hands on.
+    made: Names of the tensors that the next part reads.
     shared: Nodes that all copies of a layer have in common.
   """
 
@@ -188,13 +188,13 @@ def _needed(graph_def: graph_pb2.GraphDef,
 
 
 def _tensor(part: _Part, what: str, prefix: str) -> str:
-  """The name of what the copy under a prefix hands on."""
+  """Returns the name of an output of the copy under a prefix."""
   return f'{prefix}/{part.made[what]}'
 
 
 def _append(graph_def: graph_pb2.GraphDef, part: _Part, prefix: str, layer: str,
             inputs: Mapping[str, str]) -> None:
-  """A copy of all nodes; those that are shared in a layer once for each."""
+  """Adds a copy of all nodes, but nodes that a layer shares only once."""
   names = {
       node.name: f'{layer if node.name in part.shared else prefix}/{node.name}'
       for node in part.graph_def.node
@@ -218,7 +218,7 @@ def _append(graph_def: graph_pb2.GraphDef, part: _Part, prefix: str, layer: str,
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-  """An input with other names of nodes."""
+  """Returns an input with a new name of its node."""
   if text.startswith('^'):
     return '^' + names[text[1:]].split(':')[0]
   name, colon, output = text.partition(':')
@@ -226,7 +226,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _update(graph_def: graph_pb2.GraphDef, cell: _Part, layer: int) -> None:
-  """Adds gradient descent on the weights of a layer, by all time steps."""
+  """Adds gradient descent on a layer, by the gradients of all time steps."""
   rate = graph_def.node.add(name=f'{_layer(layer)}/rate', op='Const')
   rate.attr['dtype'].type = tf.float32.as_datatype_enum
   rate.attr['value'].tensor.CopyFrom(tf.make_tensor_proto(_RATE, tf.float32))

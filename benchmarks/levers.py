@@ -1,4 +1,4 @@
-"""Steps of the default placer's search without one of its parts (levers).
+"""Steps of the default placer's search if one of its parts (levers) is off.
 
 Run it from the repository:
 
@@ -15,18 +15,18 @@ edges that pay. The program searches with all levers ('all'), and without each:
   coordinates: there are no moves by coordinates, no anchor `structured`, and no
     coarse graph.
   multilevel: a large graph is not searched as a coarse graph first.
-  parts: in the coarse graph layers move, their parts do not.
+  parts: in the coarse graph whole layers move, and parts of layers do not.
   priorities: the search prices FIFO steps, and adds control edges at the end.
-  compound: every move is of one set.
-  anchors: the search begins with single devices and stretches of the
+  compound: every move moves one set of ops.
+  anchors: the search begins with single devices and blocks of the
     topological order.
   policy: the policy of moves proposes nothing.
-  mending: placements that exceed a memory are not repaired.
-  packing: memories are not packed.
+  mending: no repair of placements that exceed a memory.
+  packing: no branch and bound that packs memories.
   search: the best of the anchors is the result; the policy proposes nothing.
 
-Without mending or packing, anchors propose without it as well.
---levers=parts,compound tries these alone.
+Without mending or packing, the anchors do not use it either.
+--levers=parts,compound tries only these.
 
 With --json the program prints a list of {"task", "seed", "all_s", "network_s",
 ...}: simulated steps with all levers, and without the named lever. Otherwise it
@@ -85,7 +85,7 @@ class _Levers:
   Attributes:
     config: The numbers of the search.
     filter: How moves are chosen; None prices all moves that are drawn.
-    coordinates: Whether coordinates make anchors, moves and a smaller graph.
+    coordinates: Whether coordinates make anchors, moves and a coarse graph.
     priorities: Whether the search prices placements by priorities.
     anchors: Whether the search begins with anchors.
     policy: Whether the policy of moves proposes starts.
@@ -168,7 +168,7 @@ def _rows(task: str, names: Sequence[str], seconds: float,
 
 @contextlib.contextmanager
 def _by_default(fit: search_config.FitConfig) -> Iterator[None]:
-  """Makes placers that take no config fit memories by these numbers."""
+  """Makes placers without a config fit memories by these numbers."""
   stock = search_config.DEFAULT
   search_config.DEFAULT = dataclasses.replace(stock, fit=fit)
   try:
@@ -212,7 +212,7 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
     further = [coarse_result.rows]
   budget = _budget(_left_s(seconds, begin_s))
   if not levers.priorities:
-    problem = dataclasses.replace(problem, simulator=None)
+    problem = dataclasses.replace(problem, may_add_edges=False)
   return staged_search.search(problem, starts, rng, budget,
                               functools.partial(_model, levers), drawer,
                               further, levers.config)
@@ -224,7 +224,7 @@ def _left_s(seconds: float, begin_s: float) -> float:
 
 def _coarse(problem: placer_lib.Problem, levers: _Levers,
             seconds: float) -> coarse_problem.CoarseProblem | None:
-  """The smaller graph, if the levers search one."""
+  """The coarse problem, if the levers search one; else None."""
   if not (levers.coordinates and levers.priorities):
     return None
   return multilevel.coarsened(problem, levers.config.coarse.share * seconds,

@@ -1,10 +1,10 @@
-"""Prints simulated steps of placements on many hosts, and of expert layouts.
+"""Prints simulated steps of placements on many hosts, and of experts.
 
 Run it from the repository with `python -m benchmarks.many_hosts`. The workloads
 are those of the papers. The placements are:
 
-* the layout of the papers' experts: a layer on each device, host after host;
-* the same layers with one device of each host, hosts in turn;
+* the papers' experts: a layer on each device, the devices host after host;
+* the experts' layers, each on the next host;
 * all ops on one device;
 * hosts first, then their devices (`hierarchical`);
 * the default placer without its network, with a limit of --time_budget_s.

@@ -1,14 +1,14 @@
-"""Steps with and without coordinate sets and the network, in equal seconds.
+"""Steps of searches with and without coordinate sets and the move network.
 
 Run it from the repository:
 
   python -m benchmarks.move_network rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with placements of cheap placers and anneals for equal
-processor seconds, in FIFO order (with --ordered, in the order of priorities).
-There are three searches: 'loose' prices all moves that it draws, without moves
-of repeated structure; 'plain' does the same with such moves; 'chosen' prices
-the moves that the shipped network chooses.
+Each search begins with placements of cheap placers, and anneals for equal
+processor seconds in FIFO order (with --ordered, in the order of priorities).
+There are three searches. 'loose' prices all moves that it draws, and draws no
+sets of coordinates. 'plain' also draws these sets. 'chosen' prices the moves
+that the shipped network chooses.
 
 With --json, prints a list of {"task", "seed", "loose_s", "plain_s", "chosen_s",
 "loose_priced", "plain_priced", "chosen_priced"}: simulated steps of the best

@@ -1,4 +1,4 @@
-r"""Gains of ten models on one card, over steps as Keras runs them.
+r"""Steps of ten models on one card, in several ways.
 
 Run it from the repository, on a machine with nothing else to do:
 
@@ -6,12 +6,12 @@ Run it from the repository, on a machine with nothing else to do:
       [--json] [--page=FILE] [--out_dir=build/one_card]
 
 A fresh process with a time limit trains each model in each way, one process at
-a time. The ways are: as Keras does by itself (XLA), without XLA, with XLA
-clusters inside the device, placed on two and on four streams of the card
-(`split`), and as the option chooses. For each the program prints the time of a
-step, the time of the first step (compiling and planning included), the memory,
-and the way in which steps ran in the end. Results are kept in --out_dir and are
-not measured again.
+a time. The ways are: Keras' default (XLA), without XLA, with XLA clusters
+inside the device, placed on two and on four streams of the card (`split`), and
+as the option chooses. For each way the program prints the time of a step, the
+time of the first step (compiling and planning included), the memory, and the
+way that the last steps had. Results are kept in --out_dir and are not measured
+again.
 
 Without a GPU, the ways that cut a card are left out. The other ways run on the
 CPU, by default with small models. Such results say nothing about a card.
@@ -45,9 +45,9 @@ _TITLE = 'One card'
 _HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
 FILE = 'one_card.json'
 _NO_CARD = 'needs a GPU, and TensorFlow sees none here'
-_STEPS = 20
-_STEPS_ON_CPU = 3
-# In a row of what is asked for: what else was measured goes to the file.
+_STEPS = 20  # Timed steps of a way.
+_STEPS_ON_CPU = 3  # Timed steps of a way in a dry run without a GPU.
+# Key of a row for measurements that only go to the file.
 _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]
 
@@ -74,7 +74,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
 
 
 def _measured(arguments: argparse.Namespace) -> list[_Row]:
-  """Rows of all models in all ways for which there was time."""
+  """Returns the rows of all models in all ways that were measured in time."""
   has_card = here.has_card()
   names = arguments.models or models(has_card)
   deadline = deadlines.within(arguments.time_budget_s)

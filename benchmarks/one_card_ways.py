@@ -13,7 +13,7 @@ class Way:
   """A way in which a model runs.
 
   Attributes:
-    what: Text for the table.
+    what: Description of the way for the table.
     option: Value of the option; False for off.
     variables: Variables of the environment.
     lets_keras_choose: Whether Keras may choose XLA.
@@ -38,7 +38,8 @@ def _split(into: int) -> dict[str, Any]:
   return {'split': into, 'guard': False}
 
 
-# Four ways are timed, of at most eight steps each.
+# Steps until the guard has chosen. It times four ways, at most eight steps
+# each.
 _UNTIL_CHOSEN = 36
 WAYS = {
     'xla':

@@ -1,8 +1,8 @@
-"""One model, run one way, in a process of its own; see `benchmarks.one_card`.
+"""Child process of `benchmarks.one_card`: runs one model in one way.
 
   python -m benchmarks.one_card_worker MODEL WAY STEPS
 
-Prints what it measured as JSON in the last line.
+The last line of the output is the result as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 import sys
 from typing import Any
 
-_REPEATS = 5
+_REPEATS = 5  # Rows of steps that are timed.
 
 
 def main(model: str, way: str, steps: str) -> None:
@@ -74,7 +74,7 @@ def _chosen(model: Any) -> str:
 
 
 def _peak_bytes(tf: Any) -> int | None:
-  """Sum of the peaks of all logical GPUs, in bytes; None without a GPU."""
+  """Bytes of the peaks of all logical GPUs together; None without a GPU."""
   gpus = tf.config.list_logical_devices('GPU')
   return sum(
       tf.config.experimental.get_memory_info(f'GPU:{i}')['peak']

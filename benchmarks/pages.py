@@ -1,4 +1,4 @@
-"""Places in pages of Markdown, which programs bring up to date."""
+"""Tables and texts in pages of Markdown that programs replace."""
 
 from __future__ import annotations
 

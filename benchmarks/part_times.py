@@ -1,4 +1,4 @@
-"""Clocks that tell which part of a program takes the processor's time."""
+"""Measures the processor seconds of the parts of a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def clocked(
     parts: Mapping[str, Sequence[Function]]) -> Iterator[dict[str, float]]:
   """Adds up processor seconds of each part while the context is open.
 
-  A function that runs within another one counts for its own part alone.
+  The seconds of an inner function count only for the part of this function.
 
   Args:
     parts: The functions of each part.

@@ -1,13 +1,14 @@
-"""Prints what the plugin costs in the pass, measured.
+"""Measures the time of the pass.
 
 Run it from the repository with `python -m benchmarks.pass_time`, in an
 environment where the package is installed. A row is a training graph of dense
-layers over four CPUs; columns: ops before Grappler prunes it, seconds in the
-pass the first time (policy loaded before), and milliseconds from the cache when
-the same function is instantiated again, the median of five; and processor
-seconds of the first time, refinement and all else, which hang less on what else
-the machine does. With --page=FILE the table replaces the one in a page of
-Markdown, between two comments.
+layers over four CPUs. The columns are: ops before Grappler prunes the graph;
+wall-clock seconds of the first pass, with a loaded policy; median milliseconds
+of a pass that is answered from the cache, when the same function is
+instantiated again; and processor seconds of the first pass, for the refinement
+and for the rest. Processor seconds depend less on the load of the machine. With
+--page=FILE the table replaces the table between two comments of a page in
+Markdown.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import statistics
 import sys
 import time
 import types
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from benchmarks import dense_step
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
@@ -32,16 +34,16 @@ from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
 _HEAD = ('ops', 'first', 'cached', 'refining, CPU s', 'all else, CPU s')
-_LAYERS = (100, 400, 800, 1500, 5600)
-_REPEATS = 5
-_DEVICES = 4
+_LAYERS = (100, 400, 800, 1500, 5600)  # Layers of the models, unless given.
+_REPEATS = 5  # Cached passes. The result is their median.
+_DEVICES = 4  # Logical CPUs.
 
 
 class _Clocked:
-  """A function of a module that adds up its processor seconds."""
+  """Replaces a function of a module, and adds up its processor seconds."""
 
   def __init__(self, module: types.ModuleType, name: str) -> None:
-    """Takes the place of the function."""
+    """Replaces the function."""
     self.seconds = 0.
     self._function = getattr(module, name)
     setattr(module, name, self)
@@ -65,26 +67,8 @@ def _pass_ms() -> float:
   return function() / 1e6
 
 
-def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Gradient descent on `num_layers` dense layers of 8 units; 12 ops each."""
-  weights = [tf.Variable(tf.eye(8)) for _ in range(num_layers)]
-  rate = tf.Variable(1e-3)
-
-  @tf.function
-  def step(x: tf.Tensor) -> tf.Tensor:
-    with tf.GradientTape() as tape:
-      for weight in weights:
-        x = tf.tanh(tf.matmul(x, weight) * 0.5 + 0.1)
-      loss = tf.reduce_sum(x)
-    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
-      weight.assign_sub(rate * gradient)
-    return loss
-
-  return step
-
-
 def _measure(num_layers: int) -> dict[str, float]:
-  step, x = _train_step(num_layers), tf.ones((8, 8))
+  step, x = dense_step.make(num_layers), tf.ones((8, dense_step.UNITS))
   context.enable_graph_collection()
   before, _PLACING.seconds, _REFINING.seconds = _pass_ms(), 0., 0.
   step(x)

@@ -1,4 +1,4 @@
-"""Whether what is measured is the plugin at all."""
+"""Checks that the plugin is loaded, so that a benchmark measures the plugin."""
 
 from __future__ import annotations
 

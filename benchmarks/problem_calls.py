@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv: Arguments after the program's name; `sys.argv` if None.
 
   Returns:
-    0, or 2 after a line about an error of ours.
+    0, or 2 after a line about a GdpError.
   """
   options = tables.parser('problem_calls', __doc__)
   options.add_argument('task', metavar='GRAPH@CLUSTER')

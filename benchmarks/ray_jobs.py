@@ -50,7 +50,7 @@ def echoing(setup: Any) -> Callable[[Any], Any]:
 
 
 def loaded(graph: str, cluster: str) -> loading.Loaded:
-  """A task of gdp_bench."""
+  """Loads a task of gdp_bench."""
   progress.doing(f'loading {graph}')
   return loading.load(tasks_lib.Task(graph, cluster), settings_lib.Settings())
 

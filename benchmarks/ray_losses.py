@@ -1,9 +1,10 @@
-"""Prints whether results stay the same when a node of a Ray cluster is killed.
+"""Tests that results stay the same if a node of a Ray cluster is killed.
 
 Run it from the repository with `python -m benchmarks.ray_losses`. A Ray cluster
-of three nodes on this machine prices placements in jobs; one of its nodes is
-killed at a random moment, and a new one joins for the next time. Prices have to
-be those of processes here, to the last bit. Ends with 1 if one differs.
+of three nodes on this machine prices placements in jobs. One of its nodes is
+killed at a random moment, and a new node joins for the next round. Prices must
+equal those of local processes to the last bit. The exit code is 1 if a price
+differs.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def _killed(arguments: argparse.Namespace) -> tables.Table:
         for number in range(arguments.kills):
           progress.doing(f'kill {number + 1} of {arguments.kills}')
           rows.append(
-              _one_kill(team, jobs, expected, cluster, nodes,
-                        rng.uniform(0, seconds)))
+              _run_with_kill(team, jobs, expected, cluster, nodes,
+                             rng.uniform(0, seconds)))
   return tables.Table(
       f'{len(jobs)} jobs of {count} placements each on three Ray nodes, one of '
       'them killed while they run',
@@ -56,10 +57,10 @@ def _killed(arguments: argparse.Namespace) -> tables.Table:
        for row in rows], rows, not all(row['same'] for row in rows))
 
 
-def _one_kill(team: jobs_lib.Team[Any], jobs: Sequence[jobs_lib.Job],
-              expected: Sequence[np.ndarray], cluster: Any, nodes: list[Any],
-              after_s: float) -> dict[str, Any]:
-  """Runs all jobs; kills a node meanwhile, and has another one join."""
+def _run_with_kill(team: jobs_lib.Team[Any], jobs: Sequence[jobs_lib.Job],
+                   expected: Sequence[np.ndarray], cluster: Any,
+                   nodes: list[Any], after_s: float) -> dict[str, Any]:
+  """Runs all jobs. Meanwhile kills a node, and starts another one."""
   found: list[Any] = [None] * len(jobs)
   ended_before = [-1]
 
@@ -83,7 +84,7 @@ def _one_kill(team: jobs_lib.Team[Any], jobs: Sequence[jobs_lib.Job],
 
 @contextlib.contextmanager
 def _three_nodes() -> Iterator[tuple[Any, list[Any]]]:
-  """A cluster of a head that runs jobs of its own and two more nodes."""
+  """Starts a cluster: a head, which also runs jobs, and two more nodes."""
   from ray import cluster_utils
   cluster = cluster_utils.Cluster(initialize_head=True,
                                   head_node_args={'num_cpus': 1})

@@ -46,15 +46,18 @@ from gdp_grappler.graph import op_graph
 RUNS = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'gpu_runs'
 _MEASURED = 'measured.json'
 _MEASURED_OF_OLD = 'runtime_measured.json'
-# A copy that is a kernel: an idle hop of 64 bytes takes 32 us, and one behind a
-# kernel of 20 us takes 99 us more than the kernel.
+# Seconds of a copy that is a kernel. With it an idle hop of 64 bytes takes 32
+# us, as measured.
 _COPY_LATENCY_S = 2e-6
+# With this poll a hop behind a kernel of 20 us takes 99 us more than the
+# kernel, as measured.
 _POLL_S = 79e-6
-_WIRE_BYTES_PER_S = 12e9
-# Seconds below which an op launched no kernel.
+_WIRE_BYTES_PER_S = 12e9  # Rate of a copy between logical GPUs.
+# An op with fewer seconds launched no kernel.
 _LEAST_KERNEL_S = 1e-6
+# Seconds of a kernel that is shorter than the gap behind it.
 _LEAST_SPIN_S = 1e-9
-# Names of placements that a search has improved.
+# Pattern of the names of placements that a search has improved.
 _SEARCHED = ('gdp', 'local_search')
 
 
@@ -148,7 +151,7 @@ class RecordedGraph:
             self.cluster.num_devices, 1))
 
   def simulated_s(self, name: str) -> float:
-    """The simulated step of a placement."""
+    """Returns the simulated step of a placement."""
     graph = self._graph
     edges = f'control_edges_{name}'
     if edges in self._arrays.files and len(self._arrays[edges]):
@@ -226,7 +229,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> tables.Table:
 
 
 def _find(arguments: argparse.Namespace) -> tables.Table:
-  """Runs first, then graphs: of these, the table says how far off each is."""
+  """Returns the rows of runs and graphs, and the table of their errors."""
   runs = _table(price(load_runs(arguments.runs)))
   graphs = recorded_keras.rows(arguments.graphs)
   cells = []

@@ -1,14 +1,14 @@
-"""Predicts what cutting one card in two gains, beside what one card gained.
+"""Compares predicted with measured gains of cutting one card in two.
 
 Run it from the repository with `python -m benchmarks.recorded_split`. For each
-model a placer shares the training step out over two logical GPUs of one H100,
-whose kernels share the card's multiprocessors and bandwidth
-(`evaluation.costs.card_shares`); the gain is the step on the card as one GPU
-over that step. Gains were measured on one H100 with TensorFlow 2.21, in `fit`
-without XLA. Nothing here was fitted to them.
+model a placer places the training step on two logical GPUs of one H100, whose
+kernels share the card's multiprocessors and bandwidth
+(`evaluation.costs.card_shares`). The gain is the step on the whole card over
+this step. Gains were measured on one H100 with TensorFlow 2.21, in `fit`
+without XLA. No figure of the simulator was fitted to them.
 
-The graphs of CNN and MLP are those that the pass received on the card; those
-of the mixture of experts and of the two towers are traced here.
+The graphs of the CNN and the MLP are those that the pass received on the card.
+The other two, the mixture of experts and the two towers, are traced here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import step_costs
 
 WHOLE, CUT = '1xH100', '1xH100:2'
-# Unplaced step over placed step of `fit` on two logical GPUs.
+# Measured gain: unplaced step over placed step of `fit` on two logical GPUs.
 MEASURED_GAINS = {'cnn': 1.39, 'experts': 1.25, 'two_towers': 1.02, 'mlp': 1.}
 _RECORDED = ('cnn', 'mlp')
 

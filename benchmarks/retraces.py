@@ -4,15 +4,17 @@ Run it from the repository, in an environment where the package is installed:
 
   python -m benchmarks.retraces --json
 
-The machine is cut into two CPUs, over which it never pays to place anything.
-Programs: a `tf.function` that trains, traced anew for each size of its batches;
-and a Keras model that is compiled and fitted again and again. Each runs in
-fresh processes, in turn with the option off and on. Prints a list of
-{"program", "option", "first_s", "step_s", "retraces_s", "rss_mb"}: processor
-seconds of the first call, of one call after that, and of all retraces, and the
-memory of the process in the end, medians of some runs; then the same of
-"on / off". Without --json, a table, which with --page=FILE replaces the one in
-a page of Markdown, between two comments.
+The machine is cut into two logical CPUs, over which no placement pays. There
+are two programs: a training `tf.function` that is traced anew for each size of
+its batches, and a Keras model that is compiled and fitted again and again. Each
+runs in fresh processes, in turn with the option off and on.
+
+Prints a list of {"program", "option", "first_s", "step_s", "retraces_s",
+"rss_mb"}: processor seconds of the first call, of one later call, and of all
+retraces, and the memory of the process at the end. They are medians of several
+runs. Rows of the option "on / off" have the ratios. Without --json, prints a
+table. With --page=FILE the table replaces the table between two comments of a
+page in Markdown.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Any, Callable
 import keras
 import tensorflow as tf
 
+from benchmarks import dense_step
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import environment
@@ -35,17 +38,16 @@ from gdp_grappler.processes import calls
 
 _TITLE = 'Retraces'
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
-_TIMEOUT_S = 3600.
-_STEPS = 200
-_LAYERS = 40
-_UNITS = 8
+_TIMEOUT_S = 3600.  # Seconds for one program.
+_STEPS = 200  # Timed steps, and as many before them.
+_LAYERS = 40  # Weights of a program.
 _Row = dict[str, Any]
 # Runs a number of steps; if the second argument is true, after a new trace.
 _Program = Callable[[int, bool], object]
 
 
 def measure(program: str, option: str, retraces: int) -> dict[str, float]:
-  """The figures of one run, in a process that has done nothing else.
+  """Returns the figures of one run, in a process that has done nothing else.
 
   Args:
     program: One of `_PROGRAMS`.
@@ -59,7 +61,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
     tf.config.optimizer.set_experimental_options({'gdp_placement': True})
   run = _PROGRAMS[program]()
   first_s = _seconds(lambda: run(1, False))
-  run(_STEPS, False)  # By then the guard of `fit` has decided.
+  run(_STEPS, False)  # The guard of `fit` decides here.
   step_s = _seconds(lambda: run(_STEPS, False)) / _STEPS
   retraces_s = _seconds(lambda: [run(1, True) for _ in range(retraces)])
   return {
@@ -69,25 +71,13 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
 
 
 def _function() -> _Program:
-  """Gradient descent on dense layers; 12 ops each."""
-  weights = [tf.Variable(tf.eye(_UNITS)) for _ in range(_LAYERS)]
-  rate = tf.Variable(1e-3)
-
-  @tf.function
-  def step(x: tf.Tensor) -> tf.Tensor:
-    with tf.GradientTape() as tape:
-      for weight in weights:
-        x = tf.tanh(tf.matmul(x, weight) * .5 + .1)
-      loss = tf.reduce_sum(x)
-    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
-      weight.assign_sub(rate * gradient)
-    return loss
-
-  batches = [tf.ones((8, _UNITS))]
+  """Makes a program that runs a training step of dense layers."""
+  step = dense_step.make(_LAYERS)
+  batches = [tf.ones((8, dense_step.UNITS))]
 
   def run(steps: int, anew: bool) -> None:
     if anew:
-      batches[0] = tf.ones((len(batches[0]) + 1, _UNITS))
+      batches[0] = tf.ones((len(batches[0]) + 1, dense_step.UNITS))
     for _ in range(steps):
       step(batches[0])
 
@@ -95,11 +85,11 @@ def _function() -> _Program:
 
 
 def _fit() -> _Program:
-  """A perceptron of Keras."""
-  model = keras.Sequential(
-      [keras.Input((_UNITS,))]
-      + [keras.layers.Dense(_UNITS, 'relu') for _ in range(_LAYERS // 4)])
-  x = tf.ones((8 * _STEPS, _UNITS))
+  """Makes a program that fits a perceptron of Keras."""
+  model = keras.Sequential([keras.Input((dense_step.UNITS,))] + [
+      keras.layers.Dense(dense_step.UNITS, 'relu') for _ in range(_LAYERS // 4)
+  ])
+  x = tf.ones((8 * _STEPS, dense_step.UNITS))
 
   def compile_model() -> None:
     model.compile('adam', 'mse', jit_compile=False)
@@ -133,7 +123,7 @@ def _rss_mb() -> float:
 
 
 def _rows(program: str, retraces: int, runs: int) -> list[_Row]:
-  """Off, on, and what the second is of the first."""
+  """Returns the rows of off, of on, and of their ratio."""
   options = ('off', 'on')
   found: dict[str, list[dict[str, float]]] = {option: [] for option in options}
   for _ in range(runs):

@@ -1,4 +1,4 @@
-r"""Seconds and memory of every stage as graphs grow to a million ops.
+r"""Seconds and memory of every stage for graphs of up to a million ops.
 
 Run it from the repository, in an environment where the package is installed:
 
@@ -6,14 +6,15 @@ Run it from the repository, in an environment where the package is installed:
 
 Training graphs of transformer stacks and of unrolled recurrent networks
 (`large_graphs`) are read from a file, coarsened, given features, placed by
-m-ETF and by the policy on four P100, priced and written, each in a fresh
-process in which the policy has been loaded before. Prints a list of {"graph",
-"ops", "stage", "seconds", "cpu_seconds", "rss_bytes"}: of the clock, of the
-processor, and the most memory that the process had by the end of the stage.
-Without --json, a table. `policy` takes what `coarsen` and `features` take once
-more. With --page=FILE the table and a picture beside it are brought up to date
-after every graph; with --journal=FILE rows are kept there, and a run that was
-ended goes on after the last graph in it. Delete it after a change of code.
+m-ETF and by the policy on four P100, priced and written. Each graph has a fresh
+process, which has loaded the policy. Prints a list of {"graph", "ops", "stage",
+"seconds", "cpu_seconds", "rss_bytes"}: wall-clock seconds, processor seconds,
+and the peak of the process's memory by the end of the stage. Without --json,
+prints a table. The stage `policy` contains the work of `coarsen` and `features`
+once more. With --page=FILE the program updates the table and a picture beside
+it after every graph. With --journal=FILE rows are kept in this file, and a run
+that was ended goes on after the last graph in it. Delete the file after a
+change of code.
 """
 
 from __future__ import annotations
@@ -34,25 +35,26 @@ from gdp_grappler import errors
 from gdp_grappler.processes import calls
 from gdp_grappler.reports import tables
 
+# Sizes of the graphs, unless given.
 _OPS = 10_000, 30_000, 100_000, 300_000, 1_000_000
 _GRAPHS = 'transformer', 'recurrent'
 _CLUSTER = '4xP100'
 STAGES = 'read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write'
 _TITLE = 'seconds and memory by ops'
-_TIMEOUT_S = 3600.
+_TIMEOUT_S = 3600.  # Seconds for the process of one graph.
 _Row = dict[str, Any]
 _T = TypeVar('_T')
 
 
 class _Stages:
-  """Times what runs in this process, one stage after the other."""
+  """Times the stages that run in this process, one after the other."""
 
   def __init__(self, graph: str) -> None:
     self.rows: list[_Row] = []
     self._graph = graph
 
   def run(self, stage: str, function: Callable[[], _T]) -> _T:
-    """The result of a stage."""
+    """Runs a stage, and returns its result."""
     start, cpu_start = time.perf_counter(), time.process_time()
     result = function()
     self.rows.append({
@@ -72,7 +74,7 @@ def make(graph: str, ops: int, path: str) -> None:
 
 
 def measure(graph: str, path: str) -> list[_Row]:
-  """Returns the rows of a graph in a file that is not in memory yet."""
+  """Returns the rows of a graph in a file."""
   from tensorflow.core.protobuf import meta_graph_pb2
 
   from gdp_grappler.cluster import presets
@@ -117,7 +119,7 @@ class _Journal:
   """Rows of graphs that were measured, a line of JSON for each graph."""
 
   def __init__(self, path: pathlib.Path | None) -> None:
-    """Reads what is there; keeps nothing if there is no path.
+    """Reads the rows in the file. Without a path keeps nothing.
 
     Raises:
       GdpError: it cannot be read.
@@ -149,7 +151,7 @@ class _Journal:
 
 
 def _rows(graph: str, ops: int) -> list[_Row]:
-  """Measures one size, each placer in a process of its own."""
+  """Measures the graphs of one size, each placer in a process of its own."""
   with tempfile.TemporaryDirectory() as folder:
     path = str(pathlib.Path(folder, 'graph.pb'))
     calls.call(f'{__package__}.scaling:make', graph, ops, path,
@@ -159,7 +161,7 @@ def _rows(graph: str, ops: int) -> list[_Row]:
 
 
 def table(rows: Sequence[_Row]) -> tuple[list[str], list[list[str]]]:
-  """Titles and cells, a line for each graph of a size."""
+  """Returns titles and cells, a line for each graph of a size."""
   cells = []
   for key in dict.fromkeys((row['graph'], row['ops']) for row in rows):
     own = [row for row in rows if (row['graph'], row['ops']) == key]
@@ -174,7 +176,7 @@ def table(rows: Sequence[_Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def growth(rows: Sequence[_Row], graph: str, stage: str) -> float:
-  """The exponent by which seconds grow with ops; 1 is linear."""
+  """Returns the exponent by which seconds grow with ops; 1 is linear."""
   own = [row for row in rows if (row['graph'], row['stage']) == (graph, stage)]
   return float(
       np.polyfit(np.log([row['ops'] for row in own]),
@@ -182,7 +184,7 @@ def growth(rows: Sequence[_Row], graph: str, stage: str) -> float:
 
 
 def draw(rows: Sequence[_Row], path: pathlib.Path) -> None:
-  """A picture, seconds over ops, both logarithmic."""
+  """Draws seconds over ops, both logarithmic."""
   import matplotlib
   matplotlib.use('Agg')
   from matplotlib import pyplot
@@ -242,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measured(graphs: Sequence[str], sizes: Sequence[int],
               options: argparse.Namespace) -> list[_Row]:
-  """All rows; JSON and the page get those of a graph as soon as they are."""
+  """Returns all rows. Writes JSON and the page after each graph."""
   if options.page:
     pages.Page(options.page, _TITLE)
   journal = _Journal(options.journal)

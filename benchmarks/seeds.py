@@ -30,9 +30,9 @@ from gdp_grappler import errors
 from placer_model.benchmark import figures
 from placer_model.benchmark import records
 
-# A task is large if it has this number of devices, or of ops.
+# A task with this number of GPUs is large.
 _LARGE_DEVICES = 8
-_LARGE_OPS = 30_000
+_LARGE_OPS = 30_000  # A task with more ops is large.
 _ORDERS = figures.FIFO, figures.ORDERED
 _Row = dict[str, Any]
 
@@ -72,7 +72,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
 
 
 def _run(folder: pathlib.Path) -> list[Any]:
-  """The tasks of one, each with its seed."""
+  """Returns the tasks of a run, each with its seed."""
   found = records.read_results(folder / records.RESULTS)
   tasks: list[Any] = found['tasks']
   for task in tasks:

@@ -1,16 +1,16 @@
-"""Prints what placers make of networks that nearly fill the GPUs.
+"""Prints the steps of placers for networks that nearly fill the GPUs.
 
 Run it from the repository, for example
 
   python -m benchmarks.tight_memory --fills .75 .98 --gpus 3 9 --json
 
 Networks are those of `tests/helpers/tight_memory.py`: layers with heavy weights
-(and optimizer state) that fill 60 to 98 % of the GPUs of a placement in blocks,
-beside a host that is much slower. Steps are simulated. For each placer: its
-step over that of METIS and over that of the local search, "out of memory" where
-it found none that fits although the blocks do; null as JSON. With --journal a
-run that was ended goes on where it was; --page brings the tables of a page up
-to date.
+(and optimizer state). A placement in blocks fills the given shares of the GPUs.
+The host is much slower. Steps are simulated. For each placer the table has its
+step over that of METIS, and over that of the local search. "out of memory"
+(null as JSON) means that the placer found no placement that fits, although the
+blocks do. With --journal=FILE a run that was ended goes on after the last row.
+--page=FILE updates the tables of a page.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import tight_memory
 
-# Shares of the memories that weights fill, and numbers of GPUs.
+# Shares of the memories that weights fill.
 _FILLS = [.6, .75, .9, .98]
-_NUM_GPUS = [2, 3, 4, 6, 9, 14]
+_NUM_GPUS = [2, 3, 4, 6, 9, 14]  # Numbers of GPUs of the tasks, unless given.
 _METIS, _SEARCH = 'metis', 'local_search'
 _PLACERS = ('m_topo', 'm_etf', 'm_sct', 'heft', 'single_device', _METIS,
             _SEARCH)
@@ -49,7 +49,7 @@ _TARGET = 1.3
 
 def _steps(problem: placer_lib.Problem, planted: np.ndarray,
            placers: list[str]) -> dict[str, dict[str, float]]:
-  """Per placer its simulated step, infinite without memory, and its time."""
+  """Returns simulated steps and seconds by placer; infinite without memory."""
   result = {}
   for name in placers:
     start = time.perf_counter()
@@ -92,7 +92,8 @@ def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
     if other not in rows[0]['placers'] or other == name:
       cells += ['-', '-']
       continue
-    # Infinite where only this one is out of memory, NaN where both are.
+    # The ratio is infinite if only this placer is out of memory, NaN if both
+    # are.
     with np.errstate(invalid='ignore'):
       ratios = own / _seconds(rows, other)
     cells += [

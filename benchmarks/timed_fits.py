@@ -1,4 +1,4 @@
-"""Keras' `fit` with its steps timed, on data that is made up."""
+"""Times the steps of Keras' `fit` on random data."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from gdp_grappler.graph.sources import training_step
 
-BATCH = 64  # For models of any batch size.
-_WARM_UP = 3
+BATCH = 64  # Size of the batch for models that take any size.
+_WARM_UP = 3  # Steps before the timed ones.
 # Inputs and labels, each one array or several.
 Data = tuple[Any, Any]
 
@@ -23,8 +23,8 @@ class Step:
   """A step of a fit.
 
   Attributes:
-    seconds: Since the end of the one before it.
-    loss: The mean of the epoch so far.
+    seconds: Seconds since the end of the step before.
+    loss: Mean loss of the epoch so far.
   """
 
   seconds: float
@@ -73,7 +73,7 @@ def _numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: str,
 
 
 def run(model: keras.Model, data: Data, steps: int) -> list[Step]:
-  """The steps of a fit."""
+  """Trains a model by `fit`, and returns the steps."""
   ends: list[tuple[float, float]] = []
 
   class Clock(keras.callbacks.Callback):

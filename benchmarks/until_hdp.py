@@ -10,11 +10,11 @@ slower.
 
 With --json, prints a list of {"task", "seed", "hdp_s", "hdp_priced",
 "hdp_took_s", "ours_s", "ours_priced", "ours_took_s"}. "_s" is the simulated
-step. "_priced" and "_took_s" are priced placements and processor seconds: for
-HDP until its best placement, for ours until a placement that is not slower,
-proposals of the anchors included. They are null if there is no such placement.
-Without --json, prints a table of these and of HDP / ours: geometric mean, least
-and most over seeds.
+step. "_priced" and "_took_s" are priced placements and processor seconds. For
+HDP they count until its best placement. For the default placer they count until
+a placement that is not slower than HDP's, with the proposals of the anchors.
+They are null if there is no such placement. Without --json, prints a table of
+these figures and of HDP / ours: geometric mean, least and most over seeds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   step = reading.read_task(task, progress.doing)
   rows = []
   for seed in range(seeds):
-    watched = functools.partial(_watched, step, seed, seconds)
+    watched = functools.partial(_curve, step, seed, seconds)
     theirs = watched(hdp.HdpPlacer(clock=time.process_time))
     priced, took_s, best_s = theirs[-1]
     ours = watched(
@@ -65,7 +65,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
 
 
 class _Reached(Exception):
-  """Ends a search, because it has found a step as short as HDP's."""
+  """Raised to end a search that has found a step as short as HDP's."""
 
 
 class _Watch(counting_evaluator.Recorder):
@@ -79,10 +79,10 @@ class _Watch(counting_evaluator.Recorder):
       raise _Reached
 
 
-def _watched(step: step_lib.Step, seed: int, seconds: float,
-             placer: placer_lib.Placer,
-             enough_s: float = 0.) -> list[tuple[int, float, float]]:
-  """The `counting_evaluator.Recorder.curve` of a search."""
+def _curve(step: step_lib.Step, seed: int, seconds: float,
+           placer: placer_lib.Placer,
+           enough_s: float = 0.) -> list[tuple[int, float, float]]:
+  """Returns the `counting_evaluator.Recorder.curve` of a search."""
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s
   problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,
@@ -101,7 +101,7 @@ def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
 
 
 def _figures(rows: Sequence[_Row]) -> list[str]:
-  """Columns of the table but the first, as far as we were as good."""
+  """Returns the cells of a row. Cells without a value are '-'."""
   done = [row for row in rows if row['ours_priced'] is not None]
   mean = functools.partial(_mean, done)
   if len(done) < len(rows):

@@ -1,15 +1,15 @@
-"""Builds workloads anew and counts their ops beside the papers'.
+"""Builds workloads, and compares the numbers of their ops with the papers.
 
 Run it from the repository, in an environment where the package is installed:
 
   python -m benchmarks.workload_counts            # all but the tiny ones
   python -m benchmarks.workload_counts rnnlm gnmt-8
 
-Arguments are names or their beginnings. Prints for each its ops as the pass
-receives them, those that the paper counts and the ratio, what must stay
-together as groups, variables in GB, and what building takes: seconds on the
-clock and of computing, and the most memory. A ratio off by more than 20 % is
-marked and makes the exit code 1.
+Arguments are names of workloads or their beginnings. Prints for each workload
+its ops as the pass receives them, the ops in the paper and the ratio, groups
+(ops that stay together), variables in GB, wall-clock and processor seconds of
+building, and the peak of memory. A ratio off by more than 20 % is marked and
+makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gdp_grappler.graph import graph_def_io
 from gdp_grappler.processes import calls
 from gdp_grappler.workloads import registry
 
-_MOST_OFF = .2
-_TIMEOUT_S = 3600.
+_MOST_OFF = .2  # A larger relative difference from the paper's count is marked.
+_TIMEOUT_S = 3600.  # Seconds for making one workload.
 _TITLE = 'Ops of workloads'
 _HEAD = ('workload', 'setting', 'ops', "paper's", 'ratio', 'groups',
          'variables GB', 'built in s', 'computing s', 'memory GB')
@@ -60,7 +60,7 @@ def _built(name: str) -> dict[str, Any]:
 
 
 def _is_near(found: dict[str, Any]) -> bool:
-  """Whether the count is near the paper's, if that has one."""
+  """Whether the count is near the paper's, or the paper has none."""
   paper = found['paper_ops']
   return not paper or abs(found['ops'] / paper - 1) <= _MOST_OFF
 

@@ -23,7 +23,7 @@ OUTPUT = pathlib.Path('demo_output')
 CAPTURES = OUTPUT / 'captured'
 MODEL_DIR = OUTPUT / 'model'
 TRACE = OUTPUT / 'schedule.json'
-ITERATIONS = 100
+ITERATIONS = 100  # Rounds of rollouts and updates, enough for a demonstration.
 CLUSTER = '2xP100'
 # Allowed relative difference of losses.
 LARGEST_DIFFERENCE = 1e-4

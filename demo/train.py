@@ -17,8 +17,8 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
 
-BATCH_SIZE = 8
-STEPS = 2
+BATCH_SIZE = 8  # Images per step.
+STEPS = 2  # Steps of the fit.
 
 
 def main(num_devices: int, in_order: bool) -> None:

@@ -5,7 +5,7 @@ Each message says what failed, why, and what to do.
 
 from __future__ import annotations
 
-_LONGEST = 2000
+_LONGEST = 2000  # Characters of a message. It stays readable in a log.
 
 
 def one_line(message: object, longest: int = _LONGEST) -> str:

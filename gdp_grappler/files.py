@@ -90,6 +90,76 @@ def too_large(path: str | os.PathLike[str], most_bytes: int) -> OSError:
   return OSError(errno.EFBIG, f'it has more than {most_bytes} bytes', str(path))
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+  """Checks that a file can be written, before the work for its content.
+
+  The function makes an empty file beside it, and removes this file.
+
+  Args:
+    path: A path for `write_atomically`.
+
+  Raises:
+    GdpError: the file cannot be written.
+  """
+  try:
+    status = _status(path)
+    if status and stat.S_ISDIR(status.st_mode):
+      raise _not_written(path, 'it is a folder')
+    if status and not stat.S_ISREG(status.st_mode):
+      return  # A device or a pipe.
+    folder = pathlib.Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+      raise _not_written(path, 'its folder does not exist')
+    _try(folder)
+  except NotADirectoryError as error:
+    raise _not_written(path, 'a part of its folder is a file') from error
+  except OSError as error:
+    raise _not_written(
+        path, f'no file can be made there ({error.strerror})') from error
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+  """Checks that files can be written to a folder, which may be missing.
+
+  Args:
+    path: A folder. The function does not make it.
+
+  Raises:
+    GdpError: the folder cannot be made, or takes no files.
+  """
+  folder = pathlib.Path(os.path.realpath(path))
+  try:
+    while not _status(folder):
+      folder = folder.parent
+    _try(folder)
+  except NotADirectoryError as error:
+    raise _not_written(path,
+                       f'a part of it, {_file_in(path)}, is a file') from error
+  except OSError as error:
+    raise _not_written(
+        path, f'no file can be made in {folder} ({error.strerror})') from error
+
+
+def _try(folder: pathlib.Path) -> None:
+  """Makes an empty file in a folder, and removes it."""
+  if not folder.is_dir():
+    raise NotADirectoryError
+  handle, temporary = tempfile.mkstemp(dir=folder, prefix='.gdp')
+  os.close(handle)
+  os.unlink(temporary)
+
+
+def _file_in(path: str | os.PathLike[str]) -> pathlib.Path:
+  """Returns the part of a path that is no folder."""
+  whole = pathlib.Path(path)
+  return next(part for part in (whole, *whole.parents)
+              if os.path.lexists(part) and not part.is_dir())
+
+
+def _not_written(path: str | os.PathLike[str], why: str) -> errors.GdpError:
+  return errors.GdpError(f'Cannot write {path}: {why}. Name another place.')
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,
                      make_folder: bool = False, private: bool = False) -> None:
   """Replaces a file in one step, so that no reader sees an unfinished file.

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 _LOCK = '.held'
+# Seconds for which a folder without a held lock is new, not left over.
 _NEW_S = 60.
 
 

@@ -1,5 +1,7 @@
 """Spells an argument in messages: as a Python keyword, or as a flag.
 
+The module also ends messages of commands.
+
 The same error may reach a user of the Python API and a user of a command. So a
 command declares once that its user types flags. The child processes of the
 command get this declaration, because the user sees their errors, too.
@@ -81,6 +83,17 @@ def argument(name: str, value: Any = None) -> str:
   if flags and name not in flags:
     return f'{flag} (a flag of {_MAIN_PROGRAM}, not of {program})'
   return flag
+
+
+def with_end(message: str) -> str:
+  """Returns a message that a command ends with 'Nothing was written.'.
+
+  In Python nothing would have been written anyway.
+
+  Args:
+    message: Message of an error before the result of a command is written.
+  """
+  return message if _current() is None else f'{message} Nothing was written.'
 
 
 def _typed(value: Any) -> str:

@@ -13,14 +13,19 @@ import functools
 import threading
 from typing import Any, Iterator
 
+from gdp_grappler import method_wrapping
+
 _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
               'BaseResourceVariable')
 # Optimizers make a slot in this scope of its weight's device. That scope is not
 # a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
+# It computes rates of learning in the scope of each weight's device.
+_LEGACY = 'tf_keras.src.optimizers.legacy.optimizer_v2', 'OptimizerV2'
+# Attribute of ops in a scope that is not a request of the program.
+UNASKED = '_gdp_unasked'
 _KERAS = 'keras.src.backend.tensorflow.core', 'Variable'
-_MARK = '_gdp_wrapped'
 _SCOPE = '_gdp_scope'
 _PATH = '_gdp_path'
 # TensorFlow completes a scope that names only a host by this device.
@@ -39,8 +44,8 @@ def watch() -> None:
   """Records the scopes and paths of variables that are made from now on."""
   import wrapt
   for (module, name), wrap in ((_VARIABLES, _wrap_variables),
-                               (_STRATEGIES, _wrap_strategies), (_KERAS,
-                                                                 _wrap_keras)):
+                               (_STRATEGIES, _wrap_strategies),
+                               (_KERAS, _wrap_keras), (_LEGACY, _wrap_legacy)):
     wrapt.register_post_import_hook(functools.partial(wrap, name), module)
 
 
@@ -75,52 +80,55 @@ def unnoted() -> Iterator[None]:
 
 
 def _wrap_variables(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  stock = cls.__init__
   from tensorflow.python.eager import context
 
-  @functools.wraps(stock)
-  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+  def init(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     scope = '' if _local.is_muted else context.context().device_name
     if scope:
       setattr(self, _SCOPE, scope)
 
-  cls.__init__ = init
-  setattr(cls, _MARK, True)
+  method_wrapping.wrap(getattr(module, name), '__init__', init)
 
 
 def _wrap_strategies(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  stock = cls.colocate_vars_with
+  method_wrapping.wrap(getattr(module, name), 'colocate_vars_with',
+                       _colocate_vars_with)
 
-  @functools.wraps(stock)
-  @contextlib.contextmanager
-  def colocate_vars_with(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    with stock(self, *args, **kwargs) as scope, unnoted():
-      yield scope
 
-  cls.colocate_vars_with = colocate_vars_with
-  setattr(cls, _MARK, True)
+@contextlib.contextmanager
+def _colocate_vars_with(stock: Any, self: Any, *args: Any,
+                        **kwargs: Any) -> Iterator[Any]:
+  with stock(self, *args, **kwargs) as scope, unnoted():
+    yield scope
 
 
 def _wrap_keras(name: str, module: Any) -> None:
-  cls: Any = getattr(module, name, None)
-  stock = getattr(cls, '_initialize', None)
+  cls = getattr(module, name, None)
   # Keras has releases of its own, and the names are private.
-  if stock is None or _MARK in vars(cls):
-    return
+  if hasattr(cls, '_initialize'):
+    method_wrapping.wrap(cls, '_initialize', _initialize)
 
-  @functools.wraps(stock)
-  def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
-    stock(self, *args, **kwargs)
-    # A program may give a variable that has no attributes of its own.
-    with contextlib.suppress(AttributeError):
-      setattr(self._value, _PATH, self.path)
 
-  cls._initialize = initialize
-  setattr(cls, _MARK, True)
+def _initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+  stock(self, *args, **kwargs)
+  # A program may give a variable that has no attributes of its own.
+  with contextlib.suppress(AttributeError):
+    setattr(self._value, _PATH, self.path)
+
+
+def _wrap_legacy(name: str, module: Any) -> None:
+  cls = getattr(module, name, None)
+  if hasattr(cls, '_prepare'):
+    method_wrapping.wrap(cls, '_prepare', _prepare)
+
+
+def _prepare(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+  from tensorflow.core.framework import attr_value_pb2
+  from tensorflow.python.eager import context
+  from tensorflow.python.framework import ops
+  if context.executing_eagerly():
+    return stock(self, *args, **kwargs)
+  marked = {UNASKED: attr_value_pb2.AttrValue(b=True)}
+  with ops.get_default_graph()._attr_scope(marked):
+    return stock(self, *args, **kwargs)

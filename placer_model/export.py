@@ -36,6 +36,7 @@ from placer_model import network as network_lib
 TOLERANCE = 1e-5
 _LIBRARIES = ('tensorflow', 'tensorflow-gnn', 'tf-keras')
 _LOADER = 'gdp_grappler.placers.policy.policy_check:logits'
+# Seconds for loading the exported network in a process of its own.
 _TIMEOUT_S = 1200.
 
 

@@ -137,3 +137,45 @@ def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path, monkeypatch):
   finally:
     os.umask(before)
   assert (tmp_path / 'plan.json').stat().st_mode & 0o777 == 0o640
+
+
+def test_a_path_that_takes_a_file_passes_and_nothing_is_left(tmp_path):
+  (tmp_path / 'old').write_text('old')
+  (tmp_path / 'link').symlink_to('old')
+  for name in ('new', 'old', 'link'):
+    files.check_writable(tmp_path / name)
+  for folder in (tmp_path, tmp_path / 'a/b'):
+    files.check_folder(folder)
+  files.check_writable('/dev/null')
+  assert {path.name for path in tmp_path.iterdir()} == {'old', 'link'}
+  assert (tmp_path / 'old').read_text() == 'old'
+
+
+# Root may write everywhere but here.
+_TAKES_NO_FILES = '/proc/self'
+
+
+@pytest.mark.parametrize('name, said', [
+    ('folder', 'it is a folder'),
+    ('none/x.json', 'its folder does not exist'),
+    ('file/x.json', 'a part of its folder is a file'),
+    ('x' * 300, 'no file can be made there .File name too long'),
+    (f'{_TAKES_NO_FILES}/x.json', 'no file can be made there'),
+])
+def test_a_path_that_takes_no_file_is_told(tmp_path, name, said):
+  (tmp_path / 'folder').mkdir()
+  (tmp_path / 'file').touch()
+  with pytest.raises(errors.GdpError, match=f'Cannot write .*: {said}'):
+    files.check_writable(tmp_path / name)
+
+
+@pytest.mark.parametrize('name, said', [
+    ('file', 'a part of it, .*/file, is a file'),
+    ('file/a/b', 'a part of it, .*/file, is a file'),
+    (f'{_TAKES_NO_FILES}/a/b', 'no file can be made in .*proc/'),
+    ('x' * 300, 'no file can be made in'),
+])
+def test_a_folder_that_takes_no_files_is_told(tmp_path, name, said):
+  (tmp_path / 'file').touch()
+  with pytest.raises(errors.GdpError, match=f'Cannot write .*: {said}'):
+    files.check_folder(tmp_path / name)

@@ -35,6 +35,12 @@ def test_a_flag_that_a_command_lacks_is_said_to_be_of_another():
         'one') == ('--signature=one (a flag of gdp, not of gdp_bench)')
 
 
+def test_commands_alone_say_that_nothing_was_written():
+  assert spelling.with_end('No.') == 'No.'
+  with spelling.as_flags():
+    assert spelling.with_end('No.') == 'No. Nothing was written.'
+
+
 def test_a_process_spells_as_the_one_that_started_it(monkeypatch):
   monkeypatch.setattr(spelling, '_inherited', None)
   assert spelling.handed_over() is None

@@ -1,6 +1,6 @@
-"""Programs that must not notice that they are placed.
+"""Training programs whose numbers placement must not change.
 
-Belongs here: whole training programs of many kinds, run without and with
-placement, and what became of their numbers. Does not belong here: single kinds
-of ops (`tests/helpers/real_graphs`).
+Belongs here: whole training programs of many kinds, and the comparison of their
+numbers with and without placement. Does not belong here: single kinds of ops
+(`tests/helpers/real_graphs`).
 """

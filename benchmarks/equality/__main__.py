@@ -1,19 +1,20 @@
-r"""Whether placement changes numbers: programs without and with it.
+r"""Tests whether placement changes the numbers of training programs.
 
 Run it from the repository:
 
   python -m benchmarks.equality [--json] [--page=FILE] [PROGRAM ...]
 
-Each program trains for a few steps in a fresh process over four logical CPU
-devices: without placement, once more, and placed at random, so that its ops
-and variables really are elsewhere. A program NAME runs under Keras 3 or none,
-NAME:tf_keras under tf_keras. Prints a row of each; without names, of all.
+Each program trains for a few steps over four logical CPUs, in a fresh process
+for each program. It trains twice without placement, and once with a random
+placement, so that ops and variables really change their devices. A program NAME
+runs under Keras 3 or without Keras, NAME:tf_keras under tf_keras. The program
+prints a row for each NAME, or for all programs if no name is given.
 
-The bound: what is placed equals what is not to the last bit. Where two runs
-without placement differ already, it may differ by 1e-5 of the largest number
-of a tensor. Ends with 1 if a program breaks the bound, fails, or was not
-placed although it should have been. With --page=FILE the table replaces the
-one in a page of Markdown, between two comments.
+The bound: the numbers with placement are equal to the last bit. If two runs
+without placement differ, a difference of 1e-5 of the largest number of a tensor
+is allowed. The exit code is 1 if a program breaks the bound or fails, or if it
+was not placed although it should have been. With --page=FILE the table replaces
+the table between two comments of a page in Markdown.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _LEGACY = ':tf_keras'
 # Allowed difference of a program that does not always repeat its own numbers,
 # as a share of the largest number of a tensor.
 _BOUND = 1e-5
-_TIMEOUT_S = 600.
-# Slow machines have to place every program, too.
+_TIMEOUT_S = 600.  # A program that takes longer hangs.
+# Seconds for a placement. Slow machines have to place every program, too.
 _PATIENCE_S = 300.
 _TITLE = 'Equality'
 _HEAD = ('program', 'ops placed', 'devices', 'variables moved', 'losses differ',
@@ -75,7 +76,7 @@ def _names() -> list[str]:
 
 
 def _row(name: str, option: dict[str, Any]) -> dict[str, Any]:
-  """A program in a process of its own, and what is wrong with it, or ''."""
+  """Runs a program in a process of its own, and returns its row."""
   program = name.removesuffix(_LEGACY)
   try:
     done = subprocess.run(

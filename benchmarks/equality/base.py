@@ -1,7 +1,7 @@
-"""The register of the programs, and what many of them are made of.
+"""The register of the programs, and their common parts.
 
-A program makes its model, trains it for a few steps and returns all the
-numbers that a user would see, and the variables. It imports nothing of ours.
+A program makes its model, trains it for a few steps, and returns the variables
+and all numbers that a user would see. It imports no module of `gdp_grappler`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def data(rows: int, *shape: int, classes: int = 3,
 
 def words(rows: int, length: int, vocabulary: int,
           seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-  """Word numbers [rows, length], 0 behind their end, and classes [rows]."""
+  """Word numbers [rows, length], padded with 0, and classes [rows]."""
   random = np.random.RandomState(seed)
   ids = random.randint(1, vocabulary, (rows, length))
   ids[np.arange(length) >= random.randint(2, length + 1, (rows, 1))] = 0
@@ -74,7 +74,7 @@ def words(rows: int, length: int, vocabulary: int,
 
 
 def compiled(model: Any, optimizer: Any = 'adam', **kwargs: Any) -> Any:
-  """A classifier of three classes by its logits."""
+  """Compiles a classifier whose outputs are the logits of three classes."""
   model.compile(optimizer,
                 keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                 **kwargs)

@@ -29,7 +29,7 @@ def sequential() -> base.Numbers:
 
 @base.program(legacy=True)
 def several_outputs() -> base.Numbers:
-  """Two inputs, two losses with weights, weights of samples."""
+  """Two inputs, two weighted losses, weights of samples."""
   left, right = layers.Input((6,)), layers.Input((4,))
   joined = layers.concatenate(
       [layers.Dense(8, 'relu')(left),
@@ -49,7 +49,7 @@ def several_outputs() -> base.Numbers:
 
 @base.program(legacy=True)
 def subclassed() -> base.Numbers:
-  """A model of a class of its own, with a residual block used twice."""
+  """A subclass of `keras.Model` that uses a residual block twice."""
 
   class Residual(base.Model):
 
@@ -70,7 +70,7 @@ def subclassed() -> base.Numbers:
 
 @base.program(legacy=True)
 def convolutions() -> base.Numbers:
-  """Batch normalization and pooling, of two paths."""
+  """Two paths with batch normalization and pooling."""
   image = layers.Input((12, 12, 3))
   paths = []
   for width in (3, 5):
@@ -84,7 +84,7 @@ def convolutions() -> base.Numbers:
 
 @base.program(legacy=True)
 def dropouts() -> base.Numbers:
-  """Dropout, of units and of maps, and noise."""
+  """Dropout of units, dropout of feature maps, and noise."""
   model = keras.Sequential([
       layers.Input((8, 8, 2)),
       layers.Conv2D(8, 3, activation='relu'),
@@ -99,7 +99,7 @@ def dropouts() -> base.Numbers:
 
 @base.program(legacy=True)
 def recurrent() -> base.Numbers:
-  """Masked words, LSTMs one upon the other, one that runs both ways."""
+  """Masked words, stacked LSTMs, and a bidirectional LSTM."""
   model = keras.Sequential([
       layers.Input((7,)),
       layers.Embedding(30, 8, mask_zero=True),
@@ -125,7 +125,7 @@ def stateful_recurrent() -> base.Numbers:
 
 @base.program(legacy=True)
 def attention() -> base.Numbers:
-  """An encoder with a mask of what comes later."""
+  """An encoder with a causal mask."""
   ids = layers.Input((9,), dtype='int32')
   x = layers.Embedding(40, 8)(ids)
   for _ in range(2):
@@ -169,7 +169,7 @@ def embeddings() -> base.Numbers:
 
 @base.program(legacy=True)
 def uneven_batches() -> base.Numbers:
-  """A data set whose last batch is smaller, validated after each epoch."""
+  """A data set with a smaller last batch, and validation after each epoch."""
   model = keras.Sequential(
       [layers.Input((8,)),
        layers.Dense(16, 'relu'),
@@ -216,19 +216,19 @@ def _mixed(policy: str) -> base.Numbers:
 
 @base.program(legacy=True)
 def mixed_bfloat16() -> base.Numbers:
-  """Half of the bits."""
+  """Computes in bfloat16."""
   return _mixed('mixed_bfloat16')
 
 
 @base.program(legacy=True)
 def mixed_float16() -> base.Numbers:
-  """Half of the bits, and losses that are scaled as gradients overflow."""
+  """Computes in float16. Overflowing gradients change the scale of losses."""
   return _mixed('mixed_float16')
 
 
 @base.program(legacy=True)
 def preprocessing() -> base.Numbers:
-  """Images that are turned at random, numbers with a known mean."""
+  """Images that are rotated at random, and normalized numbers."""
   x, y = base.data(32, 8, 8, 1)
   norm = layers.Normalization()
   norm.adapt(x)
@@ -245,7 +245,7 @@ def preprocessing() -> base.Numbers:
 
 @base.program(legacy=True)
 def constraints() -> base.Numbers:
-  """Weights and activities that cost, weights that are kept small."""
+  """Regularizers of weights and activities, and constraints of weights."""
   model = keras.Sequential([
       layers.Input((8,)),
       layers.Dense(16, 'relu', kernel_regularizer='l2',
@@ -258,7 +258,7 @@ def constraints() -> base.Numbers:
 
 @base.program(legacy=True)
 def metrics() -> base.Numbers:
-  """Metrics with much state, and classes that count more."""
+  """Metrics with much state, and weights of classes."""
   model = keras.Sequential([
       layers.Input((8,)),
       layers.Dense(16, 'relu'),
@@ -276,7 +276,7 @@ def metrics() -> base.Numbers:
 
 @base.program(legacy=True)
 def resumed() -> base.Numbers:
-  """Weights that are written, and read by another model that goes on."""
+  """Saved weights, which another model loads before it trains on."""
 
   def build() -> Any:
     model = keras.Sequential(

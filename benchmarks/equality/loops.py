@@ -1,4 +1,4 @@
-"""Training loops of users' own, in TensorFlow 2."""
+"""Custom training loops in TensorFlow 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 from benchmarks.equality import base
 
 keras, layers = base.keras, base.layers
-_STEPS = 5
+_STEPS = 5  # Steps of a program.
 
 
 def _dense(*units: int, inputs: int = 8) -> Any:
@@ -35,7 +35,7 @@ def _repeated(step: Callable[..., Any], *arguments: Any) -> list[Any]:
 
 @base.program(legacy=True)
 def adversaries() -> base.Numbers:
-  """Two models with two optimizers, against each other."""
+  """Two adversarial models with an optimizer each."""
   maker, judge = _dense(16, 8, inputs=4), _dense(16, 1)
   optimizers = [keras.optimizers.Adam(.01) for _ in range(2)]
   random = tf.random.Generator.from_seed(1)
@@ -181,7 +181,7 @@ def sparse() -> base.Numbers:
 
 @base.program(legacy=True)
 def scanned() -> base.Numbers:
-  """A cell of one's own, by `scan`, `map_fn` and `foldl`."""
+  """A custom recurrent cell in `scan`, `map_fn` and `foldl`."""
   inner = tf.Variable(tf.random.stateless_normal((6, 6), (3, 4)) * .3)
   outer = tf.Variable(tf.random.stateless_normal((4, 6), (5, 6)))
   x = tf.constant(base.data(7, 5, 4)[0])
@@ -204,7 +204,7 @@ def scanned() -> base.Numbers:
 
 @base.program(legacy=True)
 def learned_to_learn() -> base.Numbers:
-  """Steps within a step, and the gradient through them; a Jacobian."""
+  """The gradient through inner training steps, and a Jacobian."""
   weights = tf.Variable(tf.random.stateless_normal((8, 3), (7, 8)))
   rate = tf.Variable(.1)
   x, y = map(tf.constant, base.data(24, 8))
@@ -231,7 +231,7 @@ def learned_to_learn() -> base.Numbers:
 
 @base.program(legacy=True)
 def rewarded() -> base.Numbers:
-  """Actions that are drawn from a stream, and rewarded."""
+  """A policy gradient: actions from a random stream, and rewards."""
   policy, optimizer = _dense(12, 3), keras.optimizers.Adam(.02)
   baseline = tf.Variable(0.)
   x, best = map(tf.constant, base.data(32, 8))

@@ -1,9 +1,9 @@
-"""The process behind `equality`: one program, unplaced, again, and placed.
+"""The child process of `equality`: runs a program unplaced twice, then placed.
 
 Usage: python -m benchmarks.equality.runner NAME OPTION
 
-OPTION is the value of `gdp_placement` as JSON. Prints a line of JSON, the
-fields of `Comparison`.
+OPTION is the value of `gdp_placement` as JSON. Prints the fields of
+`Comparison` as a line of JSON.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from benchmarks.equality import training
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
 
-# Each has registered its programs when it was imported.
+# On import, each of these modules registers its programs.
 KINDS = (fits, training, loops, sessions)
-_DEVICES = 4
+_DEVICES = 4  # Logical CPUs.
 # Name of the function by which Keras makes weights and slots. The pass places
 # it even if the step itself stays as it is.
 _MAKER = 'initialize_variables'
@@ -37,12 +37,12 @@ class Comparison:
   """Numbers of a program with the option, compared with those without it.
 
   The difference of two tensors is the largest difference of two elements over
-  the largest element. NaN equals NaN, and differs infinitely from any number.
+  the largest element. NaN equals NaN. NaN and a number differ infinitely.
 
   Attributes:
     placed_ops: Ops of the largest graph that the pass moved to another device.
     devices: Number of devices of that graph.
-    moved_variables: Number of variables on another device in the end.
+    moved_variables: Number of variables that end on another device.
     losses: Largest difference of the losses and metrics that users see.
     weights: Largest difference of a variable.
     noise: Largest difference of two runs without placement.
@@ -85,7 +85,7 @@ def compare(name: str, option: Any) -> Comparison:
 
 
 def _listen() -> list[library.Decision]:
-  """Returns a list that gets each later decision of the pass about a step."""
+  """Returns a list to which each later decision about a step is appended."""
   decisions: list[library.Decision] = []
   answer = host.Host.answer
 
@@ -113,13 +113,13 @@ def _numbers(run: Any, option: Any) -> tuple[list[Any], list[Any], int]:
 
 
 def _tensorflow(variable: Any) -> Any:
-  """The `tf.Variable` of a variable of Keras 3."""
+  """Returns the `tf.Variable` of a variable of Keras 3."""
   value = getattr(variable, 'value', None)
   return value if isinstance(value, tf.Variable) else variable
 
 
 def _home(device: str) -> str:
-  """The first device of the same kind."""
+  """Returns the first device of the same type."""
   return device.rpartition(':')[0] + ':0'
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from benchmarks.equality import base
 
 tf1 = tf.compat.v1
-_STEPS = 5
+_STEPS = 5  # Steps of a program.
 
 
 def _trained(build: Callable[[Any, Any], Any], *shape: int,
@@ -78,7 +78,7 @@ def session_resources() -> base.Numbers:
 
 @base.program()
 def session_averages() -> base.Numbers:
-  """Updates beside the step, averages, a rate that falls, dropout."""
+  """Update ops, moving averages, a decaying learning rate, dropout."""
 
   def build(x: Any, y: Any) -> Any:
     hidden = tf.nn.dropout(tf.nn.relu(_layer(x, 16, 'one')), rate=.2, seed=3)
@@ -121,7 +121,7 @@ def session_recurrent() -> base.Numbers:
 
 @base.program()
 def session_monitored() -> base.Numbers:
-  """A session that looks after itself, and conditions."""
+  """A `MonitoredSession`, and conditions."""
   rows, classes = base.data(24, 8)
   with tf.Graph().as_default():
     tf1.set_random_seed(1)

@@ -1,4 +1,4 @@
-"""Ways to train with Keras beside a plain `fit`."""
+"""Ways to train with Keras other than a plain `fit`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _model(units: int = 16) -> Any:
 
 @base.program()
 def averaged() -> base.Numbers:
-  """Decay of weights, averages of them that are swapped in to validate."""
+  """Weight decay, and averages of weights that serve for validation."""
   model = base.compiled(
       _model(),
       keras.optimizers.AdamW(.01, weight_decay=.02, use_ema=True,
@@ -34,7 +34,7 @@ def averaged() -> base.Numbers:
 
 @base.program()
 def accumulated() -> base.Numbers:
-  """Gradients of several steps, averages that overwrite weights."""
+  """Accumulated gradients, and averages that overwrite weights."""
   optimizer = keras.optimizers.Adam(.01, gradient_accumulation_steps=3,
                                     use_ema=True, ema_overwrite_frequency=2)
   return base.fit(base.compiled(_model(), optimizer), *base.data(70, 8))
@@ -42,7 +42,7 @@ def accumulated() -> base.Numbers:
 
 @base.program(legacy=True)
 def clipped() -> base.Numbers:
-  """Gradients of a limited norm, a rate that falls."""
+  """Clipped gradients, and a decaying learning rate."""
   rate = keras.optimizers.schedules.CosineDecay(.05, 12)
   optimizer = keras.optimizers.Adam(rate, global_clipnorm=.5, amsgrad=True)
   return base.fit(base.compiled(_model(), optimizer), *base.data(70, 8))
@@ -63,7 +63,7 @@ def optimizers() -> base.Numbers:
 
 @base.program(legacy=True)
 def several_steps() -> base.Numbers:
-  """Calls of three steps, and of one at the end."""
+  """Three steps per call, and one step in the last call."""
   model = base.compiled(_model(), steps_per_execution=3, metrics=['accuracy'])
   return base.fit(model, *base.data(110, 8), validation_split=.2)
 
@@ -105,7 +105,7 @@ def own_step() -> base.Numbers:
 
 @base.program(legacy=True)
 def by_batches() -> base.Numbers:
-  """`train_on_batch` and its like, of two models that share layers."""
+  """`train_on_batch` and similar methods of two models that share layers."""
   body = _model()
   inputs = layers.Input((8,))
   both = keras.Model(inputs, layers.Dense(3)(body(layers.Dense(8)(inputs))))
@@ -125,7 +125,7 @@ def by_batches() -> base.Numbers:
 
 @base.program(legacy=True)
 def callbacks() -> base.Numbers:
-  """Callbacks that change the rate, the weights and the end."""
+  """Callbacks that change the learning rate and weights, and stop training."""
   model = base.compiled(_model(), 'sgd')
   x, y = base.data(40, 8)
 
@@ -146,7 +146,7 @@ def callbacks() -> base.Numbers:
 
 @base.program(legacy=True)
 def fine_tuned() -> base.Numbers:
-  """A new head on layers that are frozen, then thawed."""
+  """A new head on layers that are frozen, then trained."""
   body = _model()
   first, _ = base.fit(base.compiled(body), *base.data(40, 8))
   body.trainable = False
@@ -190,7 +190,7 @@ def distilled() -> base.Numbers:
 
 @base.program()
 def variational() -> base.Numbers:
-  """An autoencoder that draws its code, and a loss that a layer adds."""
+  """A variational autoencoder, and a loss that a layer adds."""
 
   class Draw(base.Layer):
 
@@ -216,7 +216,7 @@ def variational() -> base.Numbers:
 
 @base.program()
 def swapped_in_the_middle() -> base.Numbers:
-  """The option is switched off and on while a model is trained."""
+  """The option is switched off and on during training."""
   model = base.compiled(_model())
   option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
   numbers = []
@@ -228,13 +228,13 @@ def swapped_in_the_middle() -> base.Numbers:
 
 @base.program(stays=True)
 def compiled() -> base.Numbers:
-  """XLA, because the user said so."""
+  """XLA by the user's `jit_compile`."""
   return base.fit(base.compiled(_model(), jit_compile=True), *base.data(48, 8))
 
 
 @base.program(stays=True)
 def eager() -> base.Numbers:
-  """Op by op."""
+  """Eager execution."""
   x, y = base.data(40, 8)
   model = base.compiled(_model(), run_eagerly=True)
   history = model.fit(x, y, batch_size=16, verbose=0, shuffle=False)
@@ -243,7 +243,7 @@ def eager() -> base.Numbers:
 
 @base.program(legacy=True)
 def weights_in_steps() -> base.Numbers:
-  """A counter, an average and a queue of the model's own, in its step."""
+  """A step that updates a counter, an average and a queue of the model."""
 
   class Counting(base.Layer):
 

@@ -1,5 +1,5 @@
 """Compares simulated with measured step times of the same placements.
 
-Belongs here: the graphs, the placements and the page of this study
-(`make fidelity`). Does not belong here: anything a user of the package needs.
+Belongs here: the graphs, placements and page of this study
+(`make fidelity`). Does not belong here: anything that users need.
 """

@@ -1,10 +1,10 @@
 """Prices and measures placements of four graphs on two local workers.
 
-Takes about half an hour on two quiet cores. With `--emulated`, placements of
-six papers' workloads on emulated GPUs instead, small and full, which takes
-hours and may run beside anything else. Run again, it goes on where it stopped;
-`--fresh` measures anew, `--report` only writes the page of the four graphs
-again.
+The study takes about half an hour on two quiet cores. `--emulated` runs
+placements of six workloads of papers on emulated GPUs instead, in small and
+full size. This takes hours, and other programs may run at the same time. The
+same command, run again, goes on after the last result. `--fresh` measures
+everything again. `--report` only writes the page of the four graphs again.
 """
 
 from __future__ import annotations

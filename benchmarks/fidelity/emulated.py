@@ -40,9 +40,10 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
                                         ('inception-v3-b32',
                                          '2xP100'), ('amoebanet', '4xP100'),
                                         ('wavenet-2x18', '2xP100')))
-# Steps differ by what TensorFlow's threads happen to do first, those of large
-# graphs by a few tenths of a percent; one takes seconds.
+# Emulated steps of a small graph. TensorFlow's threads make them differ.
 _STEPS = 3
+# Emulated steps of a large graph. One takes seconds, and steps differ only by a
+# few tenths of a percent.
 _STEPS_IF_LARGE = 1
 # Ops above which a graph is large.
 _LARGE_OPS = 2_000
@@ -50,11 +51,12 @@ _PLACERS = ('human_expert', 'm_etf', 'local_search')
 _REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
-_MAX_SPLITS = 6
+_MAX_SPLITS = 6  # Splits by layers of a graph, at most.
 # Control edges are added even if they are predicted to gain little. A placement
-# without a predicted gain gets no edges. More placements are drawn until the
-# number of placements with edges is as large as the constant below.
+# without a predicted gain gets no edges.
 _ORDER = control_edges_lib.OrderConfig(min_gain=0.)
+# Placements with control edges. More placements are drawn until this number is
+# reached.
 _LEAST_ORDERED = 40
 
 

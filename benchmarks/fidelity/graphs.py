@@ -1,9 +1,8 @@
 """Training steps of four kinds of model: forward, backward, update.
 
-Each builder makes a v1 graph whose weights are named after the layer they
-belong to (`layer3/...`), so that gradients and optimizer slots carry the name
-of their layer too. Sizes are chosen such that a step takes a tenth of a second
-on one core and most of it in kernels.
+Each builder makes a v1 graph. The names of its weights begin with their layer
+(`layer3/...`), so the names of gradients and slots contain the layer, too. A
+step takes a tenth of a second on one core, most of it in kernels.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MODULE = re.compile(r'layer\d+/\w+')  # A part of a layer.
 
 
 def build(name: str) -> source_graph.SourceGraph:
-  """Builds one of `BUILDERS`; the only fetch is the training op."""
+  """Builds one of `BUILDERS`. The only fetch is the training op."""
   graph = tf.Graph()
   with graph.as_default():
     loss = BUILDERS[name]()
@@ -37,8 +36,8 @@ def build(name: str) -> source_graph.SourceGraph:
 def layers(graph: op_graph.OpGraph) -> np.ndarray:
   """int [N], the layer of each op.
 
-  An op outside of all layers belongs to that of the first op it feeds, or else
-  is fed by; the first layer if there is none.
+  An op outside of all layers gets the layer of the first op that it feeds, or
+  else of the first op that feeds it. If there is none, it gets the first layer.
   """
   result = np.array([
       int(match[1]) if (match := _LAYER.search(name)) else -1
@@ -154,11 +153,12 @@ def mixture() -> tf.Tensor:
 
 
 def towers() -> tf.Tensor:
-  """Eight wide towers, and a deep one that begins beside them.
+  """Eight wide towers and a deep one, which begin at the same time.
 
-  With the wide ones and the deep one's first layer on one device and the rest
-  of it on the other, all first layers are ready at once: the sooner the deep
-  one's runs, the sooner the other device has something to do.
+  Assume that one device has the wide towers and the first layer of the deep
+  tower, and another device the rest. All first layers are ready at once. The
+  sooner the first device runs the deep tower's first layer, the sooner the
+  other device can begin.
   """
   batch, width, words = 128, 1024, 100
   x = tf1.placeholder(tf.float32, [batch, width], 'features')

@@ -1,7 +1,8 @@
-"""Placements of every quality, from single devices to deliberately bad ones.
+"""Placements of different quality, some of them deliberately bad.
 
-All are legal: each decides per group. A label says how a placement was made,
-as `layers split 2`; its family is the label's first word.
+All placements are legal, because they decide per group. The label of a
+placement tells how it was made, such as `layers split 2`. The first word of the
+label is its family.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
-_SEARCH_ROUNDS = 24
-_SEARCH_S = 10.
-_PROPOSALS = 24
-# Number of placements with modules at random, before more are drawn.
+_SEARCH_ROUNDS = 24  # Rounds of the hill climbing.
+_SEARCH_S = 10.  # Time budget of a placer.
+_PROPOSALS = 24  # Moves that a round of the hill climbing prices.
+# Number of placements with modules at random in the suite.
 _MODULES = 10
-# Least number of placements; more are drawn until there are as many.
+# Least number of placements. Random ones are added until it is reached.
 _LEAST = 40
 _AT_RANDOM = 'modules at random '
 # Placements that a step of the search draws.
@@ -112,7 +113,7 @@ def _drawn(
     graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, modules: np.ndarray,
     known: Mapping[str, placement_lib.Placement],
     rng: np.random.Generator) -> Iterator[tuple[str, placement_lib.Placement]]:
-  """Draws distinct placements of modules [G]; disturbs them if few exist."""
+  """Draws distinct placements of modules [G]. If few exist, disturbs them."""
   seen = {placement.devices.tobytes() for placement in known.values()}
   number = sum(label.startswith(_AT_RANDOM) for label in known)
   for _ in range(_DRAWS):
@@ -155,7 +156,7 @@ def by_placers(
 
 def modules_by_name(graph: op_graph.OpGraph, layers: np.ndarray,
                     pattern: re.Pattern[str]) -> np.ndarray:
-  """int [N]: what the pattern finds in the name, else the layer, int [N]."""
+  """int [N], the pattern's match in the name of each op, else its layer."""
   names = [
       match[0] if (match := pattern.search(name)) else f'layer{layer}'
       for name, layer in zip(graph.names, layers)
@@ -188,7 +189,7 @@ def _metis(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 def _searches(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
               starts: dict[str, np.ndarray],
               rng: np.random.Generator) -> dict[str, np.ndarray]:
-  """Hill climbing from the best start, kept at several heights."""
+  """Hill climbing from the best start. Also returns states on the way."""
   prices = _prices(graph, simulator, np.stack(list(starts.values())))
   current = list(starts.values())[int(prices.argmin())]
   price, result = prices.min(), {}
@@ -234,7 +235,7 @@ def _neighbours(graph: op_graph.OpGraph) -> list[list[int]]:
 
 def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
            rng: np.random.Generator) -> np.ndarray:
-  """A connected cluster of random size on another device."""
+  """Moves a connected cluster of random size to another device."""
   start = int(rng.integers(len(devices)))
   size = int(np.exp(rng.uniform(0, np.log(len(devices) / 2))))
   inside, frontier = {start}, list(neighbours[start])

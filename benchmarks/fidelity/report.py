@@ -1,4 +1,4 @@
-"""The study as a page, a table and a picture."""
+"""Writes the study as a page, a table and a picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.reports import tables
 
 _Item = TypeVar('_Item', study.Row, study.Ordered)
-_PANELS = 4  # Side by side, at most.
+_PANELS = 4  # Largest number of panels side by side.
 _COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
             'spread_s', 'problem')
 _COLOURS = {

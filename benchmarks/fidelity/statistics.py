@@ -15,11 +15,11 @@ class Agreement:
   Attributes:
     count: K.
     mape: Mean of |simulated - measured| / measured.
-    bias: Median of simulated / measured; 1 is none.
+    bias: Median of simulated / measured; 1 means no bias.
     spearman: Rank correlation (Spearman 1904).
     kendall: Rank correlation tau-b (Kendall 1945).
-    rank_of_best: Place, from 1, of the simulated best among the measured.
-    regret: Measured time of the simulated best over the measured best.
+    rank_of_best: Rank, from 1, of the best simulated step by measured steps.
+    regret: Measured step of the best simulated placement, over the shortest.
   """
 
   count: int
@@ -32,7 +32,7 @@ class Agreement:
 
 
 def agreement(simulated_s: np.ndarray, measured_s: np.ndarray) -> Agreement:
-  """Compares float [K] with float [K]; both finite."""
+  """Compares two arrays, float [K], of finite steps."""
   simulated_s, measured_s = np.asarray(simulated_s), np.asarray(measured_s)
   best = int(simulated_s.argmin())
   return Agreement(

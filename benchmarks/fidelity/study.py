@@ -26,10 +26,10 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 
-WORKERS = 2
-# Least predicted gain of an order that is measured. Largest number of measured
-# orders per graph; the largest gains come first.
+WORKERS = 2  # Servers on this machine, each on its own cores.
+# Least predicted gain of an order that is measured.
 ORDER_GAIN = .1
+# Largest number of measured orders per graph. The largest gains come first.
 ORDER_COUNT = 6
 _PLACERS = ('m_etf', 'local_search')
 
@@ -79,7 +79,7 @@ class Ordered:
 
 
 def measured_cluster(tell: Callable[[str], None]) -> cluster_lib.Cluster:
-  """The workers with links as timed just now."""
+  """Returns the workers with links that are timed now."""
   with local_workers.LocalWorkers(WORKERS) as workers:
     cluster = local_workers.cluster(WORKERS)
     return ping_pong.apply(
@@ -89,7 +89,7 @@ def measured_cluster(tell: Callable[[str], None]) -> cluster_lib.Cluster:
 def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
         tell: Callable[[str],
                        None], seed: int = 0) -> tuple[list[Row], list[Ordered]]:
-  """Studies one graph; what was measured before is read from the folder.
+  """Studies one graph. Results of former runs are read from the folder.
 
   Of `graphs.FOR_ORDER` only the orders are studied.
   """
@@ -143,7 +143,7 @@ def _orders(name: str, graph: op_graph.OpGraph,
             suite: Mapping[str, placement_lib.Placement],
             simulator: simulator_lib.Simulator, measurer: measurer_lib.Measurer,
             tell: Callable[[str], None]) -> list[Ordered]:
-  """Measures the placements for which an order is predicted to pay most."""
+  """Measures the placements with the largest predicted gains of an order."""
   found = []
   for label, placement in suite.items():
     order = control_edges.control_edges(graph, placement, simulator)

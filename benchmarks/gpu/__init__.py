@@ -1,1 +1,1 @@
-"""Tries on a card what cannot be tried without one; see `__main__`."""
+"""Measurements that need a GPU card; see `__main__`."""

@@ -1,18 +1,25 @@
-"""Tries on a card everything that cannot be tried without one.
+"""Runs all measurements that need a GPU card.
 
   make gpu
   python -m benchmarks.gpu --out_dir=build/gpu
 
-On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
-predicted before and after calibration; `gdp profile` of four graphs; losses of
-six models placed over the CPU and two logical GPUs beside those without us;
-`gdp doctor` and `gdp verify`; steps of four models on the card cut in two and
-in four; a model that one logical card of 5 GB cannot hold, without us and with
-us on two; and ten models in all ways of `benchmarks.one_card`, for which it
-takes several runs. Each run is under five minutes. Each part leaves a file in
---out_dir, and what is there is not run again; so what was broken off, or had
-no time, is what the next run begins with. It ends with its tables as Markdown,
-also in README.md of --out_dir, to be pasted into docs/results/gpu.
+On the first card the program runs these parts:
+
+* `gdp calibrate`, `gdp doctor` and `gdp verify`;
+* steps of ten Keras models, and their predictions with and without the
+  calibration;
+* `gdp profile` of four graphs;
+* losses of six models, with and without placement on the CPU and two logical
+  GPUs;
+* steps of four models on the card cut in two and in four;
+* a model that one logical card of 5 GB cannot hold, with placement on two such
+  cards and without;
+* ten models in all ways of `benchmarks.one_card`, which takes several runs.
+
+Each run is under five minutes. Each part writes a file in --out_dir, and a part
+with a file is not run again. So the next run begins with a part that was
+interrupted or had no time. The program ends with its tables as Markdown, for
+docs/results/gpu. They are also in README.md of --out_dir.
 
 With --device=CPU it is a dry run, in which logical CPUs stand for the card.
 """
@@ -32,13 +39,13 @@ from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import deadlines
 from gdp_grappler import files
 
-_BUDGET_S = 290.
+_BUDGET_S = 290.  # Seconds for all parts. A run is under five minutes.
 # Less than that is too short for a part.
 _LEAST_S = 10.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Runs what has not run.
+  """Runs the parts that have no results yet.
 
   Args:
     argv: Arguments after the program's name; `sys.argv` if None.
@@ -103,10 +110,10 @@ def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
 
 def _run(setting: parts_lib.Setting, deadline: deadlines.Deadline,
          programs: bool) -> list[str]:
-  """Runs parts; those that are timed have the card for themselves.
+  """Runs parts. A part that is timed runs alone on the card.
 
   Returns:
-    Names of those for which there was no time.
+    Names of the parts for which there was no time.
   """
   left_out: list[str] = []
   for timed in (parts_lib.calibrate(setting), parts_lib.steps(setting)):

@@ -16,7 +16,7 @@ from gdp_grappler.evaluation.calibrating import calibrator
 
 
 def main(output: str, seconds: str) -> None:
-  """Writes what was measured in the time."""
+  """Writes the calibration that was measured within the time."""
   options = calibrator.CalibrationOptions(float(seconds), device_type='CPU')
   calibrator.calibrate(options, print).save(output)
 

@@ -15,14 +15,14 @@ from typing import Any, Callable, Sequence
 from gdp_grappler import errors
 
 CPU = 'CPU'
-_PART_MEGABYTES = 12_000
+_PART_MEGABYTES = 12_000  # Largest memory of a logical GPU.
 
 _PROBE = ('import tensorflow as tf; '
           'print("gdp_gpus", len(tf.config.list_physical_devices("GPU")))')
 
 
 def has_card() -> bool:
-  """Whether there is a GPU; a child looks, so that we do not take the card."""
+  """Whether there is a GPU. A child looks, so this process takes no card."""
   done = subprocess.run([sys.executable, '-c', _PROBE], capture_output=True,
                         text=True, check=False)
   return any(
@@ -53,7 +53,7 @@ def make_devices(tf: Any, device: str, count: int) -> None:
 
 
 def _part_megabytes(count: int) -> int:
-  """Megabytes of each logical GPU; other processes may use the card, too."""
+  """Megabytes of each logical GPU. Leaves memory for other processes."""
   from gdp_grappler.cluster import nvml
   cards = nvml.installed().cards()
   known = cards[0].memory_bytes if cards else None
@@ -61,7 +61,7 @@ def _part_megabytes(count: int) -> int:
 
 
 def model(name: str) -> Any:
-  """A compiled model of 'module:function', without XLA."""
+  """Makes the compiled model of 'module:function', without XLA."""
   module, _, function = name.partition(':')
   result = getattr(importlib.import_module(module), function)()
   result.jit_compile = False
@@ -117,7 +117,7 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
 
 
 def write(path: pathlib.Path, known: dict[str, Any]) -> None:
-  """Writes a file of JSON; after an error no partial file remains."""
+  """Writes a JSON file. After an error no partial file remains."""
   temporary = path.with_suffix('.new')
   temporary.write_text(json.dumps(known, indent=1) + '\n')
   os.replace(temporary, path)

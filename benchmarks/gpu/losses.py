@@ -22,7 +22,7 @@ _OPTION = {
 
 def main(device: str, out_dir: str, steps: str, seconds: str, *names:
          str) -> None:
-  """Runs what is not yet in the file."""
+  """Runs the models that are not in the file."""
   path = pathlib.Path(out_dir) / 'losses.json'
   path.parent.mkdir(parents=True, exist_ok=True)
   until = time.monotonic() + float(seconds)

@@ -1,4 +1,4 @@
-"""Models whose steps are measured, beside `benchmarks.keras_models`."""
+"""More models whose steps are measured; see also `benchmarks.keras_models`."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any
 import keras
 
 layers = keras.layers
-_CLASSES = 1000
+_CLASSES = 1000  # Classes of ImageNet.
 # Size of a recommender's embeddings.
 _VECTOR = 64
-# Of a mixture.
+# Number of experts of the mixture.
 _EXPERTS = 8
-_WIDTH = 256
+_WIDTH = 256  # Size of a token's vector in the mixture.
 
 
 def resnet50() -> keras.Model:
-  """Batches of 64."""
+  """ResNet50 with batches of 64."""
   return _of_images(keras.applications.ResNet50, 224, 64)
 
 
 def mobilenet() -> keras.Model:
-  """Depthwise convolutions; batches of 64."""
+  """Depthwise convolutions, with batches of 64."""
   return _of_images(keras.applications.MobileNet, 224, 64)
 
 
 def vgg16() -> keras.Model:
-  """Large convolutions and large products; batches of 32."""
+  """Large convolutions and large products, with batches of 32."""
   return _of_images(keras.applications.VGG16, 224, 32)
 
 
 def nasnet() -> keras.Model:
-  """Many small convolutions, side by side; batches of 8."""
+  """Many small parallel convolutions, with batches of 8."""
   return _of_images(keras.applications.NASNetMobile, 224, 8)
 
 

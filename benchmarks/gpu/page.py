@@ -13,7 +13,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.evaluation.costs import profile as profile_lib
 
-_LAST_LINES = 2
+_LAST_LINES = 2  # Lines of a failed part's log that the page shows.
 
 
 def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The parts of `benchmarks.gpu`: what each runs, and the file it leaves."""
+"""The parts of `benchmarks.gpu`: programs, and the files that they write."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
 # Models whose losses are compared.
 PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
                                                'mlp', 'experts', 'two_towers'))
-# Models whose steps are measured on a card that is cut.
+# Models whose steps are measured on logical GPUs of one card.
 SPLIT = tuple(
     f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
 # Models whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
-_LONGEST_S = 280.
+_LONGEST_S = 280.  # Seconds after which a part is stopped.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Setting:
     calibrate_s: Time limit of the calibration, in seconds.
     profile_s: Time limit of the profile of a graph, in seconds.
     models_s: Time limit of all steps, and again of all losses, in seconds.
-    split: Models whose steps are measured on a card that is cut.
+    split: Models whose steps are measured on logical GPUs of one card.
   """
 
   device: str
@@ -138,14 +138,14 @@ def streams(setting: Setting) -> Part:
 
 
 def predictions(setting: Setting) -> Part:
-  """The part that predicts the recorded steps. It always runs."""
+  """Predicts the recorded steps. This part always runs."""
   return Part('predictions',
               ('-m', 'benchmarks.gpu.predictions', setting.device,
                str(setting.out_dir)), 'predictions.json', always=True)
 
 
 def too_big(setting: Setting) -> Part:
-  """A model that one card cannot hold, without us and with us."""
+  """Trains a model that one card cannot hold, without and with the option."""
   return Part(
       'too_big',
       ('-m', 'benchmarks.gpu.too_big', setting.device, str(setting.out_dir)),
@@ -163,11 +163,11 @@ def profile(setting: Setting, name: str) -> Part:
 
 
 def one_card(setting: Setting, left_s: float | None) -> Part:
-  """Models in several ways, until time is out; goes on the next time.
+  """Runs models in several ways until the time is over. A later run goes on.
 
   Args:
     setting: How the parts are run.
-    left_s: Time there is; None for no end.
+    left_s: Seconds that are left; None for no limit.
   """
   out = setting.out_dir / 'one_card'
   has_card = setting.device == 'GPU'
@@ -205,7 +205,7 @@ def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
 
 
 def finish(part: Part, process: subprocess.Popen[Any], setting: Setting) -> int:
-  """Waits for it; its exit code is kept where it makes no file."""
+  """Waits for a part. If the part makes no file, its exit code is kept."""
   try:
     code = process.wait(_LONGEST_S)
   except subprocess.TimeoutExpired:

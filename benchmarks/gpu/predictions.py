@@ -1,10 +1,10 @@
-"""Steps as they are predicted, before and after calibration.
+"""Predicts steps with and without a calibration.
 
   python -m benchmarks.gpu.predictions DEVICE OUT_DIR
 
-A process of its own, which needs no card but for what it calls itself. Writes
-OUT_DIR/predictions.json: of each graph of OUT_DIR/steps.json the step as
-TensorFlow placed it, in seconds, by the data sheet and by
+Runs as a process of its own, and needs no card. Writes
+OUT_DIR/predictions.json. For each graph of OUT_DIR/steps.json it has the
+seconds of the step as TensorFlow placed it, by the data sheet and by
 OUT_DIR/calibration.json.
 """
 
@@ -51,7 +51,7 @@ def _cluster(device: str) -> Any:
   from gdp_grappler.plugin import step_costs
   names = [cluster_lib.local_name('CPU', 0)]
   names.append(cluster_lib.local_name(device, int(device == 'CPU')))
-  # `steps` calls the train function itself, without `fit`.
+  # The program `steps` calls the train function itself, without `fit`.
   return step_costs.of_function(local_devices.assumed(names))
 
 

@@ -19,14 +19,14 @@ import tempfile
 import time
 from typing import Any
 
-_WARM = 4
-_ALONE = 8
-_REPEATS = 5
+_WARM = 4  # Steps before the timed ones.
+_ALONE = 8  # Steps that are timed one by one.
+_REPEATS = 5  # Rows of steps that are timed as a whole.
 
 
 def main(device: str, out_dir: str, steps: str, seconds: str, *names:
          str) -> None:
-  """Measures what is not yet in the file."""
+  """Measures the models that are not in the file."""
   out = pathlib.Path(out_dir)
   (out / 'graphs').mkdir(parents=True, exist_ok=True)
   path = out / 'steps.json'
@@ -68,7 +68,7 @@ def _measured(tf: Any, name: str, out: pathlib.Path,
 
 
 def _captured(tf: Any, model: Any, iterator: Any, path: pathlib.Path) -> str:
-  """Runs a step under the option that only reports, which writes its graph."""
+  """Runs a step with the option in mode 'report', which writes the graph."""
   from gdp_grappler import environment
   with tempfile.TemporaryDirectory() as folder:
     os.environ[environment.CAPTURE_DIR] = folder

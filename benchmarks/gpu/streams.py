@@ -1,4 +1,4 @@
-"""Times `fit` on a card whole and cut in parts, with TensorFlow's own levers.
+"""Times `fit` on a card, whole and in parts, with options of TensorFlow.
 
   python -m benchmarks.gpu.streams DEVICE OUT_DIR STEPS SECONDS MODEL ...
 
@@ -23,7 +23,7 @@ _ONE = '--way'
 
 
 def private_threads(options: Any) -> None:
-  """Requests threads of its own for each logical GPU."""
+  """Requests separate threads for each logical GPU."""
   del options
   os.environ['TF_GPU_THREAD_MODE'] = 'gpu_private'
 
@@ -96,7 +96,7 @@ def run_way(way: str, device: str, out_dir: str, steps: str, seconds: str,
 
 
 def set_lever(lever: Callable[[Any], None]) -> None:
-  """Changes the options that TensorFlow makes its GPUs with."""
+  """Changes the options with which TensorFlow creates its GPUs."""
   from tensorflow.python.eager import context
   stock = context.Context._compute_gpu_options
 

@@ -1,11 +1,11 @@
-"""Trains a model that one (logical) card cannot hold: without us, with us.
+"""Trains a model that one logical card cannot hold, with and without placement.
 
   python -m benchmarks.gpu.too_big GPU OUT_DIR
 
-Two logical cards of 5 GB each, layers whose weights, slots and gradients take
-about 9 GB. Leaves too_big.json: by 'off' and 'on' the losses, or the error, and
-what each card held at its peak. With CPU in place of GPU it is a dry run of a
-small model, which fits.
+There are two logical cards of 5 GB each. The weights, slots and gradients of
+the layers take about 9 GB. Writes too_big.json: for 'off' and 'on' the losses
+or the error, and the peak of memory of each card. With CPU in place of GPU the
+program trains a small model, which fits.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from typing import Any
 
 from gdp_grappler import errors
 
-_CARD_MEGABYTES = 5000
+_CARD_MEGABYTES = 5000  # Memory of each logical GPU.
 # Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
 _WIDTHS = {'GPU': 8192, 'CPU': 256}
-# With Adam's two slots and the gradient 4 x 8 x 268 MB, 1.7 times a card.
+# With weights, gradients and Adam's two slots 4 x 8 x 268 MB, 1.7 times the
+# memory of a card.
 _LAYERS = 8
-_BATCH = 64
-_STEPS = 8
+_BATCH = 64  # Examples per step.
+_STEPS = 8  # Steps of an epoch.
 _WAYS = ('off', 'on')
-_LONGEST_S = 120.
+_LONGEST_S = 120.  # Seconds after which a way is stopped.
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,6 @@
-"""The papers' tables and figures, made anew by `python -m benchmarks.paper`.
+"""Makes the papers' tables and figures again: `python -m benchmarks.paper`.
 
-A module here says which cells of `gdp_bench` make a table of a paper, or shows
-the table beside the published figures. The cells themselves are computed in
-`placer_model.benchmark`.
+A module here lists the cells of `gdp_bench` that make a table of a paper, or
+shows the table beside the published figures. `placer_model.benchmark` computes
+the cells.
 """

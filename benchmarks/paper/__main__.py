@@ -1,14 +1,14 @@
-"""Makes the papers' tables and figures anew, beside the published figures.
+"""Makes the papers' tables and figures again, beside the published figures.
 
   make paper                                         # all of them
   python -m benchmarks.paper table2 --seconds=60 --seeds=3
   python -m benchmarks.paper hdp --tiny --seconds=2  # a first look, minutes
 
 Parts: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's table),
-eight (SGDP's comparison) and seconds (every rival with the same seconds, from 1
-to 300). All step times are simulated. Each search has --seconds of the
-processor, or of the clock with --clock=wall. A search that has found nothing by
-then may take one more step. Each part is written when it is finished. The same
+eight (SGDP's comparison) and seconds (all rivals with equal seconds, from 1 to
+300). All step times are simulated. Each search has --seconds of processor time,
+or of wall-clock time with --clock=wall. A search that has found nothing by then
+may take one more step. Each part is written when it is finished. The same
 command, run again, goes on where it stopped. All parts together take a day.
 """
 
@@ -41,6 +41,7 @@ from placer_model.benchmark import settings as settings_lib
 
 # Options that change no result; given as --option=value.
 _NO_RESULT = '--work_dir', '--out_dir', '--quiet'
+# Time budgets of the curve, unless given.
 _SECONDS = (1., 3., 10., 30., 60., 300.)
 
 
@@ -151,7 +152,7 @@ def _curve_s(arguments: argparse.Namespace) -> list[float]:
 
 
 def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
-  """The part with the tasks of --tasks."""
+  """Returns the part with the tasks of --tasks."""
   part = parts_lib.PARTS[name]
   wanted = [word for word in arguments.tasks.split(',') if word]
   chosen = [
@@ -173,7 +174,7 @@ def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
 
 def _made(name: str, arguments: argparse.Namespace,
           console: rich.console.Console) -> tuple[str, int]:
-  """The section of a part, and the number of its cells that failed."""
+  """Returns the section of a part, and the number of its cells that failed."""
   part = _part(name, arguments)
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
   if not part.curve:
@@ -194,7 +195,7 @@ def _made(name: str, arguments: argparse.Namespace,
 def _found(part: columns_lib.Part, budget_s: float,
            arguments: argparse.Namespace,
            console: rich.console.Console) -> page.Found:
-  """Tasks with all cells of a part, by seed. Finished cells run once only."""
+  """Returns tasks with all cells of a part, by seed. Keeps finished cells."""
   return [
       cells.of(
           part,

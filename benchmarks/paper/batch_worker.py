@@ -49,7 +49,7 @@ class _Placer(placers_lib.GdpPlacer):
 
   def learned(self, problems: Sequence[placer_lib.Problem],
               iterations: Sequence[int]) -> batch_lib.Batch:
-    """Trains on the graphs in turn, for a number of iterations each."""
+    """Trains on the graphs in turn, each for its number of iterations."""
     network = self._network(problems[0])
     optimizers = optimizers_lib.Optimizers.make(self.config)
     batch = batch_lib.Batch(
@@ -78,7 +78,7 @@ def _read(task: str, job: batches.Job) -> _Read:
 def _record(trainer: trainer_lib.Trainer, problem: placer_lib.Problem,
             watched: counting_evaluator.Recorder,
             simulator: simulator_lib.Simulator) -> dict[str, Any]:
-  """The record of a graph; its step is first in, first out, as in a cell."""
+  """Returns the record of a graph. Its step is in FIFO order, as in a cell."""
   fields = {
       'evaluations': watched.evaluations, 'seconds': round(watched.seconds, 4),
       'curve': [[count, round(at_s, 4), step_s]

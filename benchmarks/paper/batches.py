@@ -1,4 +1,4 @@
-"""Results of batches that a policy learned: a folder with a file per batch."""
+"""A folder with the results of batches that a policy learned, a file each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GDP_ONE = 'gdp_paper'
 # The placer in the key of a batch. See `settings.cell_key`.
 _PLACER = 'gdp_batch'
 _LEARN = f'{__package__}.batch_worker:learn'
-_TIMEOUT_S = 24 * 3600.
+_TIMEOUT_S = 24 * 3600.  # Seconds for the training on one batch of graphs.
 Record = dict[str, Any]
 
 

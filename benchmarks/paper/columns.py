@@ -103,7 +103,7 @@ class Part:
     columns: Columns of steps, from left to right.
     ratios: Columns of ratios.
     searches: Names of the columns whose seconds of search are shown.
-    said: The claims of the paper in our words, and the differences here.
+    said: Text of the section: the paper's claims, and the differences here.
     curve: Whether all cells are run again for several time limits.
   """
 
@@ -123,7 +123,7 @@ class Part:
   def of(self, tasks: Sequence[str]) -> Part:
     """Returns the part, and its batches, with some of the tasks alone.
 
-    If that makes columns equal, the first of them stays.
+    If columns become equal, the first of them stays.
 
     Args:
       tasks: Some of the part's tasks.

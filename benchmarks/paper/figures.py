@@ -1,4 +1,4 @@
-"""Figures of cells over seeds, and the texts that show them."""
+"""Figures of cells over seeds, and their texts."""
 
 from __future__ import annotations
 

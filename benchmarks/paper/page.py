@@ -40,10 +40,13 @@ def section(part: columns_lib.Part, found: Found, command: str,
       filter(
           None,
           (f'## {part.title}', part.said, f'Made by `{command}`. Each search '
-           f'had {seconds:g} s.', '### Steps', _markdown(steps(part, found)),
+           f'had {seconds:g} s.', '### Steps',
+           tables.as_markdown(steps(part, found)),
            *(('### Seconds of search',
-              _markdown(searches(part, found))) if part.searches else ()),
-           *(('### Ratios', _markdown(ratios(part, found))) if part.ratios else
+              tables.as_markdown(searches(part, found))) if part.searches else
+             ()),
+           *(('### Ratios',
+              tables.as_markdown(ratios(part, found))) if part.ratios else
              ()), notes)))
 
 
@@ -119,7 +122,7 @@ def curve_section(part: columns_lib.Part, found: Mapping[float, Found],
       f'## {part.title}', f'Made by `{command}`. Steps over those of '
       f'`{part.placers[-1]}`, which had the same seconds: geometric means over '
       'the tasks on which both run, and of how many.',
-      _markdown(curve_table(part, found)),
+      tables.as_markdown(curve_table(part, found)),
       f'![Steps over seconds of search]({picture})'
   ])
 
@@ -163,7 +166,3 @@ def _published(ratio: columns_lib.Ratio, names: Sequence[str],
   mean = (f'{figures.times(ratio.published_mean)} (its text)'
           if ratio.published_mean else figures_lib.mean(both))
   return [*map(figures.times, theirs), mean]
-
-
-def _markdown(table: Table) -> str:
-  return tables.as_markdown(table)

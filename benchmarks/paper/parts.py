@@ -1,4 +1,4 @@
-"""Tables and figures of the papers: tasks, columns, and what is compared.
+"""Tables and figures of the papers: their tasks, columns and ratios.
 
 GDP is Zhou et al. 2019 (ICLR 2020 submission), HDP Mirhoseini et al. 2018, SGDP
 Zhou et al. 2020 (IEEE Micro).
@@ -31,14 +31,14 @@ _Ratio, _Column, _Part = columns_lib.Ratio, columns_lib.Column, columns_lib.Part
 
 
 def _of_go(column: int, below: int = 0) -> columns_lib.Published:
-  """A ratio of two columns of `published.GO`, by task."""
+  """Returns the ratio of two columns of `published.GO`, by task."""
   return tuple((task, above / under) for task, row in published.GO.items()
                if isinstance(above := row[column], float) and
                isinstance(under := row[below], float))
 
 
 def _of_hdp(column: int) -> columns_lib.Published:
-  """A column of `published.HDP` over HDP's own, by task."""
+  """Returns a column of `published.HDP` over HDP's own column, by task."""
   return tuple((task, above / row[-1]) for task, row in published.HDP.items()
                if isinstance(above := row[column], float))
 

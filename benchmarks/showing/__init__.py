@@ -1,1 +1,1 @@
-"""Makes the notebooks, terminal sessions and pictures of the pages anew."""
+"""Records the notebooks, terminal sessions and pictures of docs/ again."""

@@ -1,10 +1,10 @@
-"""Records the notebooks, sessions and pictures of docs/ anew.
+"""Records the notebooks, sessions and pictures of docs/ again.
 
   make pictures                       # all of it
   make PICTURES='sessions report' pictures
 
-The parts are: notebooks, sessions, pictures of the sessions' terminals, and
-pictures of their results in build/shown, which are report and tensorboard.
+The parts are: `notebooks`, `sessions`, pictures of the sessions' terminals, and
+the pictures `report` and `tensorboard` of their results in build/shown.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SHOWN: dict[str, Callable[[], None]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Runs the program; the code is 2 after an error of ours."""
+  """Runs the program. The exit code is 2 after a GdpError."""
   parser = argparse.ArgumentParser(
       prog='showing', description=__doc__,
       formatter_class=argparse.RawDescriptionHelpFormatter)

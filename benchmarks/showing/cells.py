@@ -1,10 +1,10 @@
-"""Runs the code cells of a notebook, as its kernel would.
+"""Runs the code cells of a notebook without a kernel.
 
   python -m benchmarks.showing.cells NOTEBOOK OUTPUTS
 
-Leaves a JSON list with the outputs of each code cell, as nbformat 4 has them.
-There is no IPython in it: cells are plain Python, and the value of a cell's
-last expression is shown as it shows itself.
+Writes a JSON list with the outputs of each code cell in the format nbformat 4.
+There is no IPython: cells are plain Python, and the representation of a cell's
+last expression is its output.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _outputs(source: str, title: str, names: dict[str,
 
 def _value(source: str, title: str, names: dict[str, Any]) -> Any:
   """Runs a cell, and returns the value of its last expression, or None."""
-  # AutoGraph reads sources there, as it does under IPython.
+  # AutoGraph reads sources from there, as it does under IPython.
   linecache.cache[title] = (len(source), None, source.splitlines(True), title)
   body = ast.parse(source, title).body
   last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
@@ -80,7 +80,7 @@ def _lines(text: str) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-  """Runs the program; an error of a cell is its traceback."""
+  """Runs the program. If a cell fails, prints its traceback."""
   notebook, outputs = map(pathlib.Path, argv)
   cells = json.loads(notebook.read_text(encoding='utf-8'))['cells']
   found = run([

@@ -1,12 +1,12 @@
-"""Runs notebooks, each in a process of its own, and keeps what it showed.
+"""Runs notebooks, each in a process of its own, and keeps their outputs.
 
 Run it from the repository:
 
   python -m benchmarks.showing.notebooks NOTEBOOK ...
 
-Without any, those of docs/notebooks. A notebook is run in an empty folder. One
-that fails stays as it was; its traceback is printed, and the program ends
-with 1.
+Without a NOTEBOOK, runs those of docs/notebooks. A notebook runs in an empty
+folder. If it fails, it stays as it was, its traceback is printed, and the exit
+code is 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.showing import cells
 from gdp_grappler import files
 
 _TOP = pathlib.Path(__file__).resolve().parents[2]
-_TIMEOUT_S = 900.
+_TIMEOUT_S = 900.  # Seconds for one notebook.
 
 
 def run(path: pathlib.Path) -> str:
@@ -34,7 +34,7 @@ def run(path: pathlib.Path) -> str:
     path: A notebook of nbformat 4.
 
   Returns:
-    '', or what went wrong; the notebook is as it was then.
+    '', or the reason of a failure. The notebook then stays as it was.
 
   Raises:
     GdpError: it cannot be written.
@@ -61,7 +61,7 @@ def run(path: pathlib.Path) -> str:
 
 
 def as_text(notebook: dict[str, Any]) -> str:
-  """A notebook as programs of Jupyter write it."""
+  """Returns the text of a notebook as Jupyter's programs write it."""
   return json.dumps(notebook, indent=1, ensure_ascii=False) + '\n'
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what the sessions left, as a browser shows it."""
+"""Takes pictures of the sessions' files in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gdp_grappler import files
 from helpers import browser as browser_lib
 from helpers import processes
 
-# Opens the shadows of TensorBoard's elements.
+# Finds elements inside the shadow roots of TensorBoard's elements.
 _DEEP = '''
 const all = (selector) => {
   const found = [];
@@ -36,9 +36,9 @@ const all = (selector) => {
 '''
 # Boxes of the graph to open: the step, and the model in the step.
 _BOXES = 'StatefulPartitionedCall', 'StatefulPartitionedCall/functional_1'
-# After a click on "Fit to screen" the graph glides there.
+# Seconds that the graph moves after a click on "Fit to screen".
 _ZOOM_S = 3.
-_WIDE = 1600, 900
+_WIDE = 1600, 900  # Size in pixels of a picture of a whole graph.
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:
@@ -51,7 +51,7 @@ def report(folder: pathlib.Path, target: pathlib.Path) -> None:
   Raises:
     GdpError: there is no browser, or no page.
   """
-  page = _there(folder / 'report.html')
+  page = _existing(folder / 'report.html')
   with _browser() as browser:
     browser.open(page)
     browser.wait_until('return document.body.dataset.drawn === "yes"')
@@ -77,7 +77,7 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
     GdpError: there is no browser, no TensorBoard, or no events.
   """
   extras.require('The picture of TensorBoard', 'tensorboard')
-  logs = _there(folder / 'logs')
+  logs = _existing(folder / 'logs')
   files.write_atomically(target / 'timeline.png', _timeline(logs))
   with _server(logs) as address, _browser() as browser:
     browser.resize(*_WIDE)
@@ -105,14 +105,14 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
     browser.screenshot(target / 'tensorboard.png')
 
 
-def _there(path: pathlib.Path) -> pathlib.Path:
+def _existing(path: pathlib.Path) -> pathlib.Path:
   if not path.exists():
     raise errors.GdpError(f'{path} is missing. Record the sessions first.')
   return path
 
 
 def _timeline(logs: pathlib.Path) -> bytes:
-  """The last one among events."""
+  """Returns the last timeline among the events."""
   found: Any = None
   for path in sorted(logs.glob('events.*')):
     for record in tf.data.TFRecordDataset(str(path)):
@@ -138,7 +138,7 @@ def _browser() -> Iterator[browser_lib.Browser]:
 
 @contextlib.contextmanager
 def _server(logs: pathlib.Path) -> Iterator[str]:
-  """The address of a TensorBoard."""
+  """Yields the address of a TensorBoard."""
   with socket.socket() as free:
     free.bind(('localhost', 0))
     port = free.getsockname()[1]

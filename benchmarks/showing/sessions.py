@@ -15,14 +15,14 @@ from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import files
 
-# Size of the terminal.
+# Columns of the terminal.
 WIDTH = 80
-_MOST_LINES = 24
-# A terminal overwrites such lines.
+_MOST_LINES = 24  # Lines of a command's output that the page shows.
+# Lines that a terminal overwrites.
 _STILL_WAITS = re.compile(r'gdp: .+, \d+:\d\d')
-# Ends a command whose exit code is shown.
+# End of a command whose exit code is shown.
 _SHOWS_CODE = '; echo $?'
-# The model of the sessions, a file in a folder of its own.
+# The model file of the sessions.
 MODEL = '''import keras
 import tensorflow as tf
 
@@ -66,7 +66,7 @@ MAP = '{"deep_*": "GPU:0", "middle_*": "GPU:1", "head": "GPU:1"}\n'
 _GRAPH, _TABLE = 'models:branches', 'models:words'
 _ASKED = 'models:on_host'
 _SMALL = '--max_memory=GPU=330MB,CPU=330MB'
-# Title in the page -> what is typed. Later ones use what earlier ones left.
+# Title in the page -> commands. Later sessions use the files of earlier ones.
 SESSIONS: Mapping[str, Sequence[str]] = {
     'Session 1': (f'gdp place {_GRAPH} --cluster=2xP100 --output=plan.json',),
     'Session 2': (f'gdp explain {_GRAPH} --plan=plan.json deep_2',),
@@ -125,7 +125,7 @@ def said_of(typed: str, folder: pathlib.Path) -> str:
     folder: Folder in which the command runs.
 
   Raises:
-    GdpError: the command failed, and its exit code is not to be shown.
+    GdpError: the command failed, and `typed` does not ask for its exit code.
   """
   shows_code = typed.endswith(_SHOWS_CODE)
   arguments = shlex.split(typed.removesuffix(_SHOWS_CODE))[1:]

@@ -25,7 +25,7 @@ _RECORDED = re.compile(
     r'<!-- End of \1. -->', re.DOTALL)
 # On a terminal, the next line overwrites such a line (`progress_line`).
 _PROGRESS = re.compile(r'^gdp: (?!warning)\w+ing\b.*\n', re.MULTILINE)
-# rich names a font in the web. A picture loads nothing.
+# rich names a font of a web site. A picture must load nothing.
 _WEB_FONT = re.compile(r'@font-face \{.*?\}\s*', re.DOTALL)
 # Styles of commands and of lines that the program writes.
 _STYLES = {
@@ -58,7 +58,7 @@ def draw(page: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def shown(page: str) -> dict[str, str]:
-  """Session -> what is left on the terminal when it is over.
+  """Returns the final text of the terminal by session.
 
   Args:
     page: Markdown.

@@ -1,4 +1,4 @@
-"""Functions for scripts and notebooks, which do what the program gdp does.
+"""Functions for scripts and notebooks, for the tasks of the program gdp.
 
 Belongs here: one function per task of a user (place, simulate, compare,
 explain, diff, verify), and the objects that these functions return. The objects

@@ -48,7 +48,7 @@ def check_names(**names: Any) -> None:
 
 
 def check_plan(plan: Any) -> None:
-  """Checks that a plan is a map of layers, a readable file of either, or None.
+  """Checks that a plan is a map of layers, a readable plan file, or None.
 
   Reading a graph may take minutes, so errors in a plan should come earlier.
 

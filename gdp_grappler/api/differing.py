@@ -96,7 +96,7 @@ class Difference:
     before: The first plan.
     after: The second plan.
     shifts: Moved ops by pair of devices, pairs with the most ops first.
-    moved: Ops on different devices, those that take longest first.
+    moved: Ops on different devices, the ops with the most seconds first.
   """
 
   num_ops: int
@@ -217,7 +217,7 @@ def _side(placed: placed_step.PlacedStep) -> Side:
 
 def _shifts(before: placed_step.PlacedStep, new: np.ndarray,
             after_s: np.ndarray) -> list[Shift]:
-  """Returns the shift of each pair of devices, priced without the others."""
+  """Returns the shift of each pair of devices, each priced alone."""
   graph, old = before.graph, before.placement.devices
   labels = before.step.cluster.device_labels
   found = []

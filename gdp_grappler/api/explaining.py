@@ -83,8 +83,8 @@ class Elsewhere:
   """The step after the groups of the explained ops moved to one device.
 
   Attributes:
-    device: Label of that device. Groups that it is illegal for do not move.
-    groups: Number of groups that the device is legal for.
+    device: Label of that device. Groups that may not have it do not move.
+    groups: Number of groups that may have the device.
     step_time_s: Simulated step time in FIFO order, in seconds.
     change_s: Difference from the step time of the plan, in seconds.
     overflow_bytes: Bytes by which memories overflow.
@@ -164,7 +164,7 @@ class Explanation:
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
                    f'{units.ms(op.start_s)} of the step; {chain}')
-    lines += _more(self.ops, _MOST_OPS, 'ops')
+    lines += _left_out(self.ops, _MOST_OPS, 'ops')
     if self.elsewhere:
       lines += [
           '', tables.wrapped(self._headline()),
@@ -172,7 +172,7 @@ class Explanation:
       ]
     if self.sent:
       lines += ['', 'Sent between devices:', tables.text(self._cuts(scope))]
-      lines += _more(self.sent, _MOST_CUTS, 'tensors')
+      lines += _left_out(self.sent, _MOST_CUTS, 'tensors')
     return '\n'.join(lines)
 
   def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Explanation:
             for op in self.ops[:_MOST_OPS]]
     parts = [
         tables.as_html(ops),
-        tables.paragraph(_more(self.ops, _MOST_OPS, 'ops'))
+        tables.paragraph(_left_out(self.ops, _MOST_OPS, 'ops'))
     ]
     if self.elsewhere:
       parts += [
@@ -305,6 +305,6 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
          + '.'))
 
 
-def _more(found: tuple[Any, ...], shown: int, what: str) -> list[str]:
+def _left_out(found: tuple[Any, ...], shown: int, what: str) -> list[str]:
   return ([f'... and {len(found) - shown} more {what}']
           if len(found) > shown else [])

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 # The row of ops that are in no layer, such as the counter of steps.
 NO_LAYER = '*'
-# Share of a layer's seconds or bytes on other devices above which the layer is
-# spread.
+# A layer is spread if other devices have more than this share of its seconds or
+# bytes.
 _MATTERS = .05
 # Columns of the table that contain numbers.
 NUMBERS = (2, 3, 4, 5)
-# Rows of a table, above which layers of different kinds may share a row.
+# Above this number of rows, layers of different kinds may share a row.
 _MOST_ROWS = 32
-# Consecutive layers of one kind share a row from this number on.
+# Least number of consecutive layers of one kind that share a row.
 _ALIKE = 3
 _NUMBERS = re.compile(r'\d+')
 
@@ -167,24 +167,22 @@ class Layering:
     """
     found = _folded(self.rows, _is_alike, _ALIKE)
     if len(found) > most:
-      found = _folded(map(self._row, self._told_apart(False)), _is_alike,
-                      _ALIKE)
+      found = _folded(map(self._row, self._with_rows(False)), _is_alike, _ALIKE)
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
     """Returns a map from layers to devices. A layer gets its main device.
 
     The main device has most of the layer's seconds. Unless the plan may round,
-    only those devices of the layer count on which the fewest of its ops would
-    round differently. So the map of a plan that keeps numbers also keeps them
-    if possible. Optimizers are no layers, because slots and updates follow
-    their variables.
+    a device counts only if as few ops as possible would round differently on
+    it. So if possible, the map of a plan that keeps numbers keeps them, too.
+    Optimizers are no layers, because slots and updates follow their variables.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
         if not self._in_optimizers[part.ops].all() or part.name == NO_LAYER
     ]
-    names = self._unmistakable([part for part, _ in chosen])
+    names = self._unique_names([part for part, _ in chosen])
     found = layer_map.match(names, self._graph.names).patterns
     result: dict[str, str] = {}
     for number, (name, (part, _)) in enumerate(zip(names, chosen)):
@@ -197,13 +195,13 @@ class Layering:
 
   @functools.cached_property
   def _rounds(self) -> np.ndarray:
-    """bool [N, D], devices on which an op would round, which it may not."""
+    """bool [N, D], devices that an op may not have because it would round."""
     graph, cluster = self._graph, self._placement.cluster
     if graph.may_round:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
     return constraints.rounded_on(graph, cluster)
 
-  def _unmistakable(self, parts: Sequence[_Part]) -> list[str]:
+  def _unique_names(self, parts: Sequence[_Part]) -> list[str]:
     """Returns a name for each part, longer if a short name is ambiguous."""
     whose = np.full(self._graph.num_ops, -1)
     for number, part in enumerate(parts):
@@ -211,7 +209,7 @@ class Layering:
     # Updates follow their variable, even in the scope of an optimizer.
     counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
     names = [part.name for part in parts]
-    for lengthen in (_without_numbers, _as_it_is):
+    for lengthen in (_without_numbers, _unchanged):
       found = layer_map.match(names, self._graph.names)
       wrong = counts & (found.patterns != whose) & (found.patterns >= 0)
       wrong &= ~found.only_default
@@ -223,9 +221,9 @@ class Layering:
 
   @functools.cached_property
   def _parts(self) -> tuple[_Part, ...]:
-    return tuple(self._told_apart(True))
+    return tuple(self._with_rows(True))
 
-  def _told_apart(self, within: bool) -> Iterator[_Part]:
+  def _with_rows(self, within: bool) -> Iterator[_Part]:
     """Yields parts with a row; with `within`, those of spread layers, too."""
     layer, around = layers_lib.of(self._graph), ''
     outside: list[np.ndarray] = []
@@ -272,7 +270,7 @@ class Layering:
     return False
 
   def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
-    """Returns the device with most seconds of ops or, if there are none, bytes.
+    """Returns the device with most seconds of ops, or bytes without seconds.
 
     Args:
       ops: int [K], ops.
@@ -319,7 +317,7 @@ def _without_numbers(name: str) -> str:
   return '/'.join([*map(layer_map.bare_name, around), last])
 
 
-def _as_it_is(name: str) -> str:
+def _unchanged(name: str) -> str:
   return name
 
 

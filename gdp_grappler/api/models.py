@@ -204,8 +204,8 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
 def _instantiate(step: functools.partial[Any]) -> None:
   """Instantiates a step's graph, and cancels the step before its first op.
 
-  Without a batch the step would fail anyway. But ops that need no batch, such
-  as those of counters and seeds, might have run by then.
+  Without a batch the step would fail later. But ops that need no batch, such as
+  ops of counters and seeds, might have run before the failure.
   """
   for function in captures.functions(step.func):
     names = tuple(inspect.signature(function.python_function).parameters)

@@ -48,7 +48,7 @@ class PlacedStep:
     placement: Devices of the ops, and priorities if the step has an order.
     placed_by: Name of the placer, or of the plan file.
     order: The order that the caller wanted, one of `order_names.ORDERS`.
-    order_is_given: Whether the order is that of the plan file.
+    order_is_given: Whether the order is from the plan file.
     chosen_by: Who chose the devices; None means `placed_by`.
     chosen: [N], who chose the device of each op; () if all are the same.
     layer_plan: The map of layers that chose the devices; () if there is none.
@@ -116,7 +116,7 @@ class PlacedStep:
 
   @property
   def where_alone(self) -> str:
-    """Label of the best single device, on which most ops are in that case."""
+    """Label of the best single device, which has most ops of `one_device`."""
     cluster = self.step.cluster
     most = int(np.bincount(self.one_device.devices).argmax())
     if most in cluster.accelerators:
@@ -132,10 +132,10 @@ class PlacedStep:
   def reasons(self) -> reasons_lib.Reasons:
     """The reasons why ops may not have other devices."""
     cluster = self.step.cluster
-    return reasons_lib.Reasons(self.graph,
-                               constraints.demands(self.graph, cluster),
-                               cluster.device_labels, self.step.source,
-                               self.chosen or reasons_lib.who_chose(self._who))
+    return reasons_lib.Reasons(
+        self.graph, constraints.demands(self.graph,
+                                        cluster), cluster.device_labels,
+        self.step.source, self.chosen or reasons_lib.who_chose(self._chooser))
 
   @property
   def speedup(self) -> float:
@@ -270,7 +270,7 @@ class PlacedStep:
     path = os.fspath(path)
     graph_defs.check_suffix(path)
     if path.endswith('.json'):
-      plan_lib.save(path, self.graph, self.placement, self._who,
+      plan_lib.save(path, self.graph, self.placement, self._chooser,
                     self.layer_plan)
       return
     order = self.control_edges
@@ -279,7 +279,7 @@ class PlacedStep:
                      edges)
 
   @property
-  def _who(self) -> str:
+  def _chooser(self) -> str:
     return self.placed_by if self.chosen_by is None else self.chosen_by
 
   @functools.cached_property
@@ -310,7 +310,7 @@ class PlacedStep:
     Raises:
       GdpError: the file cannot be written.
     """
-    return applying.apply(self.graph, self.placement, self._who,
+    return applying.apply(self.graph, self.placement, self._chooser,
                           self.layer_plan, path)
 
   def write_trace(self, path: str | os.PathLike[str],
@@ -377,11 +377,11 @@ class PlacedStep:
     return [
         f'{self.graph.name}: {self.graph.num_ops} ops on '
         f'{self.step.cluster.name}, placed by {self.placed_by}',
-        f'step {units.ms(self.step_time_s)} (simulated), {self._beside_one()}',
+        f'step {units.ms(self.step_time_s)} (simulated), {self._speedup()}',
         f'cut {units.count(tensors, "tensor")}, {units.amount(size, "B")}'
     ]
 
-  def _beside_one(self) -> str:
+  def _speedup(self) -> str:
     alone = self.on_one_device
     if not alone.valid:
       return 'and no single device has the memory for it'

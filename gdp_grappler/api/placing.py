@@ -18,6 +18,7 @@ from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import placement as placement_lib
@@ -34,6 +35,7 @@ from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
+from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.sharding import choice
 
@@ -41,8 +43,8 @@ Shapes = Mapping[str, Sequence[int]]
 Tables = str | Mapping[str, int]
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
-# A user with a time budget gets a line if reading the graph took longer than
-# this, because the budget is for the search only.
+# Seconds of reading above which a user with a time budget gets a line, because
+# the budget is only for the search.
 _QUICK_S = 5.
 # Share of the remaining time for the search. The rest is for pricing, ordering
 # and writing.
@@ -99,16 +101,16 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     GdpError: a name is unknown, or a file cannot be used.
   """
   arguments.check_search(seed, time_budget_s)
-  _check_choice(placer, policy, plan, order, profile)
-  limits = max_memory_lib.read(max_memory)
+  layers = _check_choice(placer, policy, plan, order, profile)
   with telling.told(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                           may_round, pins, data, split_tables, limits, shape)
+                           may_round, pins, data, split_tables,
+                           max_memory_lib.read(max_memory), shape, layers)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
       return _planned(subject, step, plan, order, deadline)
-    return _that_fits(step, subject, placer, policy, order, seed, deadline)
+    return _checked(step, subject, placer, policy, order, seed, deadline)
 
 
 def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
@@ -125,9 +127,9 @@ def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
   return subject, deadlines.within(time_budget_s, clock)
 
 
-def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
-               policy: str | None, order: str | None, seed: int,
-               deadline: deadlines.Deadline) -> placed_step.PlacedStep:
+def _checked(step: step_lib.Step, subject: subjects.Subject, placer: str,
+             policy: str | None, order: str | None, seed: int,
+             deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """Places by a placer; raises an error if the placement does not fit."""
   refusing.if_certain(subject, step)
   found = by_placer(subject, step, placer, policy, order, seed, deadline)
@@ -160,8 +162,8 @@ def by_placer(
   simulator, ordered = step.simulator(), order == order_names.CRITICAL_PATH
   problem = dataclasses.replace(step.problem(seed=seed),
                                 time_budget_s=_search_s(placer, deadline),
-                                clock=deadline.clock,
-                                simulator=simulator if ordered else None)
+                                clock=deadline.clock, simulator=simulator,
+                                may_add_edges=ordered)
   found = best_of.proposals_of(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
   choice = edge_selection.best(
@@ -170,7 +172,7 @@ def by_placer(
   placement = (choice.kept if choice.order is not None else dataclasses.replace(
       choice.placement, priorities=None))
   refuse_illegal(placement, step.graph, f'The placement by {placer}',
-                 'Nothing was written.')
+                 spelling.with_end('Report this, and use another placer.'))
   return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
                   order, deadline)
 
@@ -224,7 +226,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
                          may_round, data=data, split_tables=split_tables,
-                         shape=shape))
+                         shape=shape, layers=layer_devices.layers(plan)))
     return of_plan(subject, plan)
 
 
@@ -262,8 +264,7 @@ def simulate(graph: Any, plan: str | os.PathLike[str],
 def of_plan(subject: subjects.Subject,
             plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
   """Returns a step placed by a plan file; for errors see `load_plan`."""
-  return _planned(subject, subject.step, plan, None,
-                  remedy='Correct it, or place the graph again.')
+  return _planned(subject, subject.step, plan, None)
 
 
 def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
@@ -274,7 +275,7 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
     placement: A placement of the graph.
     graph: The graph.
     origin: Name of the placement in the message.
-    remedy: Last sentence of the message, such as what the user can do.
+    remedy: Last sentence of the message, such as advice for the user.
 
   Raises:
     InfeasiblePlacementError: the placement breaks a rule.
@@ -288,8 +289,8 @@ def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
 
 
 def _check_choice(placer: str, policy: str | None, plan: Plan | None,
-                  order: str | None, profile: str = '') -> None:
-  """Raises errors about arguments early, before the work begins."""
+                  order: str | None, profile: str = '') -> plan_lib.Layers:
+  """Returns the plan's map of layers; raises errors before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
   if plan is not None and (policy is not None or placer != registry.DEFAULT):
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
@@ -299,14 +300,18 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
     raise errors.GdpError(f'Unknown order "{order}"; there are '
                           f'{", ".join(order_names.ORDERS)}.')
   registry.factory(placer, policy)  # Some must import before TensorFlow.
+  if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
+    named_policy.check(policy)
+  return layer_devices.layers(plan)
 
 
-def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
-             order: str | None, deadline: deadlines.Deadline = deadlines.NEVER,
-             remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
+def _planned(
+    subject: subjects.Subject, step: step_lib.Step, plan: Plan,
+    order: str | None,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
-  if step is subject.step and _moves_asked(subject, known):
+  if step is subject.step and _ignores_pins(subject, known):
     subject = subject.without_asked()
     step = subject.step
   asked = step.graph.may_round
@@ -321,7 +326,8 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
     name = chosen_by = reasons_lib.A_MAP
     found = _by_layers(subject, step, known)
     placement, chosen, layers = found.placement, found.chosen, known
-  refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
+  refuse_illegal(placement, step.graph, f'"devices" of plan {name}',
+                 'Correct it, or place the graph again.')
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None,
@@ -330,7 +336,7 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
                              not layers), order, deadline)
 
 
-def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
+def _ignores_pins(subject: subjects.Subject, plan: planned.Plan) -> bool:
   """Whether to read the graph without its requests by `tf.device`.
 
   True for a map of layers, and for a plan file that breaks a rule. If the plan
@@ -345,7 +351,7 @@ def _moves_asked(subject: subjects.Subject, plan: planned.Plan) -> bool:
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
                layers: planned.Plan) -> planned.Planned:
-  """Places by a map of layers, and tells the user what the map did not do."""
+  """Places by a map of layers, and tells the user about problems of the map."""
   graph = step.graph
   try:
     found = planned.place(layers, step.problem())

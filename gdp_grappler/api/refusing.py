@@ -1,8 +1,9 @@
-"""Refuses steps that fit no memory, and says what would help."""
+"""Refuses steps that fit no memory, with advice for the user."""
 
 from __future__ import annotations
 
 from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import shortage
@@ -52,5 +53,5 @@ def _error(found: str, subject: subjects.Subject,
            step: step_lib.Step) -> errors.InfeasiblePlacementError:
   said = tables.advice(step, choice.checked(subject.how.split_tables),
                        subject.is_made)
-  return errors.InfeasiblePlacementError(' '.join(
-      filter(None, (found, said, 'Nothing was written.'))))
+  return errors.InfeasiblePlacementError(
+      spelling.with_end(' '.join(filter(None, (found, said)))))

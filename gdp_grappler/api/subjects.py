@@ -1,4 +1,4 @@
-"""Reads a user's graph, whatever its form, as a step on a cluster."""
+"""Reads a user's graph of any form as a step on a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from gdp_grappler.api import arguments
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory
+from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
@@ -48,6 +50,7 @@ class Reading:
     split_tables: Tables in parts; see `placing.place`.
     limits: Limits on the memories of the cluster.
     shape: Shapes of a SavedModel's inputs of open shape, by name.
+    layers: Map of layers that will place the graph; () for none.
 
   Raises:
     GdpError: a size or a count is not a whole number or is too small, or the
@@ -65,6 +68,7 @@ class Reading:
   split_tables: Any = choice.AUTO
   limits: max_memory.MaxMemory = ()
   shape: Mapping[str, Sequence[int]] | None = None
+  layers: plan_lib.Layers = ()
 
   def __post_init__(self) -> None:
     for name, least in (('batch_size', 1), ('trip_count', 0)):
@@ -96,7 +100,7 @@ class Subject:
   Attributes:
     step: The step.
     how: How the graph was read.
-    is_made: Whether the user gave a model that is made already.
+    is_made: Whether the user gave a model object, not a file or a function.
   """
 
   step: step_lib.Step
@@ -187,12 +191,23 @@ def read(
         'or give the model itself.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
+  _check_profile(graph, how)
   if isinstance(graph, request_lib.Request):
     how = dataclasses.replace(how, may_round=graph.may_round, pins=graph.pins,
                               split_tables=graph.split_tables)
-    step = reading.read(graph, where, how.tell)
+    step = reading.read(graph, where, how.tell, how.layers)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
+
+
+def _check_profile(graph: Any, how: Reading) -> None:
+  """Raises an error for a wrong profile, because reading may take minutes."""
+  profile = how.profile
+  if isinstance(graph, request_lib.Request):
+    # A graph with costs of its own takes no profile, which `reading` says.
+    profile = graph.profile if graph.given is None else ''
+  if profile:
+    profile_lib.load(profile)
 
 
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
@@ -220,7 +235,8 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   step = reading.of_source(source, request, found, where, how.tell)
   if models.makes_model(graph):
     split = tables.split(step, request.split_tables,
-                         lambda counts: read_it(_silent, counts)[0], how.tell)
+                         lambda counts: read_it(_silent, counts)[0], how.tell,
+                         how.layers)
     if split is not None:
       step = reading.of_source(split, request, found, where, _silent)
   is_made = not models.makes_model(graph)
@@ -236,7 +252,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
 
 
 def _refuse_to_split(how: Reading) -> None:
-  """Raises an error if the user wants parts in a model that is made already."""
+  """Raises an error if the user wants to split tables of a model object."""
   if not isinstance(choice.checked(how.split_tables), str):
     raise errors.GdpError(
         'split_tables names tables of a model that is made already. Make it '

@@ -41,7 +41,7 @@ class Verified:
 
   Attributes:
     program: Name of the program.
-    what: Description of the program.
+    what: Description of the program for the table.
     kind: Kind of its devices, one of `KINDS`.
     works: Whether the program was placed and its losses agree.
     detail: Losses and devices, or why the program does not work.
@@ -143,15 +143,15 @@ def _verified(program: str, kind: str) -> Verified:
     (losses, _), (placed, devices) = calls.call(f'{_MODULE}:{program}', kind,
                                                 timeout_s=_TIMEOUT_S,
                                                 environment=variables)
-    works, detail = _judged(losses, placed, devices, kind)
+    works, detail = _verdict(losses, placed, devices, kind)
   except calls.CallError as error:
     works, detail = False, f'it failed: {error}'
   return Verified(program, _PROGRAMS[program], kind, works, detail,
                   time.monotonic() - begin)
 
 
-def _judged(losses: list[float], placed: list[float], devices: list[str],
-            kind: str) -> tuple[bool, str]:
+def _verdict(losses: list[float], placed: list[float], devices: list[str],
+             kind: str) -> tuple[bool, str]:
   """Returns whether a program works, and the details.
 
   Args:

@@ -12,7 +12,7 @@ import os
 import signal
 import types
 
-_INTERRUPTED = 130
+_INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
 
 def gdp() -> int | None:

@@ -14,15 +14,17 @@ from __future__ import annotations
 # (docs/too_big.md).
 MARGIN = .12
 
-# `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21):
-# the reserve by the major number of the compute capability, and the reserve of
-# cards with less than 2 GiB.
+# The reserve by the major number of the compute capability. It is
+# `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21),
+# as are the four numbers below.
 _RESERVE_MIB = {6: 500, 7: 1050, 8: 1536}
 # From this major number on, cards have the reserve of the newest ones.
 _NEWEST = 9
+# The reserve of the newest cards.
 _NEWEST_RESERVE_MIB = 1800
+# The reserve of a card with little memory.
 _SMALL_RESERVE_MIB = 225
-_SMALL_BYTES = 1 << 31
+_SMALL_BYTES = 1 << 31  # A card with fewer bytes has little memory.
 # Least share of the nominal memory that a driver reports: error correction of
 # GDDR6 takes a sixteenth.
 _LEAST_SHARE = .9

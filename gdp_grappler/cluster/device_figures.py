@@ -36,7 +36,7 @@ _SWITCH_S = 1.4e-6
 # copy, its latency, and the way back to the consumer. The parts were not timed.
 # A copy needs about six calls of the driver, a launch one or two.
 _COPY_DISPATCH_S = 16e-6
-_CALLBACK_S = 13e-6
+_CALLBACK_S = 13e-6  # The way back of this hop to the consumer of the copy.
 # If a hop waits for a kernel of 20 us, it ends 67 us after the kernel.
 _POLL_S = 39e-6
 # The smallest kernel, without the gap. Kernels of 1 us run as fast as they are
@@ -57,7 +57,7 @@ CARD_LAUNCH: dict[str, Any] = {
     'poll_s': _POLL_S,
     'memory_margin': card_memory.MARGIN,
 }
-_SLOTS_PER_SOCKET = 2
+SLOTS_PER_SOCKET = 2  # Ops that a socket runs at a time (see above).
 # Words after the name of a card that make it the name of another card.
 _OTHERS = frozenset(('Laptop', 'SUPER', 'D'))
 _TI = 'Ti'
@@ -146,10 +146,10 @@ class Cpu:
     """Returns the fields of a `cluster.Device`; rates are per slot."""
     chip = self.cores * self.hertz * self.flops_per_cycle
     return dict(
-        memory_bytes=self.memory_bytes, peak_flops=chip / _SLOTS_PER_SOCKET,
+        memory_bytes=self.memory_bytes, peak_flops=chip / SLOTS_PER_SOCKET,
         efficiency=CPU_EFFICIENCY,
-        bandwidth_bytes_per_s=self.bandwidth_bytes_per_s / _SLOTS_PER_SOCKET,
-        launch_s=CPU_LAUNCH_S, slots=_SLOTS_PER_SOCKET * self.sockets)
+        bandwidth_bytes_per_s=self.bandwidth_bytes_per_s / SLOTS_PER_SOCKET,
+        launch_s=CPU_LAUNCH_S, slots=SLOTS_PER_SOCKET * self.sockets)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,25 +169,26 @@ class Network:
 
 # Large products of Eigen and oneDNN reach about half of the peak of AVX.
 CPU_EFFICIENCY = 0.5
-CPU_LAUNCH_S = 2e-6
+CPU_LAUNCH_S = 2e-6  # An assumption about the smallest op.
 # The Send or the Recv of a small tensor. TensorFlow 2.21 spends 6.3 to 9.1 us
 # of CPU time on both together, in up to 200 parallel chains over two and three
 # logical CPUs (two cores of a Xeon).
 CPU_COPY_S = 3.5e-6
-GPU_EFFICIENCY = 0.7
+GPU_EFFICIENCY = 0.7  # An assumption: share of the peak of large products.
 # cudaMemcpyAsync and the event that TensorFlow's poller waits for.
 COPY_LATENCY_S = 10e-6
 # Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s (bandwidthTest of the
-# CUDA samples). PCIe 4.0 and 5.0 are assumed to reach the same share.
+# CUDA samples).
 PCIE3_BYTES_PER_S = 12e9
-PCIE4_BYTES_PER_S = 24e9
-PCIE5_BYTES_PER_S = 48e9
+PCIE4_BYTES_PER_S = 24e9  # Assumed to reach the same share of twice the rate.
+PCIE5_BYTES_PER_S = 48e9  # Assumed likewise: four times the rate of PCIe 3.0.
 # A brick of NVLink 2 to 4 carries 25 GB/s each way (NVIDIA Tesla V100
-# whitepaper, 2017; A100, 2020; H100, 2022), a brick of NVLink 5 twice as much
-# (NVIDIA Blackwell architecture technical brief, 2024). Copies between two V100
-# reach some 92 % (Li et al., Evaluating Modern GPU Interconnect, TPDS 2020).
-# Other cards are assumed to reach the same share.
+# whitepaper, 2017; A100, 2020; H100, 2022). Copies between two V100 reach some
+# 92 % (Li et al., Evaluating Modern GPU Interconnect, TPDS 2020). Other cards
+# are assumed to reach the same share.
 NVLINK_BYTES_PER_S = 23e9
+# A brick of NVLink 5 carries twice as much (NVIDIA Blackwell architecture
+# technical brief, 2024).
 _NVLINK5_BYTES_PER_S = 46e9
 # NVLink-C2C carries 450 GB/s each way between a Grace processor and its two
 # cards (NVIDIA GB200 NVL72 data sheet, 2024). Large copies are assumed to reach
@@ -199,16 +200,15 @@ _BRIDGE = Peers('bridge', 4, .92 * 14.0625e9)
 # A link of Infinity Fabric 3 carries 50 GB/s each way. Copies reach 38 GB/s,
 # also between dies with several links, because the copy engine is the limit
 # (Pearson, Interconnect Bandwidth Heterogeneity on AMD MI250x and Infinity
-# Fabric, 2023). A link of Infinity Fabric 4 carries 64 GB/s, and is assumed to
-# reach the same share.
+# Fabric, 2023).
 _FABRIC3 = Peers('mesh', 1, 38e9)
-_FABRIC4 = Peers('mesh', 1, .76 * 64e9)
+_FABRIC4 = Peers('mesh', 1, .76 * 64e9)  # Assumed the same share of 64 GB/s.
 
 # Compute capability 8.0 and later multiply float32 in TF32, unless
-# tf.config.experimental.enable_tensor_float_32_execution(False) was called;
-# real kernels reach about half of the peaks of HBM cards. Peaks are without
-# sparsity. From A100 on, data sheets also state the double, with sparsity.
+# tf.config.experimental.enable_tensor_float_32_execution(False) was called.
+# Real kernels reach about half of the peaks of HBM cards.
 _TF32_EFFICIENCY = .5
+# Peaks without sparsity. Data sheets from A100 on also state twice the peak.
 CARDS = {
     card.name: card for card in (
         # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s,

@@ -33,7 +33,6 @@ from gdp_grappler.cluster import nvml
 
 # Two CPU devices of one process pass a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
-_CPU_SLOTS = 2
 # Memory limit of a container's own cgroup, version 2.
 _CONTAINER_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
 # Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
@@ -192,7 +191,7 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
 def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   """A CPU with the cores of this process, and the slots of a socket."""
   found = local_cpu.processor()
-  slots = min(_CPU_SLOTS, found.cores)
+  slots = min(device_figures.SLOTS_PER_SOCKET, found.cores)
   said = f'host CPU: {found.describe()}'
   if found.is_assumed:
     said += '; the clock is assumed, the system does not tell'

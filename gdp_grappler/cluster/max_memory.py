@@ -16,6 +16,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 # 'worker/1/GPU:0', or 'GPU' for all devices of the type.
 MaxMemory = tuple[tuple[str, int], ...]
 
+# Bytes of a unit. kB is 1,000 bytes, KiB is 1,024.
 _UNITS = {'': 1, 'B': 1}
 for _power, _letter in enumerate('KMGT', 1):
   _UNITS[f'{_letter}B'] = 1000**_power
@@ -23,7 +24,7 @@ for _power, _letter in enumerate('KMGT', 1):
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*([KMGT]?I?B)?', re.IGNORECASE)
 _TYPE = re.compile(r'CPU|GPU', re.IGNORECASE)
 _EXAMPLE = 'GPU:0=12GB,CPU=64GB'
-_LARGEST_BYTES = 10**18
+_LARGEST_BYTES = 10**18  # More is a mistake.
 
 
 def parse(text: str) -> MaxMemory:

@@ -13,6 +13,7 @@ from __future__ import annotations
 # Rate of a copy within a card, as a share of half the bandwidth.
 _MOVED_SHARE = .78
 
+# Multiprocessors of a card times the threads that one of them holds.
 _RESIDENT_THREADS = {
     'K40': 15 * 2048, 'P100': 56 * 2048, 'V100': 80 * 2048, 'T4': 40 * 1024,
     'A100': 108 * 2048, 'RTX3090': 82 * 1536, 'A6000': 84 * 1536,

@@ -63,7 +63,6 @@ _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
 _OURS = _NUMBERS + ('compute', 'memory', 'context', 'card', 'launch')
 # Grappler's bandwidth of a device without this figure, in bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
-_CPU_SLOTS = 2
 
 
 def from_text(text: str, origin: str) -> cluster_lib.Cluster:
@@ -230,7 +229,7 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
         f'"{cluster_lib.device_type(name)}"; change one of them.')
   own = _environment(f'{at}.properties.environment', properties.environment)
   is_cpu = properties.type == 'CPU'
-  slots = own.pop('slots', _CPU_SLOTS if is_cpu else 1)
+  slots = own.pop('slots', device_figures.SLOTS_PER_SOCKET if is_cpu else 1)
   if not float(slots).is_integer() or slots < 1:
     raise errors.ClusterError(f'{at}.properties.environment["slots"] is '
                               f'{slots}; give a whole number, 1 or more.')

@@ -13,13 +13,13 @@ from typing import Any, Mapping, Protocol, Sequence
 
 _LIBRARY = 'libnvidia-ml.so.1'
 _SUCCESS = 0  # Result of NVML's functions.
-# Numbers of NVML for the clock of multiprocessors and of the memory.
+# NVML's number for the clock of multiprocessors.
 _CLOCK_SM = 1
-_CLOCK_MEMORY = 2
+_CLOCK_MEMORY = 2  # NVML's number for the clock of the memory.
 _MOST_NVLINKS = 18  # Of a card.
-# Numbers of NVML for the other end of a link, and for two cards behind one
-# switch of PCIe.
+# NVML's number for a switch at the other end of a link.
 _REMOTE_SWITCH = 2
+# NVML's number for two cards behind one switch of PCIe.
 _TOPOLOGY_ONE_SWITCH = 10
 
 

@@ -49,9 +49,10 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
 
 _FORMAT = 'gdp-plan'
-_VERSION = 1
+_VERSION = 1  # Of the file's format.
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
            'priorities', 'may_round', 'placed_by', 'layers', digests.FIELD)
+# A larger number is a mistake. Sums and products of priorities stay finite.
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gdp_grappler.cluster import device_figures
 
-MOST_CARDS = 16
-MOST_HOSTS = 16
+MOST_CARDS = 16  # Largest number of cards per host.
+MOST_HOSTS = 16  # Largest number of hosts.
 # Largest number of logical GPUs of a card.
 MOST_PARTS = 4
 CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}

@@ -19,13 +19,11 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
 TIMEOUT_S = 10.  # Seconds until a server has to answer.
-# Assumed cores of a CPU, and clock rate, instruction sets and memory bandwidth
-# of each core.
+# Cores that a CPU is assumed to have.
 _CORES = 4
-_CORE_HERTZ = 2.5e9
-_CORE_SETS = 'AVX2'
-_CORE_BYTES_PER_S = 1e10
-_CPU_SLOTS = 2
+_CORE_HERTZ = 2.5e9  # Assumed clock rate of a core.
+_CORE_SETS = 'AVX2'  # Assumed instruction sets of a core.
+_CORE_BYTES_PER_S = 1e10  # Assumed share of a core in the memory's bandwidth.
 _MEMORY_BYTES = 16 << 30  # Assumed, because a server reports 256 MiB for a CPU.
 _CARD, _NETWORK = 'V100', 'eth10'
 # Seconds of a CPU to begin a message of gRPC with a tensor, or to read one.
@@ -138,7 +136,7 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
                               bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                               launch_s=card.launch_s, compute=name, memory=name,
                               **device_figures.CARD_LAUNCH)
-  slots = min(_CPU_SLOTS, cores)
+  slots = min(device_figures.SLOTS_PER_SOCKET, cores)
   peak = clock_rates.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.
   return cluster_lib.Device(name=name, type='CPU', memory_bytes=memory_bytes,

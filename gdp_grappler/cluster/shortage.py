@@ -21,6 +21,7 @@ _MOST_NAMED = 3
 _A_CAUSE = .1
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
+# Bytes of a unit in a message, the largest unit first.
 _UNITS = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB')
 _HOST = 'CPU'
 _AND = ' + '

@@ -51,7 +51,6 @@ from gdp_grappler.graph import op_graph
 
 # Half the width of a uniform distribution of standard deviation 1.
 _HALF_WIDTH = math.sqrt(3)
-_SIGNS = 1, -1
 # Placements that get draws together when the best of several is wanted. This is
 # not the number of threads, because prices must not depend on the machine.
 _AT_ONCE = 16
@@ -305,7 +304,7 @@ class _Draws:
                                        (1 + sign * wires)),
                   dispatch_factors=1 + sign * dispatch,
                   poll_factors=1 + sign * polls, root_ranks=sign * ranks))
-          for sign in _SIGNS
+          for sign in (1, -1)
       ]
     singles = one_device.of_each_kind(
         simulator.cluster, constraints.allowed_devices(graph,

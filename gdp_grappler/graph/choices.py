@@ -8,7 +8,7 @@ from gdp_grappler.graph import unique_rows
 
 
 def kinds(allowed: np.ndarray) -> np.ndarray:
-  """Numbers groups such that groups of one number may be joined, int32 [G].
+  """Numbers groups, so that groups of one number may be joined, int32 [G].
 
   Groups of one number have the same legal devices, or some of them have more.
   For example, a Reshape may also be on the CPU, but is not wanted there if the

@@ -1,4 +1,4 @@
-"""Joins groups of ops to units, each of which gets one decision.
+"""Joins groups of ops to units. A policy decides once per unit.
 
 Most ops of a training graph are so small that sending their tensors elsewhere
 would cost more than it saves. Groups are joined along their largest tensors
@@ -20,8 +20,8 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
 COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
-# From few units, which a policy learns in hundreds of trials, to many, which
-# take thousands.
+# Numbers of units of nested partitions. A policy learns few units in hundreds
+# of trials, and many units in thousands.
 NESTED_AIMS = (12, 22, 41, 75, 139, 256)
 
 
@@ -161,8 +161,8 @@ class _Edges:
   slight: np.ndarray
 
 
-# Searches coarsen one graph to several sizes, so its edges are sorted only
-# once.
+# A search coarsens one graph to several sizes. So the edges of a graph are
+# sorted only once.
 @op_graph.once_per_graph
 def _of(graph: op_graph.OpGraph) -> _Edges:
   source, consumer = graph.groups[graph.edges].T

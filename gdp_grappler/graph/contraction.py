@@ -20,10 +20,9 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
-# Nodes have a type that no other module knows, because nothing may be inferred
-# from a type about devices or about outputs that alias inputs.
+# Type of all nodes. No other module knows this type. So no module infers
+# devices from it, or outputs that alias inputs.
 TYPE = 'Contracted'
-_SEED = 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class Contraction:
 
 
 def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
-  """Joins ops of a tile to nodes, such that order and longest paths stay.
+  """Joins ops of a tile to nodes, and keeps the order and the longest paths.
 
   Tensors of one node that go to the same set of nodes become one tensor.
 
@@ -85,7 +84,7 @@ def nodes(graph: op_graph.OpGraph, tiles: np.ndarray) -> np.ndarray:
 
 def _depths(graph: op_graph.OpGraph,
             tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Most changes of tiles on a path to and from each op, int [N] each."""
+  """Returns the most changes of tiles on paths to and from ops, [N] each."""
   order, none = graph.topological_order, np.zeros(graph.num_ops)
   changes = (tiles[graph.edges[:, 0]] != tiles[graph.edges[:, 1]]).astype(float)
   after = native_graph.ranks(graph.edges, order, changes, none)
@@ -95,7 +94,7 @@ def _depths(graph: op_graph.OpGraph,
 
 
 def _heaviest(graph: op_graph.OpGraph, nodes: np.ndarray) -> np.ndarray:
-  """Returns each node's op with the most work, int [M]; or the first."""
+  """Returns each node's op with the most work, int [M]; the first of equals."""
   order = np.lexsort(
       (-np.arange(graph.num_ops), graph.flops + graph.io_bytes, nodes))
   return order[np.flatnonzero(np.diff(nodes[order], append=-1))]
@@ -127,7 +126,7 @@ def _sent(graph: op_graph.OpGraph, nodes: np.ndarray, count: int) -> _Sent:
   leaving = sources[tensors] != consumers
   tensors, consumers = tensors[leaving], consumers[leaving]
   # Sets of nodes are compared by sums of random numbers.
-  marks = np.random.default_rng(_SEED).integers(1, 1 << 62, count)
+  marks = np.random.default_rng(0).integers(1, 1 << 62, count)
   sums = np.zeros(len(sources), np.int64)
   np.add.at(sums, tensors, marks[consumers])
   used = np.unique(tensors)

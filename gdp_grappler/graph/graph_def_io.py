@@ -125,7 +125,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   # parallel. It runs in this thread, because this thread's allocator already
   # has most of the memory.
   with futures.ThreadPoolExecutor(1) as pool:
-    asked = pool.submit(_looked_at, table, freedom.live)
+    asked = pool.submit(_node_facts, table, freedom.live)
     properties = op_properties.estimate(table, unknown_dim)
     signatures, sets, allowed_types, variables = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
@@ -194,11 +194,11 @@ def _frames(table: node_table.NodeTable, flops: np.ndarray,
                             trip_count)
 
 
-def _looked_at(
+def _node_facts(
     table: node_table.NodeTable, live: bool
 ) -> tuple[list[node_types.Signature], union_find.UnionFind, np.ndarray, tuple[
     str, ...]]:
-  """Returns what is known of nodes without shapes; see `_read`."""
+  """Returns types, sets of ops, legal types and variables of nodes."""
   signatures = table.each(node_types.signature)
   return (signatures, colocation.joined(table, signatures),
           _allowed_types(table, live), _variables(table))

@@ -1,4 +1,4 @@
-"""What the names of ops and variables tell, without TensorFlow."""
+"""Parts of the names of ops and variables. Needs no TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Algorithms that visit every op and edge of a graph, in C++.
 
-The functions of `graph_algorithms.cc` over NumPy arrays. Callers say what the
-results mean.
+These are the functions of `graph_algorithms.cc` over NumPy arrays. Callers
+decide what the results mean.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def order(starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def longest_from_sources(starts: np.ndarray, targets: np.ndarray,
                          in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
-  """Returns the cost of the longest path to each op with the op, float64 [N].
+  """Returns the cost of the longest path that ends at each op, float64 [N].
 
   Args:
     starts: int64 [N + 1], where the consumers of each op begin in `targets`.
@@ -53,7 +53,7 @@ def longest_from_sources(starts: np.ndarray, targets: np.ndarray,
 
 def longest_to_sinks(starts: np.ndarray, targets: np.ndarray,
                      in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
-  """Returns the cost of the longest path from each op with the op, float64 [N].
+  """Returns the cost of the longest path that begins at each op, float64 [N].
 
   The arguments are those of `longest_from_sources`.
   """

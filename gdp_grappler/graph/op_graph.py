@@ -7,7 +7,6 @@ import functools
 import hashlib
 import re
 from typing import Any, Callable, Mapping, Sequence, TypeVar
-import weakref
 
 import numpy as np
 
@@ -68,6 +67,8 @@ class OpGraph:
     coordinates: int32 [G, C], positions of groups (see
       `structure.coordinates`). None means that they are computed from names and
       variables.
+    results: What functions have computed from the graph, such as its
+      coordinates, by the name of the function (see `once_per_graph`).
   """
 
   name: str
@@ -93,6 +94,8 @@ class OpGraph:
   may_round: bool = False
   rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
   coordinates: np.ndarray | None = None
+  results: dict[str, Any] = dataclasses.field(default_factory=dict, init=False,
+                                              repr=False)
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -159,7 +162,7 @@ class OpGraph:
 
   @functools.cached_property
   def first_ops(self) -> np.ndarray:
-    """int [G], first op of each group, for what a group's ops share."""
+    """int [G], first op of each group, for facts that a group's ops share."""
     return np.unique(self.groups, return_index=True)[1]
 
   @functools.cached_property
@@ -320,15 +323,15 @@ def label(name: str, variable: str) -> str:
 
 def once_per_graph(
     function: Callable[[OpGraph], _Result]) -> Callable[[OpGraph], _Result]:
-  """Makes a function of a graph keep each result as long as the graph lives."""
-  known: weakref.WeakKeyDictionary[OpGraph,
-                                   _Result] = weakref.WeakKeyDictionary()
+  """Makes a function of a graph keep each result in the graph."""
+  name = f'{function.__module__}.{function.__qualname__}'
 
   @functools.wraps(function)
   def kept(graph: OpGraph) -> _Result:
-    if graph not in known:
-      known[graph] = function(graph)
-    return known[graph]
+    if name not in graph.results:
+      graph.results[name] = function(graph)
+    result: _Result = graph.results[name]
+    return result
 
   return kept
 

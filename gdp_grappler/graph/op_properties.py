@@ -20,7 +20,7 @@ from gdp_grappler.graph import op_kinds
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpProperties:
-  """What one execution of each of N ops does.
+  """The work and the outputs of one execution of each of N ops.
 
   Attributes:
     flops: float64 [N], arithmetic operations.

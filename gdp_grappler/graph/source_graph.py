@@ -96,7 +96,7 @@ def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
 
 
 def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
-  """Reads what `SourceGraph.to_meta_graph` wrote.
+  """Reads the result of `SourceGraph.to_meta_graph`.
 
   Raises:
     InvalidGraphError: the digest or the name does not fit.

@@ -35,7 +35,7 @@ class AnnealingPlacer:
   that fits, if the search has priced one. Ops run first in, first out; the
   priorities of a start do not count.
 
-  If control edges may be added (`Problem.simulator`) and pay, the search has
+  If control edges may be added and pay (`Problem.orders_pay`), the search has
   two parts. In one part ops run first in, first out, in the other in the order
   of priorities (`priority_annealing`). The order with the faster placement gets
   the rest of the time. The placer proposes the best placement of each.

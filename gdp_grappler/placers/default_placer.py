@@ -24,6 +24,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import move_policy
+from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
@@ -95,8 +96,8 @@ class DefaultPlacer:
       PolicyMismatchError: the folder has no such policy.
     """
     self._network = move_folder.named(policy)
-    if policy is not None and self._network is None:
-      learned.check(policy)
+    if self._network is None:
+      named_policy.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
     self._may_ask_policy = asks_policy and self._network is None

@@ -34,9 +34,10 @@ class Problem:
     time_budget_s: Seconds that a search may take. A placer with many proposals
       starts none after that time. None for the placer's default; other placers
       ignore the budget.
-    simulator: Predicts the gain of control edges; None if control edges may not
-      be added. With a simulator, searches also look for placements that are
-      fast in the order of priorities, and propose them (see `Proposer`).
+    simulator: Predicts the gain of control edges; None if nothing predicts it.
+    may_add_edges: Whether control edges may be added to the graph. If they may
+      and a simulator is given, searches also look for placements that are fast
+      in the order of priorities, and propose them (see `Proposer`).
     clock: Returns seconds since a fixed moment; measures the time budget. If it
       stands still (`deadlines.still`), the budget stands for a number of
       priced placements.
@@ -53,24 +54,22 @@ class Problem:
   expert_devices: np.ndarray | None = None
   time_budget_s: float | None = None
   simulator: simulator_lib.Simulator | None = None
+  may_add_edges: bool = True
   clock: Callable[[], float] = time.monotonic
   repeatable: bool = False
   given_allowed: np.ndarray | None = None
 
   @property
-  def may_add_edges(self) -> bool:
-    """Whether control edges may be added to the graph."""
-    return self.simulator is not None
-
-  @property
   def orders_pay(self) -> bool:
     """Whether a search for orders of ops pays.
 
-    An order pays where control edges may be added, prices are simulated and two
-    devices or more have a queue of ops. The ops of a CPU share its cores and
-    have no queue, so control edges there only cost time.
+    An order pays where control edges may be added, a simulator predicts their
+    gain, prices are simulated and two devices or more have a queue of ops. The
+    ops of a CPU share its cores and have no queue, so control edges there only
+    cost time.
     """
-    return (self.may_add_edges and self.evaluator.simulated and
+    return (self.may_add_edges and self.simulator is not None and
+            self.evaluator.simulated and
             sum(device.asynchronous for device in self.cluster.devices) > 1)
 
   @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any, Callable, TYPE_CHECKING
 import weakref
@@ -40,18 +39,21 @@ def of(graph_id: str) -> wishes.Wishes:
   return wishes.UNKNOWN
 
 
-def in_session(run: Callable[..., Any]) -> Callable[..., Any]:
-  """Wraps a method of sessions that runs steps, to record the graph."""
+def in_session(run: Callable[..., Any], session: Any, *args: Any,
+               **kwargs: Any) -> Any:
+  """Runs steps by a method of sessions, and records the graph of the session.
 
-  @functools.wraps(run)
-  def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-    outer, _local.graph = _local.graph, self.graph
-    try:
-      return run(self, *args, **kwargs)
-    finally:
-      _local.graph = outer
-
-  return noted
+  Args:
+    run: The method.
+    session: The session.
+    *args: Other arguments of the method.
+    **kwargs: Further arguments of the method.
+  """
+  outer, _local.graph = _local.graph, session.graph
+  try:
+    return run(session, *args, **kwargs)
+  finally:
+    _local.graph = outer
 
 
 def _of_session(graph: Any, graph_id: str) -> wishes.Wishes:

@@ -8,13 +8,13 @@ even if the option is never switched on.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 import weakref
 
+from gdp_grappler import method_wrapping
+
 _MODULE, _CLASS = ('tensorflow.python.data.ops.structured_function',
                    'StructuredFunctionWrapper')
-_MARK = '_gdp_wrapped'
 # By id, because datasets need not be hashable.
 _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
@@ -38,7 +38,7 @@ def _wrappers() -> list[Any]:
 
   from gdp_grappler.graph.sources import captures
   cls = getattr(structured_function, _CLASS)
-  if not hasattr(cls, _MARK):
+  if not method_wrapping.is_wrapped(cls, '__init__', _record):
     return captures.instances(cls)  # The hook of `import tensorflow` is off.
   noted = (reference() for reference in _alive.valuerefs())
   return [item for item in noted if item is not None]
@@ -46,14 +46,10 @@ def _wrappers() -> list[Any]:
 
 def _wrap(module: Any) -> None:
   cls = getattr(module, _CLASS, None)
-  if cls is None or _MARK in vars(cls):
-    return
-  stock = cls.__init__
+  if cls is not None:
+    method_wrapping.wrap(cls, '__init__', _record)
 
-  @functools.wraps(stock)
-  def init(self: Any, *args: Any, **kwargs: Any) -> None:
-    stock(self, *args, **kwargs)
-    _alive[id(self)] = self
 
-  cls.__init__ = init
-  setattr(cls, _MARK, True)
+def _record(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+  stock(self, *args, **kwargs)
+  _alive[id(self)] = self

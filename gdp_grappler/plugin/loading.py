@@ -7,13 +7,13 @@ about it. So the pass leaves these graphs as they are.
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
+from gdp_grappler import method_wrapping
+
 _MODULE, _CLASS = ('tensorflow.python.saved_model.load_v1_in_v2',
                    '_EagerSavedModelLoader')
-_MARK = '_gdp_wrapped'
 
 
 class _Local(threading.local):
@@ -36,17 +36,13 @@ def install() -> None:
 
 def _wrap(module: Any) -> None:
   cls = getattr(module, _CLASS, None)
-  if cls is None or _MARK in vars(cls):
-    return
-  stock = cls.load
+  if cls is not None:
+    method_wrapping.wrap(cls, 'load', _load)
 
-  @functools.wraps(stock)
-  def load(self: Any, *args: Any, **kwargs: Any) -> Any:
-    outer, _local.is_loading = _local.is_loading, True
-    try:
-      return stock(self, *args, **kwargs)
-    finally:
-      _local.is_loading = outer
 
-  cls.load = load
-  setattr(cls, _MARK, True)
+def _load(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+  outer, _local.is_loading = _local.is_loading, True
+  try:
+    return stock(self, *args, **kwargs)
+  finally:
+    _local.is_loading = outer

@@ -34,7 +34,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
-from gdp_grappler.placers.simple import single_device
+from gdp_grappler.plugin import as_it_was
 from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -49,8 +49,6 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
 # Workers of a parameter server run their own steps, between shared variables.
 _PARAMETER_SERVER = '/job:ps/'
-
-_GPU = '/device:GPU:'
 
 # TensorFlow's name for the graph that creates the variables of a function. The
 # graph runs once, and plans are for other graphs, so the user gets no line.
@@ -82,8 +80,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """
   if devices_lib.why_no_choice(source.devices, settings):
     return outcome_lib.Outcome(None, '')  # One line per program reports this.
-  reason = _why_not(source)
-  if reason:
+  if reason := _why_not(source):
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   if source.name == _MAKES_VARIABLES and settings.plan is not None:
     return outcome_lib.Outcome(None, '')
@@ -96,11 +93,12 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
-      simulator=None if settings.order == order_names.FIFO else simulator)
-  before = _as_it_was(problem, source)
+      simulator=simulator, may_add_edges=settings.order != order_names.FIFO)
+  before = as_it_was.placement(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
-    if (problem.allowed.sum(axis=1) == 1).all():
+    if ((problem.allowed.sum(axis=1) == 1).all() and
+        not as_it_was.brought_home(graph, before)):
       order = edge_selection.order_of(problem, before, simulator, orders)
       choice = edge_selection.SelectedPlacement(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
@@ -240,32 +238,6 @@ def _cluster(source: source_graph.SourceGraph,
   return cluster
 
 
-def _as_it_was(problem: placer_lib.Problem,
-               source: source_graph.SourceGraph) -> placement_lib.Placement:
-  """Returns the placement that TensorFlow chose.
-
-  If only the cluster has GPUs, TensorFlow would choose the first GPU. Ops on a
-  device that the cluster lacks go to the host, or to their first legal device.
-  """
-  graph, cluster = problem.graph, problem.cluster
-  gpu = single_device.first_device(cluster, 'GPU')
-  if gpu is not None and not any(_GPU in device for device in source.devices):
-    return single_device.OnlyDevicePlacer(gpu).place(problem)
-  index = {name: _in_cluster(name, cluster) for name in set(graph.devices)}
-  devices = np.array([index[name] for name in graph.devices])
-  instead = constraints.fallback_devices(problem.allowed, cluster.host)
-  return placement_lib.Placement(
-      np.where(devices < 0, instead[graph.groups], devices), cluster)
-
-
-def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
-  """Returns the index of a device in the cluster; -1 without such a device."""
-  try:
-    return cluster.device_index(device)
-  except errors.ClusterError:
-    return -1
-
-
 def _proposals(
     problem: placer_lib.Problem, settings: settings_lib.Settings
 ) -> tuple[tuple[placement_lib.Placement, ...], str]:
@@ -304,6 +276,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   predicted = (f'predicted step {_ms(old_s)} (as it was) -> {_ms(new_s)} ms '
                '(simulated)')
   apply = settings.mode == 'apply'
+  home = as_it_was.brought_home(graph, before)
   if after is not before:
     tensors, size = after.cut(graph)
     counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
@@ -319,6 +292,10 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     if (not settings.keep_best and origin == settings.placer and
         registry.get(origin).kind is not placer_table.Kind.CONSTRUCTS):
       said += _why_on_one(problem, after, origin)
+  elif home:
+    said = (f'{"stay" if apply else "would stay"} where they were, except '
+            f'{home} of loops, which go to the variables of their loop; '
+            f'{predicted}')
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:
@@ -340,7 +317,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
         f'{"; " * bool(said)}{"ordered" if apply else "would be ordered"}: '
         f'{len(edges)} control edges, {_ms(order.with_edges_s)} ms for '
         f'{_ms(order.fifo_s)} (simulated)')
-  changes = apply and (after is not before or order is not None)
+  changes = apply and (after is not before or order is not None or home > 0)
   message = f'{graph.name}: {graph.num_ops} ops {said}' if said else ''
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,

@@ -8,13 +8,13 @@ made.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable
 import weakref
 
 from tensorflow.python.training import server_lib
 
-_MARK = '_gdp_hook'
+from gdp_grappler import method_wrapping
+
 # Servers of this process, in the order of their creation. A server stops when
 # nothing refers to it.
 _running: list[weakref.ref[Any]] = []
@@ -26,19 +26,13 @@ def install(connect: Callable[[], Any]) -> None:
   Args:
     connect: Loads the pass.
   """
-  cls = server_lib.Server
-  if hasattr(cls, _MARK):
-    return
-  stock = cls.__init__
 
-  @functools.wraps(stock)
-  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+  def init(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
     connect()  # Before a client can send a request.
     stock(self, *args, **kwargs)
     _running.append(weakref.ref(self, _running.remove))
 
-  cls.__init__ = init
-  setattr(cls, _MARK, True)
+  method_wrapping.wrap(server_lib.Server, '__init__', init)
 
 
 def target() -> str:

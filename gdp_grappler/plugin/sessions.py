@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 
-_MARK = '_gdp_hook'
 # Methods of a session that run steps, and so let graphs be optimized.
 _RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
          '_make_callable_from_options')
@@ -22,16 +21,8 @@ def install(add_option: Callable[[Any], None]) -> None:
     add_option: Adds the pass to a ConfigProto if the option is on.
   """
   from tensorflow.python.client import session
-  if not hasattr(session.BaseSession, _MARK):
-    _wrap(session.BaseSession, add_option)
-    setattr(session.BaseSession, _MARK, True)
 
-
-def _wrap(cls: Any, add_option: Callable[[Any], None]) -> None:
-  stock = cls.__init__
-
-  @functools.wraps(stock)
-  def init(self: Any, target: Any = '', graph: Any = None,
+  def init(stock: Any, self: Any, target: Any = '', graph: Any = None,
            config: Any = None) -> None:
     stock(self, target, graph, _with_option(config, add_option))
     if _is_remote(target) and _has_pass(self._config):
@@ -39,9 +30,9 @@ def _wrap(cls: Any, add_option: Callable[[Any], None]) -> None:
                        'graphs, if gdp-grappler is installed there, and says '
                        'so itself')
 
-  cls.__init__ = init
+  method_wrapping.wrap(session.BaseSession, '__init__', init)
   for name in _RUNS:
-    setattr(cls, name, asked_devices.in_session(getattr(cls, name)))
+    method_wrapping.wrap(session.BaseSession, name, asked_devices.in_session)
 
 
 def _text(target: Any) -> str:

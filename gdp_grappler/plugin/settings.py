@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import operator
+import os
 from typing import Any, Callable, Mapping
 
 from gdp_grappler import errors
@@ -16,9 +18,9 @@ from gdp_grappler.graph import assumptions
 MODES = ('apply', 'report')
 # Values of `Settings.xla`.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
-# Largest values of keys that are counts or seconds.
+# Largest value of a key that is a count: C++ reads it as int32.
 _LARGEST_COUNT = 2**31 - 1
-_LONGEST_S = 86400.
+_LONGEST_S = 86400.  # Largest value of a key in seconds: a day.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,6 +224,23 @@ def _text_or_none(key: str, value: Any) -> str | None:
   return text
 
 
+def _policy(key: str, value: Any) -> str | None:
+  text = _text_or_none(key, value)
+  if text is not None:
+    _check_policy(key, os.path.abspath(text))
+  return text
+
+
+@functools.cache  # The value is read whenever TensorFlow makes a function.
+def _check_policy(key: str, folder: str) -> None:
+  # Imported when needed: most programs never name a policy.
+  from gdp_grappler.placers.policy import named_policy
+  try:
+    named_policy.check(folder)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+
+
 def _plan(key: str, value: Any) -> Any:
   if not isinstance(value, Mapping):
     return _text_or_none(key, value)
@@ -337,7 +356,7 @@ def _seconds(key: str, value: Any) -> float:
 
 
 _CHECKS = {
-    'policy': _text_or_none,
+    'policy': _policy,
     'placer': _placer,
     'keep_best': _switch,
     'mode': _one_of(MODES),

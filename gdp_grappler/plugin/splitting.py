@@ -28,7 +28,6 @@ THREAD_MODE = 'TF_GPU_THREAD_MODE'
 _AUTO_PARTS = 2
 # 'auto' leaves a card whole if its parts would have less memory.
 _LEAST_AUTO_BYTES = 4 << 30
-_MIB = 1 << 20
 
 _lock = threading.Lock()
 _wanted: int | str | None = None
@@ -228,13 +227,13 @@ def plan(context: Any, value: int | str) -> Cut:
   if value == AUTO and least < _LEAST_AUTO_BYTES:
     return Cut(f'GPUs are not split: {parts} parts would have {least >> 20} '
                f"MiB each; 'split': {parts} splits them anyway")
-  if least < _MIB:
+  if least < 1 << 20:
     return Cut('GPUs are not split: their memory is in use')
   names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)
   return Cut(
       f'split: {names} cut into {parts} logical GPUs each, of '
       f'{least >> 20} MiB',
-      {card.name: (sizes[card.name] or 0) // parts // _MIB for card in cards},
+      {card.name: (sizes[card.name] or 0) // parts >> 20 for card in cards},
       parts)
 
 

@@ -7,10 +7,10 @@ user asked for XLA, it stays, and one line says so.
 from __future__ import annotations
 
 import enum
-import functools
 import inspect
 from typing import Any, Callable, TYPE_CHECKING
 
+from gdp_grappler import method_wrapping
 from gdp_grappler import stack_room
 
 # Imported where it is used, because every program loads this module.
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
 
 _AUTO = '_gdp_auto_xla'
-_MARK = '_gdp_wrapped'
 _KERAS_3 = 'keras.src.trainers.trainer'
 
 
@@ -74,20 +73,16 @@ def chosen_by_keras(model: Any) -> bool:
 
 def _wrap_compile(module: Any) -> None:
   trainer = getattr(module, 'Trainer', None)
-  if trainer is None or _MARK in vars(trainer):
-    return
-  stock = trainer.compile
-  signature = inspect.signature(stock)
+  if trainer is not None:
+    method_wrapping.wrap(trainer, 'compile', _compile)
 
-  @functools.wraps(stock)
-  def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
-    result = stock(self, *args, **kwargs)
-    bound = signature.bind(self, *args, **kwargs)
-    vars(self)[_AUTO] = bound.arguments.get('jit_compile', 'auto') == 'auto'
-    return result
 
-  trainer.compile = compile_model
-  setattr(trainer, _MARK, True)
+def _compile(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+  """Compiles a model, and records whether Keras chooses XLA."""
+  result = stock(self, *args, **kwargs)
+  bound = inspect.signature(stock).bind(self, *args, **kwargs)
+  vars(self)[_AUTO] = bound.arguments.get('jit_compile', 'auto') == 'auto'
+  return result
 
 
 def watch_functions(tell: Callable[[str], None]) -> None:
@@ -97,17 +92,11 @@ def watch_functions(tell: Callable[[str], None]) -> None:
     tell: Called with the name of the function.
   """
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
-  cls = polymorphic_function.Function
-  if hasattr(cls, _MARK):
-    return
-  stock = cls._initialize
 
-  @functools.wraps(stock)
-  def initialize(self: Any, *args: Any, **kwargs: Any) -> Any:
+  def initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     if self._jit_compile:
       tell(self._name)
     # A trace with the option on has a deeper stack of Python functions.
     return stack_room.call(stock, self, *args, **kwargs)
 
-  cls._initialize = initialize
-  setattr(cls, _MARK, True)
+  method_wrapping.wrap(polymorphic_function.Function, '_initialize', initialize)

@@ -19,6 +19,7 @@ from gdp_grappler import spelling
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.graph import op_graph
@@ -86,8 +87,9 @@ def _parts(task: str, option: str = '') -> tuple[str, str]:
   return graph, cluster
 
 
-def read(request: request_lib.Request, where: Where,
-         tell: Tell = logging.info) -> step_lib.Step:
+def read(
+    request: request_lib.Request, where: Where, tell: Tell = logging.info,
+    layers: plan_lib.Layers = ()) -> step_lib.Step:
   """Reads the graph of a request, its profile and its human expert.
 
   Args:
@@ -97,6 +99,7 @@ def read(request: request_lib.Request, where: Where,
       reported at once. It is called again with the devices of the graph if the
       cluster is 'local'.
     tell: Function that is called with a line for each assumption.
+    layers: Map of layers that will place the graph; see `tables.split`.
 
   Raises:
     GdpError: a file or a name cannot be used.
@@ -118,7 +121,7 @@ def read(request: request_lib.Request, where: Where,
   found = source(request, tell, architecture)
   step = of_source(found, request, cluster, where, tell)
   split = tables.split(step, request.split_tables,
-                       _tracing(request, tell, architecture), tell)
+                       _tracing(request, tell, architecture), tell, layers)
   if split is not None:
     step = of_source(split, request, cluster, where, _silent)
   return dataclasses.replace(step, expert=_expert(request))

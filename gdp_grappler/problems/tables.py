@@ -13,6 +13,8 @@ from typing import Callable, Mapping, Sequence, TYPE_CHECKING
 from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import layer_devices
+from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import shortage
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.sharding import choice
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
   from gdp_grappler.graph.tables import finding
 
 Tell = Callable[[str], None]
+# Tables with the numbers of their parts.
+_Wanted = list[tuple['finding.Table', int]]
 # From names of layers with numbers of parts to the graph with these parts.
 Trace = Callable[[Mapping[str, int]], 'source_graph.SourceGraph']
 
 
-def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
-          tell: Tell) -> source_graph.SourceGraph | None:
+def split(
+    step: step_lib.Step, chosen: choice.Choice, trace: Trace | None, tell: Tell,
+    layers: plan_lib.Layers = ()) -> source_graph.SourceGraph | None:
   """Returns the graph of a step with split tables; None if no table is split.
 
   Args:
@@ -37,6 +42,8 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
     chosen: The tables that the user wants to split.
     trace: Function that traces the graph anew; None if the graph is not traced.
     tell: Function that is called with a line for each table that is split.
+    layers: A map of layers that will place the step. Tables that the map places
+      stay whole, unless the user wants parts of them.
 
   Raises:
     GdpError: a name fits no table, or a table that was named cannot be split.
@@ -44,6 +51,8 @@ def split(step: step_lib.Step, chosen: choice.Choice, trace: Trace | None,
   if step.source is None or chosen == choice.OFF:
     return None
   wanted = _wanted(step, chosen)
+  if chosen == choice.AUTO and layers:
+    wanted = _not_mapped(step, wanted, layers, tell)
   if not wanted:
     return None
   counts = {table.label: count for table, count in wanted}
@@ -107,6 +116,24 @@ def like(source: source_graph.SourceGraph,
   return finding.in_parts(source, found, lambda table: counts[table.label])
 
 
+def _not_mapped(step: step_lib.Step, wanted: _Wanted, layers: plan_lib.Layers,
+                tell: Tell) -> _Wanted:
+  """Returns the tables that no map of layers places as a whole."""
+  graph = step.graph
+  names = [own or op for own, op in zip(graph.variables, graph.names)]
+  devices = dict(zip(names, layer_devices.of_variables(layers, names)))
+  result = []
+  for table, count in wanted:
+    device = devices.get(table.label)
+    if device:
+      tell(f'The table "{table.label}", {shortage.size(table.bytes)}, stays '
+           f'whole: the map of layers puts it on {device}. Without the map it '
+           f'would be in {count} parts.')
+    else:
+      result.append((table, count))
+  return result
+
+
 def _in_parts(source: source_graph.SourceGraph,
               wanted: Sequence[tuple[finding.Table, int]], counts: Mapping[str,
                                                                            int],
@@ -127,8 +154,7 @@ def _in_parts(source: source_graph.SourceGraph,
   return dataclasses.replace(result, tables=tuple(layers.items()))
 
 
-def _wanted(step: step_lib.Step,
-            chosen: choice.Choice) -> list[tuple[finding.Table, int]]:
+def _wanted(step: step_lib.Step, chosen: choice.Choice) -> _Wanted:
   """Returns the tables to split, each with the number of its parts."""
   from gdp_grappler.graph.tables import finding
   assert step.source is not None

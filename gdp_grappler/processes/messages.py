@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Callable, IO
 from gdp_grappler import errors
 
 _LENGTH = struct.Struct('>Q')
-_WATCH_S = 1.
+_WATCH_S = 1.  # Seconds until an orphan notices that its parent has ended.
 _LONGEST = 300  # Characters of the text of TensorFlow's errors.
 
 

@@ -30,7 +30,7 @@ LOCAL = 'local'
 # Number of jobs in Ray's queue: enough that Ray asks for more hosts, few enough
 # to be cancelled at once.
 _AHEAD = 256
-_TICK_S = 1.
+_TICK_S = 1.  # Seconds until an interruption is noticed.
 # Longest path of the folder for temporary files. Ray adds up to 82 bytes.
 _LONGEST_FOLDER = 24
 # Retries of a job after losses of hosts.

@@ -8,7 +8,7 @@ from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
-_MOST_LEFT_OUT = 5
+_MOST_LEFT_OUT = 5  # Reasons that the table shows. The rest is counted.
 _RATE = '_bytes_per_s'
 _COUNT = 'side_by_side_devices'
 

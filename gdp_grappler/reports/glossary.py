@@ -12,7 +12,7 @@ import textwrap
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 
-_WIDTH = 79
+_WIDTH = 79  # Columns of a printed term.
 
 TERMS = {
     'AUC':

@@ -1,4 +1,4 @@
-"""Turns a simulated step into lanes of pixels: one per device and per sender.
+"""Draws a simulated step as lanes of pixels, one per device and per sender.
 
 Time is cut into as many columns as the picture has pixels, so that 80,000 ops
 are as readable as 80. A column of a lane shows how busy the device was, and the
@@ -19,7 +19,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 
-_MOST_KINDS = 6
+_MOST_KINDS = 6  # Kinds of ops with a color of their own; a legend stays short.
 # The colour of a column in which nothing happens.
 _IDLE = np.array([242, 242, 242])
 

@@ -123,7 +123,7 @@ def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
       'memory': _memory(schedule, len(placement.cluster.pool_bytes)),
       'work': _work(placement, schedule), 'critical': sorted(
           p.index for p in chain if not p.is_transfer
-      ), 'chain': _stretches(placement, schedule, chain), 'cuts': [
+      ), 'chain': _chain_parts(placement, schedule, chain), 'cuts': [
           _cut(cut) for cut in what_if.cuts(graph, placement)[:_MOST_CUTS]
       ]
   }
@@ -186,10 +186,10 @@ def _work(placement: placement_lib.Placement,
   }
 
 
-def _stretches(
+def _chain_parts(
     placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
-  """The critical chain, with consecutive ops of a device as one part."""
+  """Returns the critical chain. Consecutive ops of a device are one part."""
   rows: list[dict[str, Any]] = []
   for part in chain:
     index = part.index

@@ -18,7 +18,7 @@ from typing import Callable, Iterator, TextIO
 from gdp_grappler import progress
 from gdp_grappler.reports import units
 
-_TICK_S = .5
+_TICK_S = .5  # Seconds between two updates of the line.
 # Seconds until the first plain line of a piece of work.
 _FIRST_S = 1.
 # Seconds between later plain lines.

@@ -17,10 +17,11 @@ _GAP = 2
 # name.
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?!(?:[kMGTP]?i?(?:B|FLOP)(?:/s)?|[mun]?s|%)(?!\w))')
-# Where a number and a unit that are longer than a line may be divided.
+# A number and a unit that are longer than a line may be divided here.
 _SPACES = re.compile(r'(?<=\s)')
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
+# A name that is wider than this number of columns may end within a part.
 _NAME_WIDTH = 24
 # A column need not be narrower than this.
 _CELL_WIDTH = 16
@@ -95,7 +96,7 @@ def common_scope(names: Iterable[str]) -> str:
 
 
 def left_out(scope: str) -> str:
-  """Returns a line that names the scope which names are shown without."""
+  """Returns a line that names the scope that is left out of names."""
   return f'Left out below, at the beginning of names: {scope}'
 
 

@@ -13,13 +13,13 @@ from PIL import ImageFont
 from gdp_grappler.reports import lanes as lanes_lib
 from gdp_grappler.reports import units
 
-COLUMNS = 1200
-# Heights in pixels: of a lane, between lanes, around the chart, and of text.
+COLUMNS = 1200  # Width of the chart in pixels.
+# Height of a lane in pixels.
 _LANE = 26
-_GAP = 2
-_SPACE = 12
-_TEXT = 13
-_TICKS = 6
+_GAP = 2  # Pixels between two lanes.
+_SPACE = 12  # Pixels around the chart and around texts.
+_TEXT = 13  # Height of text in pixels.
+_TICKS = 6  # Largest number of labels on the axis of time.
 _ROOM = .08  # Share of the axis that the label of its last tick takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 

@@ -12,7 +12,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import trace_tracks
 
-_MOST_NAMES = 10  # Of the ops in an event of overlapping messages.
+_MOST_NAMES = 10  # Names of ops in an event of overlapping messages.
 
 
 def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
@@ -31,7 +31,7 @@ def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
              shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
-  """Yields messages, which have no bytes. Those that overlap are one event."""
+  """Yields messages, which have no bytes. Overlapping ones are one event."""
   empty = np.flatnonzero(trace_tracks.sizes(graph, schedule) == 0)
   if not len(empty):
     return

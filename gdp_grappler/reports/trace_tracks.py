@@ -62,7 +62,7 @@ def names(shown: Tracks, schedule: schedule_lib.Schedule,
           placement: placement_lib.Placement, title: str) -> Iterator[Event]:
   """Yields events that name the process and its tracks."""
   labels = placement.cluster.device_labels
-  yield _told('process_name', PROCESS, 'name', title)
+  yield _metadata('process_name', PROCESS, 'name', title)
   several = {device for device, slot in shown.slots if slot}
   for (device, slot), track in shown.slots.items():
     suffix = f' slot {slot}' if device in several else ''
@@ -101,11 +101,11 @@ def sizes(graph: op_graph.OpGraph,
 
 
 def _named(track: int, name: str) -> Iterator[Event]:
-  yield _told('thread_name', track, 'name', name)
-  yield _told('thread_sort_index', track, 'sort_index', track)
+  yield _metadata('thread_name', track, 'name', name)
+  yield _metadata('thread_sort_index', track, 'sort_index', track)
 
 
-def _told(kind: str, track: int, key: str, value: Any) -> Event:
+def _metadata(kind: str, track: int, key: str, value: Any) -> Event:
   return {
       'ph': 'M', 'name': kind, 'pid': PROCESS, 'tid': track,
       'args': {key: value}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+# Factors of SI prefixes, the largest first.
 _PREFIXES = ((1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1,
                                                                             ''))
 

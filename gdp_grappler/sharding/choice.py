@@ -17,7 +17,7 @@ PART = '_part_'
 Named = tuple[tuple[str, int], ...]
 Choice = str | Named
 
-_MOST_PARTS = 1024
+_MOST_PARTS = 1024  # Of a table. Tracing takes longer with each part.
 _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
           'words=2')
 # A table that is much larger than all devices together stays whole: its parts
@@ -29,6 +29,7 @@ _PART_OF_ROOM = .5
 # Large parts have a multiple of this number of rows. Most kernels then split
 # the product with a part into the same blocks as that with the whole table.
 _ALIGNMENT = 64
+# Rows from which a part is large. Rounding up then adds few rows.
 _ALIGNED_FROM = 16 * _ALIGNMENT
 
 

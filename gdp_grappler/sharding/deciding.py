@@ -10,8 +10,9 @@ import threading
 from typing import Callable
 
 # Name of a layer, shape of its table, bytes of an element, why the table has to
-# be whole or '' -> number of parts. 1 means whole, 0 means no decision.
-Decider = Callable[[str, tuple[int, ...], int, str], int]
+# be whole or '', scopes and name of the table -> number of parts. 1 is whole, 0
+# means no decision.
+Decider = Callable[[str, tuple[int, ...], int, str, str], int]
 
 
 class _Scopes(threading.local):
@@ -30,8 +31,8 @@ def decide_by(decider: Decider) -> None:
   _of_program[:] = [decider]
 
 
-def parts(layer: str, shape: tuple[int, ...], itemsize: int,
-          whole_because: str) -> int:
+def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
+          path: str = '') -> int:
   """Returns the number of parts of a table; 1 for a whole table.
 
   Args:
@@ -40,9 +41,10 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
     itemsize: Bytes of an element.
     whole_because: Why the table has to be whole; '' if it may be in parts. A
       function that wants parts nevertheless raises an error or tells the user.
+    path: Scopes and name of the table, as far as the layer knows them.
   """
   for decider in [*reversed(_scopes.stack), *_of_program]:
-    count = decider(layer, shape, itemsize, whole_because)
+    count = decider(layer, shape, itemsize, whole_because, path or layer)
     if count:
       return 1 if whole_because else count
   return 1

@@ -9,7 +9,6 @@ refused before a value is restored.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import re
 from typing import Any, Iterable
@@ -19,11 +18,11 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.trackable import base
 
 from gdp_grappler import errors
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import table as table_lib
 from gdp_grappler.sharding import whole_weights
 
 _FACTORED = 'Adafactor'
-_MARK = '_gdp_checks_factors'
 _ALL, _STEPS = '_variables', '_iterations'
 _OF_PART = re.compile(rf'.*{re.escape(table_lib.PART)}\d+')
 
@@ -56,19 +55,14 @@ def wrap(cls: Any, joined: whole_weights.Joined) -> None:
     cls: Class of optimizers of Keras 3 or tf_keras.
     joined: Joins the parts of tables.
   """
-  stock = cls._checkpoint_adapter
-  if getattr(stock, _MARK, False):
-    return
 
-  @functools.wraps(stock)
-  def adapter(self: Any, path: str) -> Any:
+  def adapter(stock: Any, self: Any, path: str) -> Any:
     if _is_factored(self) and is_built(self):
       names = (str(variable.name) for variable in self._variables)
       _check(path, self, _state(joined(self._variables), names))
     return stock(self, path)
 
-  setattr(adapter, _MARK, True)
-  cls._checkpoint_adapter = adapter
+  method_wrapping.wrap(cls, '_checkpoint_adapter', adapter)
 
 
 def check_waiting(optimizer: Any, variables: Iterable[Any],

@@ -8,7 +8,6 @@ the parts.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Any
 
@@ -19,9 +18,9 @@ from tensorflow.python.trackable import base
 from tensorflow.python.trackable import data_structures
 
 from gdp_grappler import errors
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import table as table_lib
 
-_MARK = '_gdp_shows_whole'
 _WHOLE, _LISTS, _WAITING = '_gdp_whole', '_gdp_lists', '_gdp_waiting'
 _CHECKPOINT = 'checkpoint'
 # Name of the optimizer's list of weights.
@@ -62,12 +61,8 @@ def wrap_layer(cls: Any, attribute: str) -> None:
     cls: Class of layers of Keras 3.
     attribute: Attribute of the weight.
   """
-  stock, stock_adapter = cls._trackable_children, cls._checkpoint_adapter
-  if getattr(stock, _MARK, False):
-    return
 
-  @functools.wraps(stock)
-  def children(self: Any, save_type: str = _CHECKPOINT,
+  def children(stock: Any, self: Any, save_type: str = _CHECKPOINT,
                **how: Any) -> dict[str, Any]:
     found = dict(stock(self, save_type, **how))
     table = getattr(self, attribute, None)
@@ -76,15 +71,14 @@ def wrap_layer(cls: Any, attribute: str) -> None:
     return found
 
   # TensorFlow calls this method of a layer before it restores a value.
-  @functools.wraps(stock_adapter)
-  def adapter(self: Any, path: str) -> Any:
+  def adapter(stock: Any, self: Any, path: str) -> Any:
     table = getattr(self, attribute, None)
     if isinstance(table, table_lib.Table):
       _check_is_whole(path, table)
-    return stock_adapter(self, path)
+    return stock(self, path)
 
-  setattr(children, _MARK, True)
-  cls._trackable_children, cls._checkpoint_adapter = children, adapter
+  method_wrapping.wrap(cls, '_trackable_children', children)
+  method_wrapping.wrap(cls, '_checkpoint_adapter', adapter)
 
 
 def restore_layer(layer: Any, attribute: str, table: table_lib.Table) -> None:
@@ -104,22 +98,17 @@ def wrap_optimizer(cls: Any) -> None:
   Args:
     cls: Class of optimizers of Keras 3 for TensorFlow.
   """
-  stock = cls._trackable_children
-  if getattr(stock, _MARK, False):
-    return
+  method_wrapping.wrap(cls, '_trackable_children', _children)
 
-  @functools.wraps(stock)
-  def children(self: Any, save_type: str = _CHECKPOINT,
-               **how: Any) -> dict[str, Any]:
-    found = dict(stock(self, save_type, **how))
-    if save_type == _CHECKPOINT:
-      for name, child in found.items():
-        if isinstance(child, data_structures.List) and _has_parts(child):
-          found[name] = _joined(self, name, child)
-    return found
 
-  setattr(children, _MARK, True)
-  cls._trackable_children = children
+def _children(stock: Any, self: Any, save_type: str = _CHECKPOINT,
+              **how: Any) -> dict[str, Any]:
+  found = dict(stock(self, save_type, **how))
+  if save_type == _CHECKPOINT:
+    for name, child in found.items():
+      if isinstance(child, data_structures.List) and _has_parts(child):
+        found[name] = _joined(self, name, child)
+  return found
 
 
 def hold(optimizer: Any) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import initial_value
 from gdp_grappler.sharding import keras_saving
 from gdp_grappler.sharding import table as table_lib
 from gdp_grappler.sharding import wanted
 
-_MARK = '_gdp_splits'
 _LAYERS = 'keras.src.layers.core'
 # Class, weight, its attribute, and the axis of the split.
 _WEIGHTS = {
@@ -39,70 +39,54 @@ def install() -> None:
 def _wrap(which: str, module: Any) -> None:
   name, weight, attribute, axis = _WEIGHTS[which]
   cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  if which == 'embedding':
-    _wrap_call(cls, attribute, _rows)
-  else:
-    _wrap_call(cls, attribute, _products)
-  stock_add, stock_check = cls.add_weight, cls._check_load_own_variables
+  by_parts = _rows if which == 'embedding' else _products
 
-  @functools.wraps(stock_add)
-  def add_weight(self: Any, *args: Any, **how: Any) -> Any:
-    if args or how.get('name') != weight:
-      return stock_add(self, *args, **how)
-    count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
-    if count < 2:
-      return stock_add(self, **how)
-    keras_saving.install()
-    # The module needs TensorFlow, which Keras has loaded by now.
-    from gdp_grappler.sharding import keras_checkpoints
-    keras_checkpoints.wrap_layer(cls, attribute)
-    table = _in_parts(functools.partial(stock_add, self), how, axis, count)
-    keras_checkpoints.restore_layer(self, attribute, table)
-    return table
-
-  @functools.wraps(stock_check)
-  def check(self: Any, store: Any) -> None:
-    own = self._trainable_variables + self._non_trainable_variables
-    if (not isinstance(getattr(self, attribute, None), table_lib.Table) or
-        len(store.keys()) != len(table_lib.joined(own))):
-      stock_check(self, store)
-
-  cls.add_weight, cls._check_load_own_variables = add_weight, check
-  setattr(cls, _MARK, True)
-
-
-def _wrap_call(cls: Any, attribute: str, by_parts: Callable[..., Any]) -> None:
-  stock = cls.call
-
-  @functools.wraps(stock)
-  def call(self: Any, inputs: Any, *args: Any, **how: Any) -> Any:
+  def call(stock: Any, self: Any, inputs: Any, *args: Any, **how: Any) -> Any:
     table = getattr(self, attribute, None)
     if isinstance(table, table_lib.Table) and not self.lora_enabled:
       return by_parts(self, table, inputs, *args, **how)
     return stock(self, inputs, *args, **how)
 
-  setattr(call, _MARK, True)
-  cls.call = call
+  def add_weight(stock: Any, self: Any, *args: Any, **how: Any) -> Any:
+    if args or how.get('name') != weight:
+      return stock(self, *args, **how)
+    is_known = any(
+        method_wrapping.is_wrapped(type(self), 'call', known)
+        for known in (call, _call_reversible))
+    count = wanted.parts(self, how, is_known)
+    if count < 2:
+      return stock(self, **how)
+    keras_saving.install()
+    # The module needs TensorFlow, which Keras has loaded by now.
+    from gdp_grappler.sharding import keras_checkpoints
+    keras_checkpoints.wrap_layer(cls, attribute)
+    table = _in_parts(functools.partial(stock, self), how, axis, count)
+    keras_checkpoints.restore_layer(self, attribute, table)
+    return table
+
+  def check(stock: Any, self: Any, store: Any) -> None:
+    own = self._trainable_variables + self._non_trainable_variables
+    if (not isinstance(getattr(self, attribute, None), table_lib.Table) or
+        len(store.keys()) != len(table_lib.joined(own))):
+      stock(self, store)
+
+  method_wrapping.wrap(cls, 'call', call)
+  method_wrapping.wrap(cls, 'add_weight', add_weight)
+  method_wrapping.wrap(cls, '_check_load_own_variables', check)
 
 
 def _wrap_reversible(module: Any) -> None:
-  cls = module.ReversibleEmbedding
-  stock = cls.call
-  if getattr(stock, _MARK, False):
-    return
+  method_wrapping.wrap(module.ReversibleEmbedding, 'call', _call_reversible)
 
-  @functools.wraps(stock)
-  def call(self: Any, inputs: Any, reverse: bool = False) -> Any:
-    table = getattr(self, '_embeddings', None)
-    if (reverse and self.tie_weights and not self.lora_enabled and
-        isinstance(table, table_lib.Table)):
-      return _reverse(self, table, inputs)
-    return stock(self, inputs, reverse=reverse)
 
-  setattr(call, _MARK, True)
-  cls.call = call
+def _call_reversible(stock: Any, self: Any, inputs: Any,
+                     reverse: bool = False) -> Any:
+  """Looks rows up, or multiplies by the parts of the table if reversed."""
+  table = getattr(self, '_embeddings', None)
+  if (reverse and self.tie_weights and not self.lora_enabled and
+      isinstance(table, table_lib.Table)):
+    return _reverse(self, table, inputs)
+  return stock(self, inputs, reverse=reverse)
 
 
 def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,

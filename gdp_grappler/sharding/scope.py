@@ -52,8 +52,8 @@ class split_tables(contextlib.AbstractContextManager[Any]):
     deciding.leave(self._decide)
 
   def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
-              whole_because: str) -> int:
-    del shape, itemsize
+              whole_because: str, path: str) -> int:
+    del shape, itemsize, path
     count = choice.of_layer(self._chosen, layer)
     if count > 1 and whole_because:
       raise errors.GdpError(

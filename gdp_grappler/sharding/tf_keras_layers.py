@@ -12,12 +12,12 @@ import sys
 import types
 from typing import Any
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import initial_value
 from gdp_grappler.sharding import table as table_lib
 from gdp_grappler.sharding import wanted
 
-_MARK = '_gdp_splits'
 _LAYERS = 'tf_keras.src.layers.core'
 # Class, weight, and the axis of the split.
 _WEIGHTS = {
@@ -36,20 +36,22 @@ def install() -> None:
 
 def _wrap(which: str, module: Any) -> None:
   name, weight, axis = _WEIGHTS[which]
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  _wrap_call(cls, weight)
-  stock = cls.add_weight
+
+  def call(stock: Any, self: Any, inputs: Any) -> Any:
+    from gdp_grappler.sharding import tf_keras_table
+    table = getattr(self, weight, None)
+    if weight == 'kernel' and isinstance(table, tf_keras_table.Table):
+      return _products(self, table, inputs, stock)
+    return stock(self, inputs)
 
   # As in tf_keras, only the name may be given without a keyword.
-  @functools.wraps(stock)
-  def add_weight(self: Any, *args: Any, **how: Any) -> Any:
+  def add_weight(stock: Any, self: Any, *args: Any, **how: Any) -> Any:
     if len(args) == 1:
-      return add_weight(self, name=args[0], **how)
+      return add_weight(stock, self, name=args[0], **how)
     if args or how.get('name') != weight or 'getter' in how:
       return stock(self, *args, **how)
-    count = wanted.parts(self, how, getattr(type(self).call, _MARK, False))
+    count = wanted.parts(self, how,
+                         method_wrapping.is_wrapped(type(self), 'call', call))
     if count < 2:
       return stock(self, **how)
     from gdp_grappler.sharding import tf_keras_saving
@@ -58,24 +60,8 @@ def _wrap(which: str, module: Any) -> None:
     how['experimental_autocast'] = False
     return stock(self, getter=functools.partial(_in_parts, axis, count), **how)
 
-  cls.add_weight = add_weight
-  setattr(cls, _MARK, True)
-
-
-def _wrap_call(cls: Any, weight: str) -> None:
-  """Makes layers multiply by each part of their weight."""
-  stock = cls.call
-
-  @functools.wraps(stock)
-  def call(self: Any, inputs: Any) -> Any:
-    from gdp_grappler.sharding import tf_keras_table
-    table = getattr(self, weight, None)
-    if weight == 'kernel' and isinstance(table, tf_keras_table.Table):
-      return _products(self, table, inputs, stock)
-    return stock(self, inputs)
-
-  setattr(call, _MARK, True)
-  cls.call = call
+  method_wrapping.wrap(getattr(module, name), 'call', call)
+  method_wrapping.wrap(getattr(module, name), 'add_weight', add_weight)
 
 
 def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,

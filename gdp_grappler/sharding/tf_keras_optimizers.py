@@ -11,11 +11,11 @@ import contextlib
 import functools
 from typing import Any, Iterator
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import factored_slots
 from gdp_grappler.sharding import tf_keras_table
 from gdp_grappler.sharding import whole_weights
 
-_MARK = '_gdp_joins'
 _OPTIMIZERS = 'tf_keras.src.optimizers'
 # Names of variables that every optimizer has, even without slots.
 _OWN = ('_variables', '_iterations', '_learning_rate')
@@ -55,40 +55,37 @@ class _Slots:
 
 def _wrap_optimizers(module: Any) -> None:
   cls = module._BaseOptimizer
-  if _MARK in vars(cls):
-    return
-  stock_add, stock_build = cls.add_variable_from_reference, cls.build
-
-  @functools.wraps(stock_add)
-  def add(self: Any, model_variable: Any, variable_name: str, shape: Any = None,
-          initial_value: Any = None) -> Any:
-    table = tf_keras_table.table_of(model_variable)
-    whole = shape is None or tuple(shape) == tuple(model_variable.shape)
-    if table is None or not whole:
-      with _taken_for_whole(model_variable):
-        return stock_add(self, model_variable, variable_name, shape,
-                         initial_value)
-    self._sharded_variable_builders.setdefault(
-        (table._unique_id, variable_name), _Slots(table))
-    return stock_add(self, model_variable, variable_name, shape, initial_value)
-
-  @functools.wraps(stock_build)
-  def build(self: Any, var_list: Any) -> None:
-    is_new = not factored_slots.is_built(self)
-    if is_new:
-      factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
-    if is_new and tf_keras_table.has_parts(var_list):
-      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-      # A waiting checkpoint also has slots in lists. Their places are not those
-      # of parts, so only the slots in `_variables` are restored.
-      waiting = self._deferred_dependencies
-      for name in set(waiting) - set(_OWN):
-        del waiting[name]
-    stock_build(self, var_list)
-
-  cls.add_variable_from_reference, cls.build = add, build
+  method_wrapping.wrap(cls, 'add_variable_from_reference', _add)
+  method_wrapping.wrap(cls, 'build', _build)
   factored_slots.wrap(cls, tf_keras_table.joined)
-  setattr(cls, _MARK, True)
+
+
+def _add(stock: Any, self: Any, model_variable: Any, variable_name: str,
+         shape: Any = None, initial_value: Any = None) -> Any:
+  """Adds a variable for a variable of the model."""
+  table = tf_keras_table.table_of(model_variable)
+  whole = shape is None or tuple(shape) == tuple(model_variable.shape)
+  if table is None or not whole:
+    with _taken_for_whole(model_variable):
+      return stock(self, model_variable, variable_name, shape, initial_value)
+  self._sharded_variable_builders.setdefault((table._unique_id, variable_name),
+                                             _Slots(table))
+  return stock(self, model_variable, variable_name, shape, initial_value)
+
+
+def _build(stock: Any, self: Any, var_list: Any) -> None:
+  """Makes the slots of variables."""
+  is_new = not factored_slots.is_built(self)
+  if is_new:
+    factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
+  if is_new and tf_keras_table.has_parts(var_list):
+    whole_weights.warn_of(self, _NOT_BY_ELEMENT)
+    # A waiting checkpoint also has slots in lists. Their places are not those
+    # of parts, so only the slots in `_variables` are restored.
+    waiting = self._deferred_dependencies
+    for name in set(waiting) - set(_OWN):
+      del waiting[name]
+  stock(self, var_list)
 
 
 @contextlib.contextmanager
@@ -104,52 +101,47 @@ def _taken_for_whole(variable: Any) -> Iterator[None]:
 
 def _wrap_legacy(module: Any) -> None:
   cls = module.OptimizerV2
-  if _MARK in vars(cls):
-    return
-  stock_add, stock_get = cls.add_slot, cls.get_slot
-  stock_create = cls._create_all_weights
-  stock_restore = cls._create_or_restore_slot_variable
-
-  @functools.wraps(stock_add)
-  def add_slot(self: Any, var: Any, slot_name: str, *args: Any,
-               **how: Any) -> Any:
-    result = stock_add(self, var, slot_name, *args, **how)
-    table = tf_keras_table.table_of(var)
-    if table is not None and result.shape == var.shape:
-      _join_slots(self, table, slot_name)
-    return result
-
-  @functools.wraps(stock_get)
-  def get_slot(self: Any, var: Any, slot_name: str) -> Any:
-    if isinstance(var, tf_keras_table.Table):
-      slot = stock_get(self, var.parts[0], slot_name)
-      return tf_keras_table.table_of(slot)
-    return stock_get(self, var, slot_name)
-
-  @functools.wraps(stock_create)
-  def create(self: Any, var_list: Any) -> None:
-    if not self._weights and tf_keras_table.has_parts(var_list):
-      whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-    stock_create(self, var_list)
-
-  @functools.wraps(stock_restore)
-  def restore(self: Any, slot_variable_position: Any, slot_name: str,
-              variable: Any, *args: Any, **how: Any) -> Any:
-    if not isinstance(variable, tf_keras_table.Table):
-      return stock_restore(self, slot_variable_position, slot_name, variable,
-                           *args, **how)
-    slot = self._slots.get(variable.parts[0]._unique_id, {}).get(slot_name)
-    if slot is None:
-      # The slot is made later from the parts, and is restored then.
-      self._deferred_slot_restorations.setdefault(slot_name, {}).setdefault(
-          variable._unique_id, []).append(slot_variable_position)
-    return tf_keras_table.table_of(slot)
-
-  cls.add_slot, cls.get_slot = add_slot, get_slot
-  cls._create_all_weights = create
-  cls._create_or_restore_slot_variable = restore
+  for name, wrapper in (('add_slot', _add_slot), ('get_slot', _get_slot),
+                        ('_create_all_weights', _create),
+                        ('_create_or_restore_slot_variable', _restore)):
+    method_wrapping.wrap(cls, name, wrapper)
   cls.weights = property(lambda self: tf_keras_table.joined(self._weights))
-  setattr(cls, _MARK, True)
+
+
+def _add_slot(stock: Any, self: Any, var: Any, slot_name: str, *args: Any,
+              **how: Any) -> Any:
+  result = stock(self, var, slot_name, *args, **how)
+  table = tf_keras_table.table_of(var)
+  if table is not None and result.shape == var.shape:
+    _join_slots(self, table, slot_name)
+  return result
+
+
+def _get_slot(stock: Any, self: Any, var: Any, slot_name: str) -> Any:
+  if isinstance(var, tf_keras_table.Table):
+    slot = stock(self, var.parts[0], slot_name)
+    return tf_keras_table.table_of(slot)
+  return stock(self, var, slot_name)
+
+
+def _create(stock: Any, self: Any, var_list: Any) -> None:
+  if not self._weights and tf_keras_table.has_parts(var_list):
+    whole_weights.warn_of(self, _NOT_BY_ELEMENT)
+  stock(self, var_list)
+
+
+def _restore(stock: Any, self: Any, slot_variable_position: Any, slot_name: str,
+             variable: Any, *args: Any, **how: Any) -> Any:
+  """Restores the slot of a variable or a table, or makes it."""
+  if not isinstance(variable, tf_keras_table.Table):
+    return stock(self, slot_variable_position, slot_name, variable, *args,
+                 **how)
+  slot = self._slots.get(variable.parts[0]._unique_id, {}).get(slot_name)
+  if slot is None:
+    # The slot is made later from the parts, and is restored then.
+    self._deferred_slot_restorations.setdefault(slot_name, {}).setdefault(
+        variable._unique_id, []).append(slot_variable_position)
+  return tf_keras_table.table_of(slot)
 
 
 def _join_slots(optimizer: Any, table: tf_keras_table.Table, slot: str) -> None:

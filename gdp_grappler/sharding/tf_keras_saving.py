@@ -12,11 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import tf_keras_optimizers
 from gdp_grappler.sharding import tf_keras_table
 from gdp_grappler.sharding import whole_weights
-
-_MARK = '_gdp_joins'
 
 
 @functools.cache
@@ -33,61 +32,58 @@ def install() -> None:
 
 
 def _wrap_layers(module: Any) -> None:
-  cls = module.Layer
-  if _MARK in vars(cls):
+  for name, wrapper in (('get_weights', _get_weights), ('set_weights',
+                                                        _set_weights),
+                        ('save_own_variables', _save), ('load_own_variables',
+                                                        _load)):
+    method_wrapping.wrap(module.Layer, name, wrapper)
+
+
+def _get_weights(stock: Any, self: Any) -> list[Any]:
+  if not tf_keras_table.has_parts(self.weights):
+    result: list[Any] = stock(self)
+    return result
+  return [weight.numpy() for weight in tf_keras_table.joined(self.weights)]
+
+
+def _set_weights(stock: Any, self: Any, weights: Any) -> None:
+  if not tf_keras_table.has_parts(self.weights):
+    stock(self, weights)
     return
-  stock_get, stock_set = cls.get_weights, cls.set_weights
-  stock_save, stock_load = cls.save_own_variables, cls.load_own_variables
+  whole_weights.assign(self.name, tf_keras_table.joined(self.weights), weights)
 
-  @functools.wraps(stock_get)
-  def get_weights(self: Any) -> list[Any]:
-    if not tf_keras_table.has_parts(self.weights):
-      return stock_get(self)
-    return [weight.numpy() for weight in tf_keras_table.joined(self.weights)]
 
-  @functools.wraps(stock_set)
-  def set_weights(self: Any, weights: Any) -> None:
-    if not tf_keras_table.has_parts(self.weights):
-      stock_set(self, weights)
-      return
-    whole_weights.assign(self.name, tf_keras_table.joined(self.weights),
-                         weights)
+def _save(stock: Any, self: Any, store: Any) -> None:
+  del stock
+  own = self._trainable_weights + self._non_trainable_weights
+  for index, variable in enumerate(tf_keras_table.joined(own)):
+    store[str(index)] = variable.numpy()
 
-  @functools.wraps(stock_save)
-  def save(self: Any, store: Any) -> None:
-    own = self._trainable_weights + self._non_trainable_weights
-    for index, variable in enumerate(tf_keras_table.joined(own)):
-      store[str(index)] = variable.numpy()
 
-  @functools.wraps(stock_load)
-  def load(self: Any, store: Any) -> None:
-    own = self._trainable_weights + self._non_trainable_weights
-    if not tf_keras_table.has_parts(own):
-      stock_load(self, store)
-      return
-    whole_weights.assign(self.name, tf_keras_table.joined(own),
-                         [store[str(i)][...] for i in range(len(store.keys()))])
-
-  cls.get_weights, cls.set_weights = get_weights, set_weights
-  cls.save_own_variables, cls.load_own_variables = save, load
-  setattr(cls, _MARK, True)
+def _load(stock: Any, self: Any, store: Any) -> None:
+  own = self._trainable_weights + self._non_trainable_weights
+  if not tf_keras_table.has_parts(own):
+    stock(self, store)
+    return
+  whole_weights.assign(self.name, tf_keras_table.joined(own),
+                       [store[str(i)][...] for i in range(len(store.keys()))])
 
 
 def _wrap_exports(module: Any) -> None:
-  cls = module.ExportArchive
-  if _MARK in vars(cls):
+  method_wrapping.wrap(module.ExportArchive, 'track', _track)
+
+
+def _track(stock: Any, self: Any, resource: Any) -> None:
+  """Tracks an object. A table is one variable of the archive."""
+  if not tf_keras_table.has_parts(getattr(resource, 'variables', ())):
+    stock(self, resource)
     return
-  stock = cls.track
+  _track_whole(self, resource)
 
-  @tf.__internal__.tracking.no_automatic_dependency_tracking
-  @functools.wraps(stock)
-  def track(self: Any, resource: Any) -> None:
-    if not tf_keras_table.has_parts(getattr(resource, 'variables', ())):
-      stock(self, resource)
-      return
-    self._tracked = [*getattr(self, '_tracked', ()), resource]
-    for name in ('variables', 'trainable_variables', 'non_trainable_variables'):
-      getattr(self, name).extend(tf_keras_table.joined(getattr(resource, name)))
 
-  cls.track = track
-  setattr(cls, _MARK, True)
+@tf.__internal__.tracking.no_automatic_dependency_tracking
+def _track_whole(archive: Any, resource: Any) -> None:
+  archive._tracked = [*getattr(archive, '_tracked', ()), resource]
+  for name in ('variables', 'trainable_variables', 'non_trainable_variables'):
+    getattr(archive, name).extend(tf_keras_table.joined(getattr(resource,
+                                                                name)))

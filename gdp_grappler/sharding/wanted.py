@@ -26,8 +26,15 @@ def parts(layer: Any, how: dict[str, Any], knows_parts: bool) -> int:
   import tensorflow as tf
   dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype)
   count = deciding.parts(layer.name, tuple(map(int, how['shape'])), dtype.size,
-                         _whole_because(layer, how, knows_parts))
+                         _whole_because(layer, how, knows_parts),
+                         f'{_scopes(layer)}/{how["name"]}')
   return max(count, 1)
+
+
+def _scopes(layer: Any) -> str:
+  """Returns the layer's name with the scopes around it, if they are known."""
+  path = getattr(layer, 'path', None)
+  return path if isinstance(path, str) and path else str(layer.name)
 
 
 def _whole_because(layer: Any, how: dict[str, Any], knows_parts: bool) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable, Iterable, Sequence
 import warnings
 
-_MARK = '_gdp_joins'
+from gdp_grappler import method_wrapping
 
 # Function from variables to weights, with one weight for the parts of a table.
 Joined = Callable[[Iterable[Any]], list[Any]]
@@ -41,16 +40,11 @@ def wrap_h5(joined: Joined, module: Any) -> None:
     joined: Function that joins the parts of tables.
     module: Keras' module of the old HDF5 format.
   """
-  if hasattr(module, _MARK):
-    return
-  stock = module._legacy_weights
 
-  @functools.wraps(stock)
-  def weights(layer: Any) -> list[Any]:
+  def weights(stock: Any, layer: Any) -> list[Any]:
     return joined(stock(layer))
 
-  module._legacy_weights = weights
-  setattr(module, _MARK, True)
+  method_wrapping.wrap(module, '_legacy_weights', weights)
 
 
 def warn_of(optimizer: Any, whole: Iterable[str]) -> None:

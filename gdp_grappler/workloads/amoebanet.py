@@ -50,6 +50,7 @@ REDUCTION = Cell(((0, 'max_2x2'), (0, 'max_3x3'), (2, 'none'), (1, 'conv_3x3'),
                   (1, 'max_2x2'), (2, 'avg_3x3'), (3, 'conv_1x1')), (4, 5, 6))
 # Filters between the convolutions that narrow and widen.
 _INNER = {'conv_3x3': ((3, 3),), 'conv_1x7_7x1': ((1, 7), (7, 1))}
+# The inner convolutions have this many times fewer filters.
 _NARROWING = 4
 
 

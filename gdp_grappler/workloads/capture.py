@@ -26,7 +26,7 @@ from gdp_grappler.processes import calls
 from gdp_grappler.workloads import workload as workload_lib
 
 _WORKER = 'gdp_grappler.workloads.capture_worker:build'
-_TIMEOUT_S = 1800.
+_TIMEOUT_S = 1800.  # Seconds for building and rewriting one workload.
 # Without GPU, and without fusions that depend on the model of the CPU. So a
 # workload is the same graph on every machine.
 _ENVIRONMENT = {'CUDA_VISIBLE_DEVICES': '-1', 'TF_ENABLE_ONEDNN_OPTS': '0'}

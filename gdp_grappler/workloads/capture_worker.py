@@ -22,7 +22,7 @@ from gdp_grappler.workloads import registry
 from gdp_grappler.workloads import workload as workload_lib
 
 tf1 = tf.compat.v1
-_ITERATIONS = 2
+_ITERATIONS = 2  # Rounds of Grappler's optimizers, its default.
 
 
 def build(name: str, architecture: str) -> bytes:
@@ -44,7 +44,7 @@ def capture(workload: workload_lib.Workload,
   Raises:
     InvalidGraphError: the pass did not get the graph.
   """
-  query, step = _seen(workload, bool(architecture))
+  query, step = _captured(workload, bool(architecture))
   graph_def = tf1.GraphDef.FromString(query.graph)
   if architecture:
     graph_def = gpu_rewrites.rewritten(graph_def, (step,), architecture,
@@ -53,8 +53,8 @@ def capture(workload: workload_lib.Workload,
                                   (step,), query.devices)
 
 
-def _seen(workload: workload_lib.Workload,
-          unrewritten: bool) -> tuple[library.Query, str]:
+def _captured(workload: workload_lib.Workload,
+              unrewritten: bool) -> tuple[library.Query, str]:
   """Returns the graph that the pass got, and the training op."""
   seen: list[library.Query] = []
 

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf1
 
 
 class ClippedOptimizer(tf1.train.Optimizer):
-  """Scales all gradients by one factor such that their norm has a bound.
+  """Scales all gradients by one factor, so that their norm has a bound.
 
   Pascanu et al., arXiv 1211.5063, algorithm 1. Ops of one weight are made in
   the weight's name scope, so that they belong to its stage. Gradients of

@@ -1,8 +1,8 @@
 """Placements of the workloads by human experts, on any number of devices.
 
 A stage is a part that a person would put on one device as a whole: a layer with
-its gradients, weights and optimizer slots (`stages.of`). The rules do not check
-what TensorFlow allows: callers have to move ops without a kernel on their
+its gradients, weights and optimizer slots (`stages.of`). The rules ignore
+TensorFlow's restrictions: callers have to move ops without a kernel on their
 device.
 """
 
@@ -19,7 +19,7 @@ from gdp_grappler.graph import op_graph
 def single_device(graph: op_graph.OpGraph, stages: np.ndarray,
                   cluster: cluster_lib.Cluster,
                   seconds: np.ndarray) -> np.ndarray:
-  """Puts all ops on the accelerator that computes all of them fastest.
+  """Puts all ops on the accelerator with the fewest seconds for all of them.
 
   HDP's authors place Inception-V3 and ResNet in this way, because they fit on
   one GPU.
@@ -78,13 +78,13 @@ def stage_per_device(graph: op_graph.OpGraph, stages: np.ndarray,
 def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
                  cluster: cluster_lib.Cluster,
                  seconds: np.ndarray) -> np.ndarray:
-  """Divides stages into blocks, and minimizes the cost of the dearest one.
+  """Divides stages into blocks, and minimizes the cost of the largest block.
 
   Blocks have consecutive stages. GDP's experts place Transformer-XL, WaveNet
   and AmoebaNet in this way. The cost of a block is the sum of its ops' seconds
-  on its device. Devices are in the order of the cluster. Of all divisions whose
-  most expensive block is the cheapest, the one with the least sum of squares is
-  taken.
+  on its device. Devices are in the order of the cluster. Several divisions may
+  have the same cost of the largest block. Then the one with the least sum of
+  squares is taken.
 
   Args:
     graph: N ops; not used.

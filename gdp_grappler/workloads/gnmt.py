@@ -121,7 +121,7 @@ def _decode(sizes: GnmtSizes, memory: Sequence[tf.Tensor],
   for x in words:
     context = attention.step(lstms[0].state.hidden)
     for k, lstm in enumerate(lstms):
-      y = lstm.step(_beside(first + k, x, context), sizes.dropout)
+      y = lstm.step(_concatenated(first + k, x, context), sizes.dropout)
       x = _residual(first + k, k, x, y)
     outputs.append(x)
   return outputs
@@ -132,7 +132,7 @@ def _lstm(sizes: GnmtSizes, stage: int, name: str,
   return recurrent.Lstm(stage, name, width, sizes.units, sizes.batch)
 
 
-def _beside(stage: int, x: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
+def _concatenated(stage: int, x: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
   with tf.name_scope(f'stage{stage}/beside'):
     return tf.concat([x, context], axis=1)
 

@@ -27,9 +27,9 @@ from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import workload
 
 tf1 = tf.compat.v1
-_DECAY = 4e-5
-_AUXILIARY_WEIGHT = .4
-_SMOOTHING = .1
+_DECAY = 4e-5  # Weight of the L2 loss of the kernels.
+_AUXILIARY_WEIGHT = .4  # Weight of the auxiliary classifier's loss.
+_SMOOTHING = .1  # Label smoothing.
 # One letter per module: capitals for figures 5, 6 and 7 of the paper, small
 # letters for the two modules that halve the size (figure 10).
 _MODULES = 'AAAaBBBBbCC'

@@ -115,12 +115,12 @@ def _keep(name: str, value: tf.Tensor, start: float, momentum: float,
     average = weights(f'moving_{name}', value.shape,
                       tf1.constant_initializer(start), False)
     tf1.add_to_collection(STATISTICS, average)
-    update = (_debiased if debias else _towards)(average, value, momentum)
+    update = (_debiased if debias else _update)(average, value, momentum)
     tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, update)
 
 
-def _towards(average: tf.Variable, value: tf.Tensor,
-             momentum: float) -> tf.Operation:
+def _update(average: tf.Variable, value: tf.Tensor,
+            momentum: float) -> tf.Operation:
   return average.assign_sub((average - value) * (1. - momentum)).op
 
 
@@ -132,7 +132,7 @@ def _debiased(average: tf.Variable, value: tf.Tensor,
                    False)
   steps = weights(f'{name}_steps', [], tf1.zeros_initializer(), False)
   with tf.control_dependencies(
-      [_towards(biased, value, momentum),
+      [_update(biased, value, momentum),
        steps.assign_add(1.).op]):
     correction = 1. - tf.pow(momentum, steps.read_value())
     return average.assign(biased.read_value() / correction).op

@@ -45,7 +45,7 @@ def _encode(sizes: gnmt.GnmtSizes,
       _lstm(sizes, k, sizes.units * (2 if k == 1 else 1))
       for k in range(1, sizes.layers)
   ]
-  outputs = [_upwards(upper, x, sizes) for x in outputs]
+  outputs = [_all_layers(upper, x, sizes) for x in outputs]
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
@@ -69,14 +69,14 @@ def _decode(sizes: gnmt.GnmtSizes, memory: Sequence[tf.Tensor],
   for word in words:
     with tf.name_scope(f'stage{first}/beside'):
       x = tf.concat([word, fed], axis=1)
-    x = _upwards(lstms, x, sizes)
+    x = _all_layers(lstms, x, sizes)
     fed = mix.step(attention.step(x), x)
     outputs.append(fed)
   return outputs
 
 
-def _upwards(lstms: Sequence[recurrent.Lstm], x: tf.Tensor,
-             sizes: gnmt.GnmtSizes) -> tf.Tensor:
+def _all_layers(lstms: Sequence[recurrent.Lstm], x: tf.Tensor,
+                sizes: gnmt.GnmtSizes) -> tf.Tensor:
   """Runs one step of all layers."""
   for lstm in lstms:
     x = lstm.step(x, sizes.dropout)

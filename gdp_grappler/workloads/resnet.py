@@ -21,7 +21,7 @@ from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import workload
 
 tf1 = tf.compat.v1
-_DECAY = 1e-4
+_DECAY = 1e-4  # Weight of the L2 loss of the kernels (section 3.4).
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ def of(graph: op_graph.OpGraph) -> np.ndarray:
     order = graph.topological_order.tolist()
     _inherit(result, order[::-1], graph.successors)
     _inherit(result, order, _producers(graph))
-  return _agreed(graph, np.maximum(np.array(result, int), 0))
+  return _by_group(graph, np.maximum(np.array(result, int), 0))
 
 
 def _inherit(stages: list[int], order: list[int],
@@ -48,7 +48,7 @@ def _producers(graph: op_graph.OpGraph) -> tuple[list[int], list[int]]:
   return graph.edges[order, 0].tolist(), starts.tolist()
 
 
-def _agreed(graph: op_graph.OpGraph, stages: np.ndarray) -> np.ndarray:
+def _by_group(graph: op_graph.OpGraph, stages: np.ndarray) -> np.ndarray:
   """Gives each group one stage, int [N]."""
   if not graph.num_ops:
     return stages

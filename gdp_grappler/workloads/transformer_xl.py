@@ -28,7 +28,7 @@ from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import workload
 
 tf1 = tf.compat.v1
-_MASKED = -1e9
+_MASKED = -1e9  # Added to the scores of later tokens. Their softmax is 0.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,7 +33,7 @@ from gdp_grappler.workloads import experts
 from gdp_grappler.workloads import layers
 from gdp_grappler.workloads import workload
 
-_FILTER = 2
+_FILTER = 2  # Time steps that a causal convolution reads.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import lanes as lanes_lib
 from placer_model.benchmark import pictures
 
-_COLUMNS = 1400
+_COLUMNS = 1400  # Width of the chart in pixels.
 
 
 def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,

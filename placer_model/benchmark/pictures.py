@@ -15,7 +15,7 @@ from placer_model.benchmark import figures
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import records
 
-_COLUMNS = 4
+_COLUMNS = 4  # Charts side by side.
 _WIDE = 20.  # An axis with a larger ratio of its ends is logarithmic.
 _FARTHEST = 4.  # Longer bars are cut here; a number beside them says how long.
 _THICK = .75  # Thickness of a bar, as a share of its row.

@@ -17,7 +17,7 @@ from placer_model.benchmark import clocks
 
 # Largest number allowed, so that sums, squares and ratios are finite.
 _MOST = 1e30
-_MOST_LETTERS = 1 << 16
+_MOST_LETTERS = 1 << 16  # Characters of a text. A longer one is an error.
 _COMMANDS = re.compile(r'[\x00-\x08\x0b-\x1f\x7f-\x9f]')
 
 # Returns what is wrong with a value, or ''.

@@ -22,7 +22,7 @@ from placer_model import versions as versions_lib
 from placer_model.benchmark import clocks
 from placer_model.benchmark import placer_sets
 
-SCHEMA = 1
+SCHEMA = 1  # Of a record. A new number makes all cells anew.
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
 # Modules that no cell imports.
@@ -33,12 +33,11 @@ _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
                           'progress', 'published', 'report', 'summary',
                           'tables')))
 _NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
-_QUICK_BUDGET_S = 2.
-# Time limits of a cell: of a quick run, of a usual run, and of a placer that
-# learns.
+_QUICK_BUDGET_S = 2.  # Time budget of a search with --quick.
+# Time limit of a cell with --quick.
 _QUICK_TIMEOUT_S = 120.
-_TIMEOUT_S = 900.
-_LEARNED_TIMEOUT_S = 6 * 3600.
+_TIMEOUT_S = 900.  # Time limit of a cell.
+_LEARNED_TIMEOUT_S = 6 * 3600.  # Time limit of a cell whose placer learns.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,6 +29,7 @@ from absl import logging
 
 from gdp_grappler import errors
 from gdp_grappler import extras
+from gdp_grappler import files
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import clocks
@@ -124,6 +125,7 @@ def _check() -> None:
   """Raises an error if the flags are wrong."""
   extras.require('gdp_bench', *extras.BENCH)
   command_line.check_ray()
+  files.check_folder(_OUT_DIR.value)
   if _REPORT.value and _TASKS.value:
     raise errors.GdpError('--report runs nothing. Leave --tasks out.')
   measured = _REWARD.value == rewards.MEASURED

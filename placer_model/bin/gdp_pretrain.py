@@ -25,6 +25,7 @@ os.environ.update(environment.without_plugin())
 from absl import flags
 
 from gdp_grappler import extras
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
 from placer_model import run_folder
@@ -75,6 +76,7 @@ def _pretrain() -> int:
   from gdp_grappler.problems import reading
   from gdp_grappler.processes import machines as machines_lib
   command_line.check_ray()
+  files.check_folder(_MODEL_DIR.value)
   run_lib, options = _placer() if _NETWORK.value == 'placer' else _moves()
   # The held-out tasks are read first, so that a wrong name discards no run.
   held_out = {

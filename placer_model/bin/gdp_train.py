@@ -131,6 +131,7 @@ def _train() -> int:
   start_s, deadline = time.monotonic(), deadlines.within(_TIME_BUDGET_S.value)
   extras.require('gdp_train', *extras.TRAIN, 'pymetis')
   command_line.check_ray()
+  files.check_folder(_MODEL_DIR.value)
   if command_line.RAY.value and _REWARD.value != rewards.SIMULATED:
     raise errors.GdpError(f'--reward={_REWARD.value} runs steps on this '
                           'machine alone. Leave --ray out, or give '

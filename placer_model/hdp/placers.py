@@ -17,7 +17,7 @@ from placer_model.hdp import policy as policy_lib
 from placer_model.hdp import search as search_lib
 from placer_model.hdp import seq2seq
 
-_SEED_RANGE = 1 << 31
+_SEED_RANGE = 1 << 31  # Seeds of TensorFlow are int32.
 
 
 class HdpPlacer:

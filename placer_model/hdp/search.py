@@ -17,7 +17,7 @@ from placer_model.hdp import decisions
 from placer_model.hdp import policy as policy_lib
 from placer_model.hdp import reward
 
-_SEED_RANGE = 1 << 31
+_SEED_RANGE = 1 << 31  # Seeds of TensorFlow are int32.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,10 +23,11 @@ from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 
-# Constants of Adam (Kingma and Ba, ICLR 2015): decays, and the least divisor.
+# Decays of Adam's moments (Kingma and Ba, ICLR 2015).
 _BETAS = (.9, .999)
-_TINY = 1e-8
+_TINY = 1e-8  # Adam's least divisor, from the same paper.
 _TRAINED = ('hidden_weights', 'hidden_bias', 'weights', 'bias')
+# Least divisor of a feature, so that a constant feature stays small.
 _LEAST_DEVIATION = 1e-2
 # Factor of the scores in the softmax over the moves of a round.
 _SHARPNESS = 2.

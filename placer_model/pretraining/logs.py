@@ -22,7 +22,7 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Gains below this share of a step are rounding errors of the price.
 LEAST_GAIN = 1e-6
-_MOST_GAIN = 1.
+_MOST_GAIN = 1.  # Gains are shares of a step and cut at this size.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.pretraining import logs
 
-_QUARTER = .25
 # Number of moves that `gdp_policy` prices in a round.
 _FEW = policy_config.PolicyConfig().at_once
 _GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
@@ -84,7 +83,7 @@ def best_few(scores: np.ndarray, log: logs.Log) -> float:
 def _kept(scores: np.ndarray, log: logs.Log) -> tuple[float, float]:
   """Returns the best quarter's shares of moves that gain, and of gains."""
   order = np.argsort(-scores, kind='stable')
-  best = order[:int(_QUARTER * len(log))]
+  best = order[:len(log) // 4]
   good = log.gaining.astype(float)
   gain = good * log.gains
   if not good.sum():

@@ -42,7 +42,7 @@ from placer_model.pretraining import quality
 from placer_model.pretraining import rounds
 from placer_model.pretraining import searches
 
-_HELD_OUT_SEED = 1
+_HELD_OUT_SEED = 1  # Of the searches for tests, so that rounds are comparable.
 _SEARCH = f'{searches.__name__}:make'
 # Part of a run's identity. Change it with the seeds of problems.
 _STREAMS = 'by round and number'

@@ -16,6 +16,7 @@ from gdp_grappler import errors
 from placer_model import run_folder
 from placer_model.training import json_files
 
+# Checkpoints on disk. The older one serves if the newer one is damaged.
 _KEEP = 2
 _IDENTITY = 'config.json'
 # Temporary names of files that are being written.

@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import pathlib
 import re
 from typing import Any, Generic, Iterator, Mapping, Sequence, TypeVar
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import plan
 from gdp_grappler.problems import rewards
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
@@ -52,6 +54,29 @@ def labels(tasks: Sequence[task_lib.Task]) -> list[str]:
       f'{label}#{labels[:row].count(label)}' if label in labels[:row] else label
       for row, label in enumerate(labels)
   ]
+
+
+def write_plans(model_dir: pathlib.Path,
+                entrants: Sequence[Entrant[Any]]) -> list[pathlib.Path]:
+  """Writes the best placement of each graph that has one; returns the files.
+
+  Args:
+    model_dir: Model directory of the run.
+    entrants: Graphs of the run.
+
+  Raises:
+    GdpError: a file cannot be written.
+  """
+  folder, written = model_dir / 'plans', []
+  folder.mkdir(exist_ok=True)
+  for entrant in entrants:
+    if entrant.trainer.state.best_decisions is None:
+      continue
+    name = file_name(entrant.label or entrant.task.graph.name, 'graph')
+    written.append(folder / f'{name}.json')
+    plan.save(str(written[-1]), entrant.task.graph,
+              entrant.trainer.best_placement())
+  return written
 
 
 def file_name(name: str, nameless: str) -> str:

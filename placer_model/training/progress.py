@@ -18,7 +18,7 @@ from gdp_grappler.reports import units
 from placer_model.training import run_state
 from placer_model.training import trainer as trainer_lib
 
-_PLAIN_EVERY_S = 10.0
+_PLAIN_EVERY_S = 10.0  # Seconds between two lines if the output is no terminal.
 
 
 def teller(console: rich.console.Console) -> Callable[[str], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-INVALID_REWARD = -10.0
+INVALID_REWARD = -10.0  # The reward of a placement that does not run (4.1).
 
 
 def rewards(step_time_s: np.ndarray, valid: np.ndarray,

@@ -17,7 +17,6 @@ from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.features import schema
 from placer_model import config as config_lib
@@ -31,7 +30,6 @@ from placer_model.training import environment as environment_lib
 from placer_model.training import initial_weights
 from placer_model.training import interrupts
 from placer_model.training import job_pricing
-from placer_model.training import json_files
 from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import progress as progress_lib
 from placer_model.training import references
@@ -225,15 +223,7 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
                       cluster.name for cluster in clusters),
           'seed': options.seed
       })
-  plans, written = options.model_dir / 'plans', []
-  plans.mkdir(exist_ok=True)
-  for entrant in entrants:
-    name = entrants_lib.file_name(entrant.label or entrant.task.graph.name,
-                                  'graph')
-    if entrant.trainer.state.best_decisions is not None:
-      written.append(plans / f'{name}.json')
-      plan.save(str(written[-1]), entrant.task.graph,
-                entrant.trainer.best_placement())
+  written = entrants_lib.write_plans(options.model_dir, entrants)
   record = {
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'reward': options.reward, 'seed': options.seed,
@@ -241,14 +231,8 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
           _record(options, e, d, deadline) for e, d in zip(entrants, said)
       ], 'seconds': round(time.monotonic() - start, 3)
   }
-  json_files.write_json(options.model_dir / 'results.json', record)
-  progress.idle()
-  for shown in (*results_lib.tables(record),
-                results_lib.next_steps(
-                    record, options.model_dir,
-                    options.request().typed()
-                    if len(entrants) == 1 else 'GRAPH', written[0])):
-    tell(shown)
+  results_lib.publish(record, options.model_dir,
+                      options.request().typed(), written[0], tell)
   return record
 
 

@@ -28,10 +28,9 @@ from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
 
-# Gradient steps of imitation, and trials of search, between two points at which
-# a run can stop.
+# Gradient steps of imitation between two points at which a run can stop.
 _CHUNK = 20
-_WARM_TRIALS = 256
+_WARM_TRIALS = 256  # Trials of search between two such points.
 # Makes the random numbers of the warm-up differ from those of the iterations.
 _WARM_STREAM = 1 << 32
 # Share of imitation's learning rate that is used within iterations, where

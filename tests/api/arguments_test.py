@@ -70,6 +70,29 @@ def test_a_wrong_plan_is_told_before_the_graph_is_read(tmp_path, text, said):
     assert said in str(error.value) and str(path) in str(error.value)
 
 
+@pytest.mark.parametrize('named', [True, False], ids=['named', 'environment'])
+def test_a_wrong_policy_is_told_before_the_graph_is_read(
+    tmp_path, monkeypatch, named):
+
+  def never():
+    pytest.fail('The graph was read first.')
+
+  folder = str(tmp_path)
+  if not named:
+    monkeypatch.setenv('GDP_POLICY', folder)
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    gdp_grappler.place(never, '2xP100', policy=folder if named else None)
+
+
+def test_a_wrong_profile_is_told_before_the_graph_is_read(tmp_path):
+
+  def never():
+    pytest.fail('The graph was read first.')
+
+  with pytest.raises(errors.GdpError, match=f'{tmp_path}/none'):
+    gdp_grappler.place(never, '2xP100', profile=f'{tmp_path}/none')
+
+
 # Each was an error of Python, such as a bare TypeError.
 @pytest.mark.parametrize('wrong', [{'time_budget_s':
     'big'}, {'time_budget_s': -1}, {'seed': 'x'}, {'seed': -1}, {'plan':

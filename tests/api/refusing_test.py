@@ -49,6 +49,13 @@ def test_the_advice_is_spelled_as_a_flag_for_commands():
   assert '--split_tables=auto cuts "model/words/embeddings"' in said
 
 
+def test_only_a_command_says_that_nothing_was_written():
+  """Callers in Python had not asked for a file."""
+  assert 'Nothing was written' not in _error(_make, _TOO_SMALL)
+  with spelling.as_flags():
+    assert _error(_make, _TOO_SMALL).endswith(' Nothing was written.')
+
+
 def test_a_table_that_parts_do_not_save_is_not_cut():
   said = _error(_make, {'GPU': '100B', 'CPU': '100B'})
   assert '_part_' not in said and 'in parts' not in said

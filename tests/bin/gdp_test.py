@@ -8,6 +8,7 @@ import pytest
 
 import gdp_grappler
 from gdp_grappler.bin import gdp
+from gdp_grappler.bin.commands import common
 from helpers import fresh
 from helpers import warm
 
@@ -121,3 +122,31 @@ def test_a_name_that_is_too_long_is_bad_input(argv, capsys):
   error = capsys.readouterr().err
   assert error.startswith('gdp: error: ') and error.count('\n') == 1
   assert 'File name too long' in error
+
+
+# Root may write everywhere but there.
+@pytest.mark.parametrize('path', ['/proc/self/x', 'file/x'])
+@pytest.mark.parametrize('argv', [
+    ['place', 'GRAPH', '--cluster=2xP100', '--output=PATH.json'],
+    ['place', 'GRAPH', '--cluster=2xP100', '--output=PATH.pb'],
+    ['show', 'GRAPH', '--plan=p.json', '--output=PATH.json'],
+    ['simulate', 'GRAPH', '--plan=p.json', '--trace=PATH'],
+    ['simulate', 'GRAPH', '--plan=p.json', '--tensorboard=PATH'],
+    ['simulate', 'GRAPH', '--plan=p.json', '--node_data=PATH.json'],
+    ['report', 'GRAPH', '--plan=p.json', '--output=PATH.html'],
+    ['profile', 'GRAPH', '--output=PATH'],
+    ['calibrate', '--output=PATH'],
+    ['calibrate', '--cache_dir=PATH'],
+    ['cluster', '2xP100', '--output=PATH.json'],
+], ids=lambda argv: f'{argv[0]}{argv[-1]}')
+def test_an_output_that_cannot_be_written_is_told_before_the_work(
+    argv, path, tmp_path, monkeypatch, capsys):
+  """A search of minutes was lost."""
+  monkeypatch.chdir(tmp_path)
+  pathlib.Path('file').touch()
+  monkeypatch.setattr(common, 'load_tensorflow', pytest.fail)
+  given = [a.replace('PATH', path).replace('GRAPH', str(_GRAPH)) for a in argv]
+  assert gdp.run(['--quiet', *given]) == 2
+  error = capsys.readouterr().err
+  assert error.startswith(f'gdp: error: Cannot write {path}'), error
+  assert error.count('\n') == 1 and error.endswith('Name another place.\n')

@@ -27,20 +27,10 @@ from helpers import problems
 pytestmark = pytest.mark.parametrize(
     'name', [e.name for e in placer_table.table().values() if not e.learns])
 
-
-def _mixed():
-  """A slow and a fast GPU, two CPUs, all of different sizes."""
-  preset = presets.preset('4xP100')
-  devices = list(preset.devices)
-  devices[1] = dataclasses.replace(devices[1], peak_flops=1e12, launch_s=1e-5)
-  devices[2] = dataclasses.replace(devices[2], memory_bytes=1 << 31)
-  return clusters.as_cpu(dataclasses.replace(preset, devices=tuple(devices)), 3)
-
-
 _CLUSTERS = {
     'alone': clusters.make_cluster(0), 'one GPU': clusters.make_cluster(1),
     '4xP100': presets.preset('4xP100'),
-    'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': _mixed()
+    'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': clusters.mixed()
 }
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 # A graph of its own for each.

@@ -124,7 +124,7 @@ def test_full_labels_have_the_name_that_files_have():
          ] == ['dense/kernel [unknown_5]', 'add']
 
 
-def test_a_result_is_computed_once_and_kept_while_its_graph_lives():
+def test_a_result_is_computed_once_and_kept_in_its_graph():
   asked = []
 
   @op_graph.once_per_graph

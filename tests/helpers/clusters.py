@@ -8,6 +8,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import cost_model
 
 
@@ -101,3 +102,12 @@ class FixedCosts(cost_model.CostModel):
     return cost_model.Contention(
         np.asarray(buses),
         np.broadcast_to(self.shares, count).astype(float))
+
+
+def mixed() -> cluster_lib.Cluster:
+  """Returns two kinds of GPU and two CPUs, all of different sizes."""
+  preset = presets.preset('4xP100')
+  devices = list(preset.devices)
+  devices[1] = dataclasses.replace(devices[1], peak_flops=1e12, launch_s=1e-5)
+  devices[2] = dataclasses.replace(devices[2], memory_bytes=1 << 31)
+  return as_cpu(dataclasses.replace(preset, devices=tuple(devices)), 3)

@@ -145,9 +145,9 @@ def test_repeatable_legal_and_none_proposed_twice(seed):
 @pytest.mark.parametrize('wanted', [False, True])
 def test_what_is_fast_in_order_is_proposed_where_edges_may_be_added(wanted):
   cluster = presets.preset('2xP100')
-  problem = problems.make(
-      graphs.random_graph(3, 80), cluster, 1.,
-      simulator=simulator.Simulator(cluster) if wanted else None)
+  problem = problems.make(graphs.random_graph(3, 80), cluster, 1.,
+                          simulator=simulator.Simulator(cluster),
+                          may_add_edges=wanted)
   found = default_placer.DefaultPlacer(
       anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(problem)
   assert any(p.priorities is not None for p in found) == wanted

@@ -73,9 +73,10 @@ def test_function_session_and_what_nobody_knows():
     def __init__(self):
       self.graph = graph
 
-    @asked_devices.in_session
     def run(self):
       return asked_devices.of('a_graph').devices
 
-  assert Session().run() == {('a_graph', 'a'): '/device:CPU:1'}
+  assert asked_devices.in_session(Session.run, Session()) == {
+      ('a_graph', 'a'): '/device:CPU:1'
+  }
   assert not asked_devices.of('a_graph').is_known

@@ -1,3 +1,4 @@
+import inspect
 import types
 
 import pytest
@@ -11,16 +12,10 @@ from gdp_grappler.plugin import datasets
 def _variable(request, monkeypatch):
   """A variable, with and without the hook of `import tensorflow`."""
   cls = structured_function.StructuredFunctionWrapper
+  monkeypatch.setattr(cls, '__init__', inspect.unwrap(cls.__init__))
   if request.param == 'noted':
-    monkeypatch.setattr(cls, '__init__', cls.__init__)
-    monkeypatch.delattr(cls, datasets._MARK, raising=False)
     datasets._wrap(structured_function)
-    yield tf.Variable(1.)
-    if datasets._MARK in vars(cls):
-      delattr(cls, datasets._MARK)
-  else:
-    monkeypatch.delattr(cls, datasets._MARK, raising=False)
-    yield tf.Variable(1.)
+  return tf.Variable(1.)
 
 
 def test_a_variable_is_captured_while_a_dataset_reads_it(variable):

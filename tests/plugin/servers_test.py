@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 
 import pytest
 import tensorflow as tf
@@ -14,12 +15,10 @@ from gdp_grappler.plugin import servers
 def _connected(monkeypatch):
   """Wraps the constructor for one test."""
   cls, calls = servers.server_lib.Server, []
-  monkeypatch.setattr(cls, '__init__', cls.__init__)
-  monkeypatch.delattr(cls, servers._MARK, raising=False)
+  monkeypatch.setattr(cls, '__init__', inspect.unwrap(cls.__init__))
   monkeypatch.setattr(servers, '_running', [])
   servers.install(lambda: calls.append(servers.target()))
-  yield calls
-  monkeypatch.delattr(cls, servers._MARK)
+  return calls
 
 
 def _server():

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import placer_table
+from gdp_grappler.placers.policy import named_policy
+from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.plugin import option
 from gdp_grappler.plugin import settings
 
 
@@ -16,9 +19,10 @@ def test_switches():
 
 def test_every_field_is_taken():
   values = {
-      'policy': '/p', 'placer': 'random', 'keep_best': False, 'mode': 'report',
-      'cluster': '2xP100', 'seed': 3, 'time_budget_s': 2, 'min_ops': 0,
-      'order': 'critical_path', 'plan': 'p.json', 'profile': 'q.json'
+      'policy': str(shipped_policy.shipped_policy()), 'placer': 'random',
+      'keep_best': False, 'mode': 'report', 'cluster': '2xP100', 'seed': 3,
+      'time_budget_s': 2, 'min_ops': 0, 'order': 'critical_path',
+      'plan': 'p.json', 'profile': 'q.json'
   }
   result = settings.from_option(values)
   assert {key: getattr(result, key) for key in values} == values
@@ -30,7 +34,25 @@ def test_every_field_is_checked():
 
 
 def test_path_is_as_good_as_text():
-  assert settings.from_option({'policy': pathlib.Path('/p')}).policy == '/p'
+  assert settings.from_option({'profile': pathlib.Path('/p')}).profile == '/p'
+
+
+def test_a_folder_without_a_policy_is_told_when_the_option_is_set(tmp_path):
+  """Once a program learned of it when a large graph needed the policy."""
+  for folder in (tmp_path / 'none', str(tmp_path)):
+    for set_option in (settings.from_option,
+                       lambda value: option.checked({'gdp_placement': value})):
+      with pytest.raises(ValueError,
+                         match="'gdp_placement' has a wrong policy") as caught:
+        set_option({'policy': folder})
+      assert f'{tmp_path}' in str(caught.value)
+
+
+def test_a_policy_is_read_once(monkeypatch):
+  folder = str(shipped_policy.shipped_policy())
+  settings.from_option({'policy': folder})
+  monkeypatch.setattr(named_policy, 'check', pytest.fail)
+  assert settings.from_option({'policy': folder}).policy == folder
 
 
 @pytest.mark.parametrize('entry',

@@ -1,3 +1,4 @@
+import inspect
 import types
 
 import pytest
@@ -67,9 +68,8 @@ def test_traces_have_room_on_the_stack(monkeypatch):
   """Once, a trace took a sixth longer because its stack was deeper."""
   function = polymorphic_function.Function
   # Restores what `watch_functions` changes.
-  monkeypatch.setattr(function, '_initialize', function._initialize)
-  monkeypatch.setattr(function, xla._MARK, True, raising=False)
-  monkeypatch.delattr(function, xla._MARK)
+  monkeypatch.setattr(function, '_initialize',
+                      inspect.unwrap(function._initialize))
   told, made = [], []
   stock = stack_room.call
   monkeypatch.setattr(

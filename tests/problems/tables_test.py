@@ -75,6 +75,26 @@ def test_what_fits_no_card_is_split_with_a_line(step):
   assert 'is in 4 parts: the largest device has room for' in lines[0]
 
 
+@pytest.mark.parametrize('pattern', ['words', 'w*', '*', 'words/table'])
+def test_a_table_that_a_map_places_stays_whole_with_a_line(step, pattern):
+  lines = []
+  found = tables.split(_in(step, int(1.5 * _TABLE_BYTES)), 'auto', None,
+                       lines.append, ((pattern, 'CPU:0'),))
+  assert found is None and len(lines) == 1
+  assert '"words/table"' in lines[0] and 'stays whole' in lines[0]
+  assert 'CPU:0' in lines[0] and '4 parts' in lines[0]
+
+
+@pytest.mark.parametrize('pattern, chosen', [('head', 'auto'),
+                                             ('words/table_part_0', 'auto'),
+                                             ('words', (('words', 4),))],
+                         ids=['another layer', 'a part', 'parts as asked for'])
+def test_a_table_that_a_map_leaves_alone_is_split(step, pattern, chosen):
+  found = tables.split(_in(step, int(1.5 * _TABLE_BYTES)), chosen, None,
+                       lambda _: None, ((pattern, 'CPU:0'),))
+  assert found.tables == (('words/table', 4),)
+
+
 def test_the_whole_graph_is_split_like_its_step(step):
   split = dataclasses.replace(
       step, source=tables.split(step, (('words', 3),), None, lambda _: None))

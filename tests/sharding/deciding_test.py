@@ -19,7 +19,7 @@ def _two(*_):
 
 
 def test_who_entered_last_decides_unless_it_has_no_opinion():
-  deciding.decide_by(lambda layer, shape, itemsize, why: 7)
+  deciding.decide_by(lambda *_: 7)
   deciding.enter(_two)
   deciding.enter(lambda layer, *_: 5 if layer == 'words' else 0)
   try:

@@ -15,7 +15,7 @@ def _parts(layer, why=''):
 
 
 def test_scopes_come_before_the_program_and_inner_before_outer():
-  deciding.decide_by(lambda layer, shape, itemsize, why: 7)
+  deciding.decide_by(lambda *_: 7)
   assert _parts('words') == 7
   with gdp_grappler.split_tables({'words': 2, 'head': 3}):
     with gdp_grappler.split_tables({'words': 5}):

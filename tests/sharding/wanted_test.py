@@ -1,6 +1,7 @@
 import keras
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from gdp_grappler.sharding import deciding
 from gdp_grappler.sharding import wanted
@@ -10,8 +11,8 @@ from gdp_grappler.sharding import wanted
 def _heard(monkeypatch):
   heard = []
 
-  def decide(layer, shape, itemsize, why):
-    heard.append((layer, shape, itemsize, why))
+  def decide(layer, shape, itemsize, why, path):
+    heard.append((layer, shape, itemsize, why, path))
     return 2
 
   monkeypatch.setattr(deciding, '_of_program', [decide])
@@ -20,12 +21,13 @@ def _heard(monkeypatch):
 
 def _parts(knows_parts=True, **how):
   layer = keras.layers.Dense(4, name='head', dtype='float16')
-  return wanted.parts(layer, {'shape': (3, 4), **how}, knows_parts)
+  return wanted.parts(layer, {'shape': (3, 4), 'name': 'kernel', **how},
+                      knows_parts)
 
 
 def test_who_decides_hears_of_the_table(heard):
   assert _parts() == 2
-  assert heard == [('head', (3, 4), 2, '')]
+  assert heard == [('head', (3, 4), 2, '', 'head/kernel')]
   assert _parts(dtype='float32') == 2
   assert heard[1][2] == 4
 
@@ -38,7 +40,7 @@ def test_who_decides_hears_of_the_table(heard):
 ])
 def test_what_looks_at_the_whole_table_has_it_whole(why, how, heard):
   assert _parts(**how) == 1
-  assert why in heard[0][-1]
+  assert why in heard[0][3]
 
 
 def test_variables_of_strategies_and_of_old_graphs_are_whole(heard):
@@ -47,4 +49,22 @@ def test_variables_of_strategies_and_of_old_graphs_are_whole(heard):
   with tf.Graph().as_default():
     assert _parts() == 1
   assert tf.function(_parts)() == 2  # Made eagerly all the same.
-  assert 'strategy' in heard[0][-1] and 'TensorFlow 1' in heard[1][-1]
+  assert 'strategy' in heard[0][3] and 'TensorFlow 1' in heard[1][3]
+
+
+@pytest.mark.parametrize('package', [keras, tf_keras],
+                         ids=['keras', 'tf_keras'])
+def test_who_decides_hears_of_the_scopes_that_a_layer_knows(package, heard):
+
+  class Net(package.Model):
+
+    def __init__(self):
+      super().__init__(name='net')
+      self.words = package.layers.Embedding(8, 2, name='words')
+
+    def call(self, inputs):
+      return self.words(inputs)
+
+  Net()(tf.zeros((1, 3), 'int32'))
+  path = 'net/words' if package is keras else 'words'
+  assert heard[0][-1] == f'{path}/embeddings'

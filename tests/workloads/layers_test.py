@@ -5,17 +5,9 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler.workloads import layers
+from helpers import v1_graphs
 
 tf1 = tf.compat.v1
-
-
-def _run(build):
-  """Values of the tensors that `build` returns, in a graph of their own."""
-  with tf.Graph().as_default():
-    tensors = build()
-    with tf1.Session() as session:
-      session.run(tf1.global_variables_initializer())
-      return session.run(tensors)
 
 
 @pytest.mark.parametrize('steps', [1, 3])
@@ -37,8 +29,8 @@ def test_debiased_statistics_do_not_remember_the_zero(steps):
 @pytest.mark.parametrize('fused', [False, True])
 def test_batch_norm_normalizes(fused):
   x = np.random.default_rng(0).normal(3., 2., [8, 2, 2, 3])
-  y = _run(lambda: layers.batch_norm(tf.constant(x, tf.float32), 'norm', fused=
-                                     fused))
+  y = v1_graphs.run(lambda: layers.batch_norm(tf.constant(x, tf.float32),
+                                              'norm', fused=fused))
   np.testing.assert_allclose(y, (x - x.mean(
       (0, 1, 2))) / np.sqrt(x.var((0, 1, 2)) + 1e-3), atol=1e-4)
 
@@ -52,14 +44,15 @@ def test_dense_keeps_the_other_axes_and_decays():
       kernel = tf1.get_variable('kernel')
     return y, kernel, layers.total_loss([tf.constant(1.)])
 
-  y, kernel, loss = _run(build)
+  y, kernel, loss = v1_graphs.run(build)
   np.testing.assert_allclose(y, np.ones([2, 3, 4]) @ kernel, atol=1e-6)
   np.testing.assert_allclose(loss, 1. + .25 * (kernel**2).sum(), rtol=1e-5)
 
 
 def test_layer_norm_normalizes_the_last_axis():
   x = np.random.default_rng(0).normal(3., 2., [2, 3, 16])
-  y = _run(lambda: layers.layer_norm(tf.constant(x, tf.float32), 'norm'))
+  y = v1_graphs.run(
+      lambda: layers.layer_norm(tf.constant(x, tf.float32), 'norm'))
   np.testing.assert_allclose(y.mean(-1), np.zeros([2, 3]), atol=1e-5)
   np.testing.assert_allclose(y.std(-1), np.ones([2, 3]), rtol=1e-4)
 
@@ -70,8 +63,8 @@ def test_cross_entropy_is_written_out(smoothing):
   labels = np.array([0, 2])
   log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
   targets = np.eye(3)[labels] * (1. - smoothing) + smoothing / 3
-  loss = _run(lambda: layers.cross_entropy(tf.constant(logits, tf.float32),
-                                           tf.constant(labels), smoothing))
+  loss = v1_graphs.run(lambda: layers.cross_entropy(
+      tf.constant(logits, tf.float32), tf.constant(labels), smoothing))
   np.testing.assert_allclose(loss, -(targets * log_p).sum(1).mean(), rtol=1e-5)
 
 

@@ -6,17 +6,9 @@ import tensorflow as tf
 
 from gdp_grappler.workloads import layers
 from gdp_grappler.workloads import optimizers
+from helpers import v1_graphs
 
 tf1 = tf.compat.v1
-
-
-def _run(build):
-  """Values of the tensors that `build` returns, in a graph of their own."""
-  with tf.Graph().as_default():
-    tensors = build()
-    with tf1.Session() as session:
-      session.run(tf1.global_variables_initializer())
-      return session.run(tensors)
 
 
 def _after_steps(optimizer, steps=3):
@@ -54,7 +46,7 @@ def test_clip_jointly_scales_all_alike(limit, factor):
     assert [v.op.name for _, v in clipped] == ['x', 'y']
     return [gradient for gradient, _ in clipped]
 
-  first, second = _run(build)
+  first, second = v1_graphs.run(build)
   np.testing.assert_allclose(first, [6. * factor, 0.])
   np.testing.assert_allclose(second, [0., 8. * factor])
 
@@ -68,7 +60,7 @@ def test_clip_each_scales_long_ones():
             tf.constant([3., 0.]), x), (tf.constant([6., 8.]), y)])
     ]
 
-  short, long = _run(build)
+  short, long = v1_graphs.run(build)
   np.testing.assert_allclose(short, [3., 0.])
   np.testing.assert_allclose(long, [3., 4.], rtol=1e-6)
 

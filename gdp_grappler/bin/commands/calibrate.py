@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from gdp_grappler import cache
 from gdp_grappler import environment
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
@@ -44,7 +46,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Measures the card, writes the calibration and prints a summary."""
   if arguments.output:
-    common.check_folder(arguments.output)
+    files.check_writable(arguments.output)
+  else:
+    files.check_folder(cache.path(folder=arguments.cache_dir))
   progress.doing('calibrating')
   from gdp_grappler.evaluation.calibrating import calibrator
   result = calibrator.calibrate(

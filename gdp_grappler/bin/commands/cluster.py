@@ -8,6 +8,7 @@ import pathlib
 from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import preset_grammar
@@ -97,9 +98,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if path.suffix not in _SUFFIXES:
       raise errors.ClusterError(
           f'Cannot tell how to write {path}: end its name in .json or .pbtxt.')
-    if not path.absolute().parent.is_dir():
-      raise errors.ClusterError(
-          f'Cannot write {path}: its folder does not exist.')
+    files.check_writable(path)
 
 
 def _measured(cluster: cluster_lib.Cluster,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
-import pathlib
 import sys
 from typing import Any, Callable, Iterable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.graph import assumptions
@@ -187,20 +187,11 @@ def load_tensorflow() -> None:
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
-def check_writable(path: str) -> None:
+def check_plan_output(path: str) -> None:
   """Raises an error for a path that cannot be written, before the work."""
   from gdp_grappler.api import graph_defs
   graph_defs.check_suffix(path)
-  check_folder(path)
-
-
-def check_folder(path: str) -> None:
-  """Raises an error if a file cannot be written at a path, before the work."""
-  target = pathlib.Path(path).absolute()
-  if not target.parent.is_dir():
-    raise errors.GdpError(f'Cannot write {path}: its folder does not exist.')
-  if target.is_dir():
-    raise errors.GdpError(f'Cannot write {path}: it is a folder.')
+  files.check_writable(path)
 
 
 def warn(evaluation: evaluator.Evaluation) -> None:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
   """Places the graph, writes the plan and prints a summary."""
   progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
   from gdp_grappler.api import placing
-  common.check_writable(arguments.output)
+  common.check_plan_output(arguments.output)
   placer = arguments.placer or registry.DEFAULT
   # Some placers have to be imported before TensorFlow, others import it.
   with quiet.stderr_held():

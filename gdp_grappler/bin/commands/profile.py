@@ -9,6 +9,7 @@ import shlex
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.problems import help_texts
@@ -108,7 +109,7 @@ def _check(arguments: argparse.Namespace) -> None:
     raise errors.GdpError(
         f'--cores names core {min(lacking)}, which this process may not use; '
         f'it has {", ".join(map(str, sorted(os.sched_getaffinity(0))))}.')
-  common.check_folder(arguments.output)
+  files.check_writable(arguments.output)
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from gdp_grappler import extras
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
@@ -28,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.api import placing
   from gdp_grappler.api import reporting
   reporting.check_name(arguments.output)
-  common.check_folder(arguments.output)
+  files.check_writable(arguments.output)
   extras.require('A report', 'plotly')
   first, *others = arguments.plan
   plans = [common.planned_step(arguments, first)]

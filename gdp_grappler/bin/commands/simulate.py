@@ -8,6 +8,7 @@ import shlex
 from typing import Any, TYPE_CHECKING
 
 from gdp_grappler import extras
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order_names
@@ -50,8 +51,9 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prices the plan, writes the pictures and prints the price."""
   for path in filter(None, (arguments.trace, arguments.node_data)):
-    common.check_folder(path)
+    files.check_writable(path)
   if arguments.tensorboard:
+    files.check_folder(arguments.tensorboard)
     extras.require('A timeline for TensorBoard', 'PIL')
     common.load_tensorflow()
   placed = common.planned_step(arguments, arguments.plan)

@@ -296,22 +296,30 @@ def _adam(make: Any, count: int) -> Callable[[], Any]:
       rate, lr=rate, beta1=rate, beta2=rate, epsilon=rate, grad=grad)
 
 
+# Elements of the arrays of elementwise ops.
 _COUNTS = ((1 << 8,), (1 << 12,), (1 << 16,), (1 << 20,), (1 << 23,),
            (1 << 26,))
+# Rows and columns of matrices.
 _ROWS = ((64, 64), (512, 256), (4096, 256), (8192, 1024), (4096, 32_000))
+# Rows and columns of a matrix, and the axis over which it is reduced.
 _AXES = ((64, 64, 1), (128, 64, 0), (4096, 256, 1), (4096, 256, 0),
          (65_536, 256, 0), (8192, 4096, 1), (8192, 4096, 0))
+# Batch, side and channels of images.
 _IMAGES = ((8, 8, 32), (16, 16, 64), (64, 28, 64), (64, 56, 64), (64, 56, 256))
+# Batch, side, channels, filters, width of the kernel, and stride.
 _CONVOLUTIONS = ((1, 8, 16, 16, 3, 1), (64, 32, 3, 64, 3, 1),
                  (64, 32, 64, 64, 5, 1), (64, 7, 512, 512, 3, 1),
                  (64, 14, 256, 1024, 1, 1), (64, 16, 128, 128, 3, 1),
                  (64, 56, 64, 256, 1, 1), (64, 224, 3, 64, 7, 2),
                  (64, 56, 64, 64, 3, 1), (64, 56, 128, 128, 3, 2), (64, 56, 128,
                                                                     256, 3, 1))
+# Batch, side, channels, and width of the kernel.
 _DEPTHWISE = ((1, 8, 32, 3), (32, 28, 144, 3), (64, 14, 384, 3),
               (64, 56, 144, 5), (64, 112, 96, 3))
+# Batch, time steps, inputs and units of a recurrent layer.
 _CELLS = ((8, 8, 64, 64), (64, 16, 256, 256), (64, 48, 512, 512), (20, 35, 1500,
                                                                    1500))
+# Rows of the table, columns, and rows that are gathered.
 _TABLES = ((1000, 16, 64), (4000, 512, 3072), (20_000, 512, 4096),
            (200_000, 128, 10_240))
 

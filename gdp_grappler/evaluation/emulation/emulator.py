@@ -33,6 +33,7 @@ from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.emulation import timeline as timeline_lib
 from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
+from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import worker_process
@@ -123,7 +124,7 @@ class Emulator(evaluator.Evaluator):
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
       MeasurementError: TensorFlow cannot be started.
     """
-    self._check_cluster(placement)
+    arguments.check_cluster(placement, self.cluster, 'emulator')
     if violations := placement.violations(graph):
       return self._invalid(violations)
     answer = self._run(graph, placement)
@@ -167,19 +168,13 @@ class Emulator(evaluator.Evaluator):
         graph, or cannot run.
       MeasurementError: TensorFlow cannot be started.
     """
-    self._check_cluster(placement)
+    arguments.check_cluster(placement, self.cluster, 'emulator')
     if violations := placement.violations(graph):
       raise ValueError(f'This placement cannot run: {violations[0].message}.')
     answer = self._run(graph, placement)
     if isinstance(answer, emulation_worker.NotEmulated):
       raise ValueError(f'This placement did not run: {answer.message}.')
     return answer.timelines[(len(answer.timelines) - 1) // 2]
-
-  def _check_cluster(self, placement: placement_lib.Placement) -> None:
-    if placement.cluster != self.cluster:
-      raise ValueError(
-          f'The placement is on cluster "{placement.cluster.name}", the '
-          f'emulator is for "{self.cluster.name}".')
 
   def _run(self, graph: op_graph.OpGraph,
            placement: placement_lib.Placement) -> _Answer:

@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 
-# Columns of the records of the native library (`timelines.h`).
+# The columns of the records of the native library (`timelines.h`).
 (_KIND, _DEVICE, _PEER, _STREAM, _OP, _BYTES, _ENQUEUED, _START,
  _END) = range(9)
-NUM_COLUMNS = 9
+NUM_COLUMNS = 9  # Of a record: the fields above.
 # Kinds of records.
 _KERNEL, _COPY, _WAIT = range(3)
 _NANOSECONDS = 1e9  # In a second.
@@ -38,8 +38,6 @@ class Timeline:
     copy_end_s: float64 [M], end of each copy.
     wait_streams: int64 [W], stream that waits.
     wait_others: int64 [W], stream whose work so far is waited for.
-    wait_enqueued_s: float64 [W], time at which TensorFlow enqueued each wait.
-    wait_end_s: float64 [W], time at which the waiting stream continues.
   """
 
   op_enqueued_s: np.ndarray
@@ -56,8 +54,6 @@ class Timeline:
   copy_end_s: np.ndarray
   wait_streams: np.ndarray
   wait_others: np.ndarray
-  wait_enqueued_s: np.ndarray
-  wait_end_s: np.ndarray
 
   @property
   def step_time_s(self) -> float:
@@ -91,5 +87,4 @@ def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
                   devices[copies[:, _DEVICE]], devices[copies[:, _PEER]],
                   copies[:, _STREAM], copies[:, _BYTES],
                   seconds(copies, _ENQUEUED), seconds(copies, _START),
-                  seconds(copies, _END), waits[:, _STREAM], waits[:, _PEER],
-                  seconds(waits, _ENQUEUED), seconds(waits, _END))
+                  seconds(copies, _END), waits[:, _STREAM], waits[:, _PEER])

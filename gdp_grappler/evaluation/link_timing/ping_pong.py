@@ -30,6 +30,7 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.evaluation.measuring import session_config
 
+# Bytes of the timed copies, 1 B to 64 MiB.
 SIZES = tuple(1 << power for power in range(27))
 _TIMEOUT_MS = 120_000  # Time limit of a step.
 _ROUNDS = 9  # Timed runs of a step, at the most.

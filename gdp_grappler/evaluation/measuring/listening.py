@@ -9,10 +9,10 @@ import sys
 
 # The state of a listening socket in /proc/net/tcp.
 _LISTEN = '0A'
-# Columns of a line of that file.
+# Column of that file with the address of the socket.
 _ADDRESS = 1
-_STATE = 3
-_INODE = 9
+_STATE = 3  # Column with the state of the socket.
+_INODE = 9  # Column with the inode of the socket.
 
 
 def outside_loopback() -> list[str]:

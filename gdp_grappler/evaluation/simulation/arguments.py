@@ -1,12 +1,31 @@
-"""Checks of the arrays that callers give to a simulator."""
+"""Checks of the arguments of a simulator or an emulator."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.graph import op_graph
+
+
+def check_cluster(placement: placement_lib.Placement,
+                  cluster: cluster_lib.Cluster, evaluator: str) -> None:
+  """Checks that a placement is on the cluster of an evaluator.
+
+  Args:
+    placement: The placement.
+    cluster: Cluster of the evaluator.
+    evaluator: Name of the evaluator in the message.
+
+  Raises:
+    ValueError: the placement is on another cluster.
+  """
+  # A comparison of clusters takes long. Most are the same object.
+  if placement.cluster is not cluster and placement.cluster != cluster:
+    raise ValueError(f'The placement is on cluster "{placement.cluster.name}", '
+                     f'the {evaluator} is for "{cluster.name}".')
 
 
 def checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,

@@ -212,7 +212,7 @@ class Simulator(evaluator.Evaluator):
       ValueError: the placement is on another cluster.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    self._check_cluster(placement)
+    arguments.check_cluster(placement, self.cluster, 'simulator')
     if placement.devices.shape != (graph.num_ops,):
       return self._broken(graph, placement)
     prices = self.price(graph, placement.devices[None], placement.priorities)
@@ -301,7 +301,7 @@ class Simulator(evaluator.Evaluator):
         per op, or breaks a rule of the graph.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    self._check_cluster(placement)
+    arguments.check_cluster(placement, self.cluster, 'simulator')
     devices = arguments.checked_devices(graph, placement.devices, 1)
     result = self._prepare(graph).schedule(
         devices,
@@ -311,13 +311,6 @@ class Simulator(evaluator.Evaluator):
       first = placement.violations(graph)[0].message
       raise ValueError(f'This placement has no schedule: {first}.')
     return result
-
-  def _check_cluster(self, placement: placement_lib.Placement) -> None:
-    if placement.cluster is not self.cluster and (placement.cluster
-                                                  != self.cluster):
-      raise ValueError(
-          f'The placement is on cluster "{placement.cluster.name}", the '
-          f'simulator is for "{self.cluster.name}".')
 
   def _broken(self, graph: op_graph.OpGraph,
               placement: placement_lib.Placement) -> evaluator.Evaluation:

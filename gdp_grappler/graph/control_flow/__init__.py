@@ -1,4 +1,4 @@
-"""How often ops run in a step, and what function calls cost.
+"""Executions of ops in a step, and costs of function calls.
 
 Belongs here: loop frames, values known before the step, bodies of functions and
 their costs, lists of tensors. Does not belong here: legal devices (`legality`).

@@ -16,12 +16,13 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
-# Elements of a constant that is computed with, at the most.
+# Largest number of elements of a constant that is computed.
 _MAX_ELEMENTS = 1024
 # Linear ops, which are also correct for the mean of a value that varies.
 LINEAR: Mapping[str, Callable[..., np.ndarray]] = {
     'Add': np.add, 'AddV2': np.add, 'Sub': np.subtract
 }
+# Ops that are computed only for values that do not vary.
 _EXACT: Mapping[str, Callable[..., np.ndarray]] = {
     'Mul': np.multiply, 'Maximum': np.maximum, 'Minimum': np.minimum,
     'FloorDiv': np.floor_divide, 'FloorMod': np.mod, 'RealDiv': np.divide,
@@ -36,6 +37,8 @@ _EXACT: Mapping[str, Callable[..., np.ndarray]] = {
 _REDUCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     'Max': np.max, 'Min': np.min, 'Prod': np.prod, 'Sum': np.sum
 }
+# A comparison holds while `sign * (a - b)` is negative. It is a pair: this
+# sign, and whether a difference of 0 already ends it.
 COMPARISONS = {
     'Less': (1, True), 'LessEqual': (1, False), 'Greater': (-1, True),
     'GreaterEqual': (-1, False)
@@ -145,7 +148,7 @@ def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
 
 def crossing(kind: str, a: tuple[Value, Value], b: tuple[Value,
                                                          Value]) -> Value:
-  """Returns for how many iterations a comparison of two lines holds.
+  """Returns for how many iterations a comparison of two linear values holds.
 
   Iterations are counted from the first one.
 

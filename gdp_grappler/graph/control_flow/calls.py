@@ -42,15 +42,15 @@ KINDS = op_kinds.CALLS | _CALLED.keys()
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
 # Ops whose memory is not held by the call.
 _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
-# Elements of a constant that is read, at the most.
+# Largest number of elements of a constant that is read.
 _MAX_ELEMENTS = 1024
-# Ops on the way from a value to its source, at the most.
+# Largest number of ops between a value and its source.
 _MAX_DEPTH = 50
 
 
 @dataclasses.dataclass(frozen=True)
 class CallCost:
-  """What one execution of a call does.
+  """The costs of one execution of a call.
 
   Attributes:
     flops: Arithmetic operations.

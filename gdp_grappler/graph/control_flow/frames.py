@@ -1,4 +1,4 @@
-"""How often each op runs in a step: while loops and conditions.
+"""Executions of each op in a step, by while loops and conditions.
 
 Grappler and v1 graphs express both with five types of ops (Yu et al., "Dynamic
 Control Flow in Large-Scale Machine Learning", EuroSys 2018, section 4.2). A
@@ -74,7 +74,7 @@ class _Frame:
 
 
 def describe_assumed(names: Sequence[str], trip_count: float) -> str:
-  """Returns one line about loops of unknown length, of which there are some."""
+  """Returns one line about the loops of unknown length, at least one."""
   plural = 's' * (len(names) > 1)
   together = ', nested ones together' if plural else ''
   return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
@@ -242,10 +242,10 @@ class _Analysis:
                   self._values)
 
   def _nested(self, unknown: list[bool]) -> list[int]:
-    """Returns the depth of nests of unknown loops that contain each loop, [F].
+    """Returns how deeply unknown loops are nested at each loop, [F].
 
-    Only unknown loops count, around and inside of the loop, and the loop
-    itself.
+    The depth counts the unknown loops around the loop, the unknown loops in the
+    deepest nest inside it, and the loop itself if it is unknown.
     """
     own = [int(flag and number > 0) for number, flag in enumerate(unknown)]
     around, within = list(own), list(own)
@@ -306,7 +306,7 @@ class _Analysis:
     for condition, switch in reversed(self._conditions.items()):
       branch = self._constant_branch(condition, switch)
       if branch is None:
-        branch = _dearest(condition, groups)
+        branch = _branch_with_most_work(condition, groups)
       result[condition] = branch
       groups = [(tags, total) for tags, total in groups
                 if not any(c == condition and b != branch for c, b in tags)]
@@ -366,9 +366,10 @@ class _Analysis:
     return {op for op in seen if self._types[op] == 'Merge'}
 
 
-def _dearest(condition: tuple[int, int],
-             groups: Sequence[tuple[frozenset[_Tag], np.ndarray]]) -> int:
-  """Returns the branch with the most work; of equals the later one.
+def _branch_with_most_work(
+    condition: tuple[int, int], groups: Sequence[tuple[frozenset[_Tag],
+                                                       np.ndarray]]) -> int:
+  """Returns the branch with the most work; of equal ones the later.
 
   A branch without an assertion comes first, then FLOPs and the number of ops
   decide.

@@ -29,7 +29,7 @@ Tensor = tuple[int, int]
 # A scalar in the first iteration, and its increment per iteration.
 _Line = tuple[arithmetic.Value, arithmetic.Value]
 
-# Ops on the way from a value to its source, at the most.
+# Largest number of ops between a value and its source.
 _MAX_DEPTH = 200
 # TensorFlow wraps variants in optionals.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS
@@ -117,7 +117,7 @@ class Values:
     if kind == 'Exit':
       return self._last(inputs[0], depth)
     if kind == 'Merge':
-      return (self._mean(op, depth) if self._next(op) else self._dearest(
+      return (self._mean(op, depth) if self._next(op) else self._largest_value(
           [self.value(i, depth) for i in inputs]))
     if kind == 'TensorListPopBack' and output == 1:
       pushed = self._pushed(inputs[0])
@@ -238,16 +238,16 @@ class Values:
     if self._is_invariant(merge):
       return arithmetic.Value(np.array(0.))
     update = self._next(merge)
-    update = update and self._behind(update)
+    update = update and self._source_in_iteration(update)
     if update is None or self._types[update[0]] not in arithmetic.LINEAR:
       return None
     a, b = self._inputs[update[0]]
     kind = self._types[update[0]]
-    if self._behind(a)[0] == merge:
+    if self._source_in_iteration(a)[0] == merge:
       step = self.value(b, depth)
       return step and arithmetic.Value(
           -step.array if kind == 'Sub' else step.array, step.varies)
-    if self._behind(b)[0] == merge and kind != 'Sub':
+    if self._source_in_iteration(b)[0] == merge and kind != 'Sub':
       return self.value(a, depth)
     return None
 
@@ -259,7 +259,7 @@ class Values:
 
   def _last(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
     """Returns a loop variable after the loop."""
-    merge = self._behind(tensor)[0]
+    merge = self._source_in_iteration(tensor)[0]
     if self._types[merge] != 'Merge':
       return None
     return self._at(merge, depth, lambda trips: trips)
@@ -282,7 +282,7 @@ class Values:
     return arithmetic.Value(start.array + step.array * passed.array,
                             start.varies or step.varies or passed.varies)
 
-  def _dearest(
+  def _largest_value(
       self,
       values: Sequence[arithmetic.Value | None]) -> arithmetic.Value | None:
     """Returns the largest value that a Merge after a condition may have.
@@ -293,7 +293,7 @@ class Values:
     known = [v for v in values if v is not None and v.array.size == 1]
     return max(known, key=lambda v: float(v.array.reshape(())), default=None)
 
-  def _behind(self, tensor: Tensor) -> Tensor:
+  def _source_in_iteration(self, tensor: Tensor) -> Tensor:
     """Skips ops that pass a tensor on within one iteration."""
     for _ in range(_MAX_DEPTH):
       if self._types[tensor[0]] not in ('Identity', 'Switch', 'Snapshot'):
@@ -310,7 +310,7 @@ class Values:
 
   def _is_invariant(self, merge: int) -> bool:
     update = self._next(merge)
-    return update is not None and self._behind(update)[0] == merge
+    return update is not None and self._source_in_iteration(update)[0] == merge
 
   # Lists of tensors.
 
@@ -322,7 +322,7 @@ class Values:
         return self._inputs[op][1]
       if self._types[op] == 'Merge':
         update = self._next(op)
-        update = update and self._behind(update)
+        update = update and self._source_in_iteration(update)
         if update and self._types[update[0]] == 'TensorListPushBack':
           return self._inputs[update[0]][1]
       elif self._types[op] not in _SAME_VALUE:

@@ -42,7 +42,6 @@ _GRAPH_DEF = re.compile(r'\bop\s*:\s*["\']')
 _READ = re.compile(r'(.*/)?ReadVariableOp(_\d+)?')
 _SENT = re.compile(r'(?P<base>.+)/_(?P<number>\d+)')
 _ENDS = ('_SOURCE', '_SINK')
-_US_PER_S = 1e6
 # Limit of outputs that are used but not described. A real graph has hardly any.
 _MOST_UNTOLD = 1 << 22
 # Number of the type of resources in types.proto.
@@ -135,7 +134,7 @@ def _op(path: str, node: Any, on_gpu: bool, tells: bool) -> given.Op:
           given.ANYWHERE:
               given.number_of(path, f'node "{node.name}", field "compute_cost"',
                               node.compute_cost, 'a number of microseconds')
-              / _US_PER_S
+              / 1e6
       }, param_bytes=max(size('persistent_memory_size'),
                          sum(outputs) if op_type == 'VariableV2' else 0),
       workspace_bytes=size('temporary_memory_size') or

@@ -183,7 +183,7 @@ def check_acyclic(path: str, ops: Sequence[Op],
       if not waiting[target]:
         ready.append(target)
   if len(ready) < len(ops):
-    names = [f'"{ops[op].name}"' for op in _circle(edges, waiting)]
+    names = [f'"{ops[op].name}"' for op in _cycle(edges, waiting)]
     if len(names) > 6:
       names[3:-3] = ['...']
     raise wrong(
@@ -192,8 +192,8 @@ def check_acyclic(path: str, ops: Sequence[Op],
         'goes back')
 
 
-def _circle(edges: Sequence[tuple[int, int, int]],
-            waiting: Sequence[int]) -> list[int]:
+def _cycle(edges: Sequence[tuple[int, int, int]],
+           waiting: Sequence[int]) -> list[int]:
   """Returns the ops of a cycle, with the first one again at the end."""
   before = {t: s for s, _, t in edges if waiting[s] and waiting[t]}
   op = next(iter(before))

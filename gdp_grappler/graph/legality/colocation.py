@@ -1,7 +1,7 @@
 """Which ops must share a device: union-find over the rules of TensorFlow.
 
 * Ops connected by an edge with a resource, a variant (tensor list) or a
-  reference. The exception are loops that only begin with the same empty list.
+  reference. Loops that only begin with the same empty list may be apart.
 * Ops with a common `_class` constraint.
 * Ops that name the same shared resource.
 * All ops of a while loop and of the loops inside it. TensorFlow could split a
@@ -35,7 +35,7 @@ def joined(table: node_table.NodeTable,
   """
   nodes, edges = table.nodes, table.edges
   sets = union_find.UnionFind(len(nodes))
-  with_handles = table.flags(_hands_out_handles)
+  with_handles = table.flags(_outputs_handle)
   begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as in TensorFlow's placer
   # (core/common_runtime/colocation_graph.cc). So the type of the input decides.
@@ -55,12 +55,12 @@ def joined(table: node_table.NodeTable,
     for members in frames(nodes, edges).values():
       sets.join_all(members)
   for source, targets in begins.items():
-    if not _begin_apart(nodes, targets, sets):
+    if not _may_be_copied(nodes, targets, sets):
       sets.join_all((source, *targets))
   return sets
 
 
-def _hands_out_handles(node: node_def_pb2.NodeDef) -> bool:
+def _outputs_handle(node: node_def_pb2.NodeDef) -> bool:
   """Whether some output has a meaning only on the device that made it."""
   return any(map(node_types.is_handle, node_types.signature(node).outputs))
 
@@ -89,8 +89,8 @@ def input_places(edges: np.ndarray) -> np.ndarray:
   return result
 
 
-def _begin_apart(nodes: Sequence[node_def_pb2.NodeDef], targets: Sequence[int],
-                 sets: union_find.UnionFind) -> bool:
+def _may_be_copied(nodes: Sequence[node_def_pb2.NodeDef],
+                   targets: Sequence[int], sets: union_find.UnionFind) -> bool:
   """Whether a new list is only the start of several loops that may be apart.
 
   Grappler merges all ops that make an empty list of the same kind. Such a list

@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked as asked_lib
 from gdp_grappler.graph.legality import node_types
@@ -30,7 +31,8 @@ def pins(
     table: The N nodes of the graph.
     signatures: [N], types of inputs and outputs.
     groups: int [N], groups of ops. A group that TensorFlow itself has put on
-      several devices is divided into single ops.
+      several devices is divided into single ops, unless it is a loop that can
+      be where its variables are.
     allowed_types: bool [N, types], whether there is a kernel.
     live: Whether the graph is about to run.
     holds: Function that says whether the state that a node outputs stays where
@@ -60,8 +62,7 @@ def pins(
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
   if live:
-    groups, result = _respect_what_is(table.each(lambda node: node.device),
-                                      groups, result)
+    groups, result = _divide_split_groups(table, groups, result, holder)
   return groups, result, by_user
 
 
@@ -101,18 +102,27 @@ def _called_by_name(source: source_graph.SourceGraph,
   return [op for op, name in enumerate(names) if name in callers]
 
 
-def _respect_what_is(own: Sequence[str], groups: np.ndarray,
-                     pins: list[str]) -> tuple[np.ndarray, list[str]]:
+def _divide_split_groups(table: node_table.NodeTable, groups: np.ndarray,
+                         pins: list[str],
+                         holder: np.ndarray) -> tuple[np.ndarray, list[str]]:
   """Divides groups whose ops TensorFlow put on several devices.
 
-  TensorFlow's placer knew that this works. The ops keep their devices, so they
-  no longer restrict others.
+  TensorFlow's placer has checked that these devices work. The ops keep them, so
+  the ops no longer restrict others. A loop whose variables have moved stays
+  whole: on another device it would get them anew in each iteration.
   """
+  own = table.each(lambda node: node.device)
   numbers_of: dict[str, int] = {}
   devices = np.array(
       [numbers_of.setdefault(device, len(numbers_of)) for device in own])
   first = devices[np.unique(groups, return_index=True)[1]]
   spread = set(groups[devices != first[groups]].tolist())
+  if spread and table.types & op_kinds.ENTERS:
+    enters = table.flags(lambda node: node.op in op_kinds.ENTERS)
+    spread -= {
+        group for group in spread & set(groups[enters].tolist())
+        if _has_home(own, pins, np.flatnonzero(groups == group), holder)
+    }
   if not spread:
     return groups, pins
   labels = [
@@ -124,3 +134,27 @@ def _respect_what_is(own: Sequence[str], groups: np.ndarray,
       for device, g, pin in zip(own, groups.tolist(), pins)
   ]
   return np.array([numbers[label] for label in labels], np.int32), pins
+
+
+def _has_home(own: Sequence[str], pins: Sequence[str], members: np.ndarray,
+              holder: np.ndarray) -> bool:
+  """Whether a loop can be on the device of its variables.
+
+  Args:
+    own: [N], devices of ops.
+    pins: [N], pins of ops.
+    members: int [K], ops of the loop.
+    holder: bool [N], ops that output variables.
+
+  Returns:
+    True if all variables are on one device, TensorFlow put the loop on devices
+    of this kind and task, and no op has to be on another device.
+  """
+  homes = {own[op] for op in members[holder[members]].tolist()}
+  if len(homes) != 1:
+    return False
+  home, = homes
+  ops = members.tolist()
+  return ({own[op].rpartition(':')[0] for op in ops
+          } == {home.rpartition(':')[0]} and
+          {pins[op] for op in ops} <= {home, ''})

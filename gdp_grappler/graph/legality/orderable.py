@@ -38,8 +38,8 @@ def orderable(graph: op_graph.OpGraph) -> np.ndarray:
   waiting = {t for t in set(graph.op_types) if _WAITS.fullmatch(t)}
   return (ends & ~graph.stateful & (graph.executions == 1) &
           (_depths(graph) == 0)
-          & _surely_runs(graph)
-          & ~_behind(graph, [t in waiting for t in graph.op_types]))
+          & _always_runs(graph)
+          & ~_dependents(graph, [t in waiting for t in graph.op_types]))
 
 
 def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
@@ -83,8 +83,8 @@ def _depths(graph: op_graph.OpGraph) -> np.ndarray:
   return np.array(depths)
 
 
-def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
-  """Marks ops that run whatever the outcomes of conditions are, bool [N]."""
+def _always_runs(graph: op_graph.OpGraph) -> np.ndarray:
+  """Marks ops that run for all outcomes of conditions, bool [N]."""
   if not any('Switch' in t for t in graph.op_types):
     return np.ones(graph.num_ops, bool)
   producers, tensors = _inputs(graph)
@@ -94,7 +94,7 @@ def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   needs: list[_Needs | None] = [None] * graph.num_ops
   for op in graph.topological_order.tolist():
     incoming = [
-        _behind_switch(graph, p, t - first[p], needs, producers, tensors)
+        _output_conditions(graph, p, t - first[p], needs, producers, tensors)
         for p, t in zip(producers[op], tensors[op])
     ]
     needs[op] = (_merged(incoming) if graph.op_types[op] in op_kinds.MERGES else
@@ -102,10 +102,10 @@ def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   return np.array([need is not None and not need for need in needs], bool)
 
 
-def _behind_switch(graph: op_graph.OpGraph, op: int, output: int,
-                   needs: Sequence[_Needs | None],
-                   producers: Sequence[Sequence[int]],
-                   tensors: Sequence[Sequence[int]]) -> _Needs | None:
+def _output_conditions(graph: op_graph.OpGraph, op: int, output: int,
+                       needs: Sequence[_Needs | None],
+                       producers: Sequence[Sequence[int]],
+                       tensors: Sequence[Sequence[int]]) -> _Needs | None:
   """Returns the conditions for an op to produce an output."""
   if graph.op_types[op] == '_SwitchN':
     return None
@@ -137,7 +137,7 @@ def _merged(incoming: Sequence[_Needs | None]) -> _Needs | None:
   return known[0] if len(set(known)) == 1 else None
 
 
-def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
+def _dependents(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
   """Marks the given ops and all ops that depend on them, bool [N]."""
   marked = list(starts)
   if any(marked):

@@ -77,7 +77,7 @@ def has_wish(node: node_def_pb2.NodeDef) -> bool:
 
 
 def stays(node: node_def_pb2.NodeDef, signature: node_types.Signature) -> bool:
-  """Whether a node has to stay on its device because of what it does."""
+  """Whether a node has to stay on its device because of its type or state."""
   return bool(why_it_stays(node, signature))
 
 
@@ -132,7 +132,7 @@ def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
   """Whether a node's random numbers depend on how often it has run.
 
   A v1 session keeps such a kernel for all its graphs. On another device the
-  stream would begin anew.
+  stream would begin again.
   """
   return _kind_draws(node.op)
 

@@ -104,7 +104,7 @@ class Reasons:
     return order[starts[group]:starts[group + 1]]
 
   def bond(self, op: int) -> str:
-    """Returns what joins an op's group: 'one while loop'; '' if single."""
+    """Returns the reason of an op's group: 'one while loop'; '' if single."""
     group = int(self._graph.groups[op])
     if group not in self._bonds:
       self._bonds[group] = self._bond(self.members(op))

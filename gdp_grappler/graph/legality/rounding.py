@@ -34,6 +34,7 @@ _DIGITS = {
     types_pb2.DT_COMPLEX64: 24,
     types_pb2.DT_COMPLEX128: 53,
 }
+# Number of bits of an integer type, without the sign.
 _WHOLE_BITS = {
     types_pb2.DT_BOOL: 1,
     types_pb2.DT_INT8: 7,

@@ -155,9 +155,9 @@ class _Joiner:
     slot = self._holders.get(root)
     if slot is None or not slot.changed_in:
       return False
-    named = self._called_after(root)
+    named = self._named_variables(root)
     optimizer = self._optimizer(slot)
-    end = self._only_end(root) if named or optimizer else None
+    end = self._only_changed(root) if named or optimizer else None
     if end is None:
       return False
     variable = self._holders[end]
@@ -174,7 +174,7 @@ class _Joiner:
     self._holders[self._sets.find(root)] = variable
     return True
 
-  def _called_after(self, root: int) -> set[int]:
+  def _named_variables(self, root: int) -> set[int]:
     """Returns the sets of the variables that slots of a set are named after."""
     return {
         self._sets.find(other) for handle in self._holders[root].handles
@@ -190,7 +190,7 @@ class _Joiner:
     scope, = slot.read_in
     return scope if scope in slot.changed_in else ''
 
-  def _only_end(self, root: int) -> int | None:
+  def _only_changed(self, root: int) -> int | None:
     """Returns the set of the only variable that a slot changes, or None."""
     pending, seen = list(self._holders[root].readers), set()
     end = None

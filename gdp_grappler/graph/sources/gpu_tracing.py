@@ -56,7 +56,7 @@ def for_architecture(architecture: str, path: str,
   """
   if not architecture or tf.config.list_logical_devices('GPU'):
     return collect()
-  with _as_with_a_gpu() as asked:
+  with _gpu_environment() as asked:
     graph_def = collect(unplaced=True)
   if inlining.has_calls(graph_def):
     graph_def = _without_borders(
@@ -96,12 +96,12 @@ def _without_borders(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
       copied = result.node.add()
       copied.CopyFrom(node)
       del copied.input[:]
-      copied.input.extend(_beyond_all(node.input, beyond))
+      copied.input.extend(_without_border_inputs(node.input, beyond))
   return result
 
 
-def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
-                                                         str]) -> list[str]:
+def _without_border_inputs(tensors: Iterable[str],
+                           beyond: Callable[[str], str]) -> list[str]:
   """Replaces border nodes among inputs by the nodes behind them."""
   result = [beyond(t) for t in tensors if not t.startswith('^')]
   waited = (beyond(t[1:]) for t in tensors if t.startswith('^'))
@@ -110,7 +110,7 @@ def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
 
 
 @contextlib.contextmanager
-def _as_with_a_gpu() -> Iterator[rewriter_config_pb2.RewriterConfig]:
+def _gpu_environment() -> Iterator[rewriter_config_pb2.RewriterConfig]:
   """Turns Grappler off, and yields the program's configuration of Grappler."""
   asked = context.context().config.graph_options.rewrite_options
   before = []

@@ -76,11 +76,11 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
 
 def objection(graph_def: graph_pb2.GraphDef) -> str | None:
   """Returns why a graph's functions must not be inlined or run, or None."""
-  return _ill_called(graph_def) or _endless(graph_def)
+  return _call_error(graph_def) or _size_error(graph_def)
 
 
-def _ill_called(graph_def: graph_pb2.GraphDef) -> str | None:
-  """Returns what is wrong with calls by loops and conditions, or None.
+def _call_error(graph_def: graph_pb2.GraphDef) -> str | None:
+  """Returns an error of calls by loops and conditions, or None.
 
   TensorFlow does not check such calls, and crashes if they are wrong.
   """
@@ -113,7 +113,7 @@ def _bodies(node: node_def_pb2.NodeDef) -> Iterator[tuple[str, int, int]]:
              len(attr['Tout'].list.type))
 
 
-def _endless(graph_def: graph_pb2.GraphDef) -> str | None:
+def _size_error(graph_def: graph_pb2.GraphDef) -> str | None:
   """Returns why inlining would not end or would take too much memory, or None.
 
   For example, thirty functions that each call the next one twice have a billion

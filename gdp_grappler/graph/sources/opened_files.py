@@ -18,10 +18,9 @@ from typing import Any
 # Folders of the system, which have no files of the user.
 _OF_SYSTEM = ('/proc', '/sys', '/dev', '/etc')
 
-# A file: its path, size in bytes, and time of its last change in ns. If the
-# file was missing, both numbers are `_MISSING`.
+# A file: its path, size in bytes, and time of its last change in ns.
 Stamp = tuple[str, int, int]
-_MISSING = -1
+_MISSING = -1  # Size and time of a file that was missing.
 
 
 class Watch:
@@ -32,9 +31,9 @@ class Watch:
     self._opened: dict[str, None] = {}
     self._made: set[str] = set()
     self._begin_ns = time.time_ns()
-    sys.addaudithook(self._hear)
+    sys.addaudithook(self._record)
 
-  def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+  def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
     if event == 'open' and isinstance(arguments[0], (str, bytes, os.PathLike)):
       name = os.fsdecode(arguments[0])
       self._opened[name] = None
@@ -54,7 +53,7 @@ class Watch:
         continue
       seen = stamp(_source(path))
       if seen is None:
-        if name not in self._made and not _is_there(path):
+        if name not in self._made and not _exists(path):
           found[str(path)] = (str(path), _MISSING, _MISSING)
         continue
       if seen[2] < self._begin_ns or not path.is_relative_to(
@@ -67,11 +66,11 @@ def has_changed(before: Stamp) -> bool:
   """Whether a file has changed, or was missing and now exists."""
   path = pathlib.Path(before[0])
   if before[1] == _MISSING:
-    return _is_there(path)
+    return _exists(path)
   return stamp(path) != before
 
 
-def _is_there(path: pathlib.Path) -> bool:
+def _exists(path: pathlib.Path) -> bool:
   try:
     return os.path.lexists(path)
   except ValueError:

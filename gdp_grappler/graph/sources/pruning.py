@@ -89,14 +89,15 @@ def needed(graph_def: graph_pb2.GraphDef,
            targets: tuple[str, ...]) -> graph_pb2.GraphDef:
   """Returns a copy with the nodes that `targets` depend on, in order."""
   nodes = {node.name: node for node in graph_def.node}
-  cone = _cone(targets, nodes)
+  cone = _dependencies(targets, nodes)
   result = graph_pb2.GraphDef(versions=graph_def.versions,
                               library=graph_def.library)
   result.node.extend(n for n in graph_def.node if n.name in cone)
   return result
 
 
-def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
+def _dependencies(targets: tuple[str, ...], nodes: Mapping[str,
+                                                           Any]) -> set[str]:
   """Returns the names of all nodes that `targets` depend on, with `targets`."""
   seen, waiting = set(targets), list(targets)
   while waiting:
@@ -123,15 +124,15 @@ class _Needs:
         consumers)
     self._works = _reached(
         (n.name for n in graph_def.node if n.op not in _READS), consumers)
-    self._looks = _reached((n.name for n in graph_def.node if _looks(n, nodes)),
-                           consumers)
+    self._is_input = _reached(
+        (n.name for n in graph_def.node if _is_input(n, nodes)), consumers)
 
   def is_step(self, sink: str) -> bool:
     """Whether an op without readers does the graph's work."""
     op = self._nodes[sink].op
     if op in op_kinds.VARIABLES | {'Const'} or sink in self._checkpoints:
       return False
-    return sink in (self._looks if op in op_kinds.SETTING else self._works)
+    return sink in (self._is_input if op in op_kinds.SETTING else self._works)
 
 
 def _reached(names: Iterable[str],
@@ -147,8 +148,8 @@ def _reached(names: Iterable[str],
   return seen
 
 
-def _looks(node: node_def_pb2.NodeDef,
-           nodes: Mapping[str, node_def_pb2.NodeDef]) -> bool:
+def _is_input(node: node_def_pb2.NodeDef,
+              nodes: Mapping[str, node_def_pb2.NodeDef]) -> bool:
   """Whether a node reads a variable or is a placeholder."""
   return (node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
           node.op not in _NO_READ and

@@ -22,7 +22,7 @@ from gdp_grappler.processes import calls
 from gdp_grappler.processes import launching
 
 _WORKER = 'gdp_grappler.graph.sources.tracing_worker:trace'
-_TIMEOUT_S = 1200.
+_TIMEOUT_S = 1200.  # Seconds for tracing a model.
 _ENVIRONMENT = {
     'KERAS_BACKEND': 'tensorflow', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'
 }

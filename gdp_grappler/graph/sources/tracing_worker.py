@@ -130,7 +130,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
   Raises:
     InvalidGraphError: no such graph was collected.
   """
-  _succeed()  # Makes its own graph now, so later calls make none.
+  _run_one_op()  # Makes its own graph now, so later calls make none.
   context.enable_graph_collection()
   failure = None
   try:
@@ -139,7 +139,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
     raise
   except Exception as error:
     failure = error  # Does not matter if the graph was made before it.
-  _succeed()
+  _run_one_op()
   graphs = [
       f.pre_optimization_graph if unplaced and
       not f.post_optimization_graph.node else f.post_optimization_graph
@@ -158,7 +158,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
   return max(ours, key=lambda g: len(g.node))
 
 
-def _succeed() -> None:
+def _run_one_op() -> None:
   """Runs an op, because TensorFlow exports collected graphs after a success.
 
   When this op runs for the first time, TensorFlow makes a graph for it, which

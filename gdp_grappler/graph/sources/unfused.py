@@ -1,6 +1,6 @@
 """Splits fused ops of Grappler's remapper and arithmetic optimizer into parts.
 
-Each rule expresses what a fused kernel computes on a CPU by ops that have
+Each rule replaces a fused kernel of a CPU by ops with the same result that have
 kernels on GPUs (tensorflow/core/kernels: matmul_op_fused.cc,
 conv_ops_fused_impl.h, unary_ops_composition.cc, and mkl/).
 """
@@ -52,7 +52,7 @@ def fused_ops(node: node_def_pb2.NodeDef) -> tuple[str, ...]:
 
 def parts(node: node_def_pb2.NodeDef,
           taken: set[str]) -> list[node_def_pb2.NodeDef] | None:
-  """Returns ops that compute what a fused op computes.
+  """Returns ops that together compute the same as a fused op.
 
   Args:
     node: The fused op.

@@ -23,6 +23,9 @@ from gdp_grappler.graph.legality import asked
 # Attributes that name called functions: one function each, or a list.
 _CALLED = ('f', 'then_branch', 'else_branch', 'cond', 'body')
 _BRANCHES = 'branches'
+# Attributes of ops that have a device, although the program requested none.
+_UNASKED = frozenset(('_class', variable_scopes.UNASKED))
+_GROUP = 'NoOp'
 # Grappler replaces several ops by this one, with the name of the last op.
 _COMPOSITION, _COMPOSED = '_UnaryOpsComposition', '/unary_ops_composition'
 # Limit of cached functions. TensorFlow keeps functions as long as the program
@@ -157,7 +160,10 @@ def _collected(names: Iterable[str], body: Callable[[str], Any]) -> Wishes:
     name = waiting.pop()
     called: set[str] = set()
     for node in body(name) or ():
-      if node.device:
+      # In `colocate_with`, which legacy optimizers of tf_keras use, TensorFlow
+      # gives ops the device of a variable, and they go with the variable.
+      # `tf.group` gives an op that does nothing the device of its inputs.
+      if (node.device and node.op != _GROUP and not _UNASKED & set(node.attr)):
         devices[name, node.name] = node.device
       functions = _functions_of(node)
       if functions:

@@ -21,8 +21,9 @@ _MARK = '_gdp_has_no_value'
 def without_weights() -> Iterator[None]:
   """Models made inside get weights without values: they can only be planned.
 
-  Shapes and types are those of the initializers, which do not run. What is
-  given as a value, such as the counter of an optimizer's steps, is made.
+  Shapes and types are those of the initializers, which do not run. A variable
+  with a given value, such as the counter of an optimizer's steps, has this
+  value.
 
     with gdp_grappler.without_weights():
       model = make_model()                      # 100 GB

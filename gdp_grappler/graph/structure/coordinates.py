@@ -22,14 +22,15 @@ from gdp_grappler.graph.structure import variable_uses
 
 NAMES = ('layer', 'segment', 'stack', 'cell', 'branch', 'variable',
          'repetition', 'layer_part')
-# Limit of families of numbers in names. Those with the most ops are examined.
+# Largest number of families that are examined: those with the most ops.
 _MOST_FAMILIES = 16
-# Share of a family's members that must depend on one another in a sequence.
+# Share of the members of a family that must feed one another to form a
+# sequence.
 _SEQUENCE = .5
 # Share of the ops with variables for which numbers in names are enough.
 _ENOUGH = .5
-# Share of these ops that must be in the layer where their variable is used
-# most.
+# Share of the ops with a variable that must be in the main layer of their
+# variable.
 _ONE_LAYER = .8
 
 
@@ -39,14 +40,14 @@ class Coordinates:
 
   Attributes:
     values: int32 [G, C], from 0; -1 if unknown. Read-only.
-      layer: Number of a member of a sequence, by numbers in names, in the order
-        of first use. If these numbers do not agree with variables: number of a
-        repetition in the sequence of variables.
-      segment: Time step, or part of a batch: ops that use the same variables
-        again. Without numbers in names: like `repetition`, on a common scale.
+      layer: The layer, in the order of first use. Numbers in names that form a
+        sequence are layers. If these numbers do not agree with the variables, a
+        layer is a repetition in the sequence of variables.
+      segment: Time step or part of a batch, that is, a group of ops that use
+        the same variables again. Without numbers in names it is `repetition`,
+        scaled to a common number.
       stack, cell: Outer and inner number of layers with two or more numbers.
-      branch: Number of a member of a family whose members do not feed one
-        another.
+      branch: The branch, by numbers in names whose ops do not feed one another.
       variable: Variable that the group uses or holds, by first use.
       repetition: Number of the group's use among all uses of this variable.
       layer_part: Part of a layer: ops of a chain over time steps, or ops that
@@ -104,7 +105,7 @@ class _Reader:
     late = self._descent.inherited(np.where(backward, 0, -1)) >= 0
     self._forward = ~late & ~constant & (_leading_to(graph, backward)
                                          | ~backward.any())
-    self._order = _as_needed(graph, self._forward)
+    self._order = _by_longest_path(graph, self._forward)
     self._uses = variable_uses.find(graph, reads, self._order)
     self._using = self._uses.variables >= 0
 
@@ -273,11 +274,12 @@ def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
                                        graph.topological_order, ends) > 0
 
 
-def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
-  """Returns the forward ops, those with the longest path ahead first, int [F].
+def _by_longest_path(graph: op_graph.OpGraph,
+                     forward: np.ndarray) -> np.ndarray:
+  """Returns the forward ops, sorted by the longest path from each op, int [F].
 
-  So an op that could run at once but is needed late, such as one on the initial
-  state of a layer, comes where it is needed.
+  The longest comes first. So an op that could run at once but is needed late,
+  such as an op on the initial state of a layer, comes where it is needed.
   """
   edges = graph.edges[forward[graph.edges].all(axis=1)]
   ahead = native_graph.ranks(edges, graph.topological_order,

@@ -14,12 +14,12 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 
-# A chain uses a variable in many time steps: some use has more than this share
-# of the variable's other times before it, and some use has them after it.
+# A chain uses a variable in many time steps. Some use must come after more than
+# this share of the variable's other time steps, and some use before as many.
 _MOST = .5
-# With fewer times, nothing can be decided.
+# With fewer time steps, a chain cannot be recognized.
 _FEWEST = 3
-# Limit of ops between a kernel and the op that uses it.
+# Largest number of ops between a kernel and the op that uses it.
 _PASSED = 3
 # A state is needed at few times: at the next one, and where several chains
 # meet. Tensors that go to, or come from, more times do not connect chains.

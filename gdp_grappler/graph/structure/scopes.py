@@ -39,7 +39,7 @@ class Scopes:
     members: int [M], in the order of their numbers. The member without a number
       comes first.
     siblings: int [M], equal for families in the same scope, with equal numbers.
-    again: bool [M], whether the number is that of a scope that was opened
+    again: bool [M], whether the number belongs to a scope that was opened
       again.
   """
 

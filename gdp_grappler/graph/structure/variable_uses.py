@@ -87,7 +87,7 @@ def changes(op_type: str) -> bool:
 
 def find(graph: op_graph.OpGraph, read: np.ndarray,
          order: np.ndarray) -> VariableUses:
-  """Finds which variables are used, and in what order.
+  """Finds the variables that are used, and their order.
 
   Args:
     graph: N ops.

@@ -169,12 +169,12 @@ class _Rewriter:
           [f'^{part.partition(":")[0]}' for part in self._replaced[name]],
           exactly=True)
     result = self.writer.graph_def(source.graph_def)
-    self._drop_what_nobody_reads(result, fetches)
-    _forget_places(result)
+    self._drop_unread(result, fetches)
+    _drop_stale_colocation(result)
     return result
 
-  def _drop_what_nobody_reads(self, graph_def: graph_pb2.GraphDef,
-                              fetches: set[str]) -> None:
+  def _drop_unread(self, graph_def: graph_pb2.GraphDef,
+                   fetches: set[str]) -> None:
     """Removes nodes that were read before and are no longer read."""
     before = {
         name_parts.node_of(item) for node in self.view.nodes.values()
@@ -204,7 +204,7 @@ class _Rewriter:
     return {name for names in self._replaced.values() for name in names}
 
 
-def _forget_places(graph_def: graph_pb2.GraphDef) -> None:
+def _drop_stale_colocation(graph_def: graph_pb2.GraphDef) -> None:
   """Removes co-location constraints with nodes that were removed."""
   names = {node.name for node in graph_def.node}
   for node in graph_def.node:

@@ -17,12 +17,18 @@ _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
 _QUEUES = _Rules(favourites=True)
 _LOCAL = _Rules(favourites=True, local_first=True)
 _FINISH = dataclasses.replace(_LOCAL, earliest_finish=True)
+# An op joins a bundle if it takes at most as long as the transfer of its
+# results.
 _FUSED = _Bundles(grain=1.)
 _PORTS = _Rules(favourites=True, ports=True)
 _PORTS_LOCAL = dataclasses.replace(_PORTS, local_first=True)
 _PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
 _PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
+# Bundles share a device if the smaller one takes at most a tenth of the
+# transfer between them.
 _DEAR = _Bundles(grain=1., dear=.1)
+# Bundles share a device if the smaller one takes at most as long as the
+# transfer between them.
 _DEAREST = _Bundles(grain=1., dear=1.)
 # The method of Baechi.
 _PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)

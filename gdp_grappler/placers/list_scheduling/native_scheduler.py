@@ -13,9 +13,9 @@ from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.placers.list_scheduling import task_graph
 
-# Results of the C functions, beside 0 for success.
+# Result of the C functions if memory is short. Success is 0.
 _OUT_OF_MEMORY = 1
-_CYCLE = 2
+_CYCLE = 2  # Result of the C functions if edges form a cycle.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -170,7 +170,7 @@ class _Reader:
     def outside_ops(path: _Path) -> _Path:
       """Returns a path without the scopes that belong to a single op."""
       end = next((i for i in range(1, len(path))
-                  if path[:i] in ops or name_parts.names_an_op(path[i - 1])),
+                  if path[:i] in ops or self._names_an_op(path[i - 1])),
                  len(path))
       return path[:min(end, len(path)) - 1]
 
@@ -181,6 +181,15 @@ class _Reader:
     self._join_reads(paths)
     self._bring_home(paths, serves)
     return paths
+
+  def _names_an_op(self, scope: str) -> bool:
+    """Whether a scope has the name of an op, and is none of variables.
+
+    MobileNet has a layer `Conv_1`, and TensorFlow has a type of op `Conv`.
+    """
+    bare = _NUMBERED.sub(r'\1', scope)
+    return (name_parts.names_an_op(scope) and self._variable_scopes.isdisjoint(
+        (scope, bare)))
 
   def _join_reads(self, paths: list[_Path]) -> None:
     """Moves reads of variables out of scopes whose other ops are gone.

@@ -26,8 +26,8 @@ class _Neighbour(NamedTuple):
   is_state: bool
 
 
-def follow(graph: op_graph.OpGraph, devices: np.ndarray,
-           allowed: np.ndarray) -> np.ndarray:
+def follow(graph: op_graph.OpGraph, devices: np.ndarray, allowed: np.ndarray,
+           readers_first: bool = False) -> np.ndarray:
   """Gives devices to groups without one, from groups with one.
 
   In topological order, an op gets the device from which it gets the most bytes.
@@ -41,6 +41,9 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
     graph: G groups.
     devices: int [G], -1 for a group without a device.
     allowed: bool [G, D], devices that each group may have.
+    readers_first: Whether the reverse order comes first. Use it for ops that
+      update a variable: a gradient is then with its variable, and not with the
+      batch.
 
   Returns:
     int [G]; -1 for groups that no path connects with a group with a device.
@@ -48,9 +51,14 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
   result, groups = devices.tolist(), graph.groups.tolist()
   order = graph.topological_order.tolist()
   inputs, outputs = _neighbours(graph)
+  passes = [(order, inputs), (order[::-1], outputs)]
+  if readers_first:
+    # An op that only waits for an update does not draw the update.
+    carried = [[n for n in own if n.size > 1] for own in outputs]
+    passes = [(order[::-1], carried), (order, inputs)]
   while True:
     before = result.count(-1)
-    for ops, neighbours in ((order, inputs), (reversed(order), outputs)):
+    for ops, neighbours in passes:
       for op in ops:
         group = groups[op]
         if result[group] < 0:

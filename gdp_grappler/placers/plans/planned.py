@@ -313,7 +313,8 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   """int [G], from wishes, then old devices of variables, then neighbours."""
   graph, allowed = problem.graph, problem.allowed
   holds = graph.holds_variables
-  result = _voted(problem, np.where(wishes.weak, -1, wishes.devices))
+  unnamed = wishes.weak | updates.carriers(graph)
+  result = _voted(problem, np.where(unnamed, -1, wishes.devices))
   # The updates of a variable that cannot move get the variable's device.
   fixed = (allowed.sum(axis=1) == 1) & holds
   result = np.where(fixed, allowed.argmax(axis=1), result)
@@ -342,7 +343,7 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   free[graph.groups[(updates.of_one_variable(graph) | updates.sums(graph))
                     & of_updates]] = False
   result = np.where((devices < 0) & free, weak, devices)
-  result = neighbour_fill.follow(graph, result, allowed)
+  result = neighbour_fill.follow(graph, result, allowed, readers_first=True)
   anywhere = constraints.fallback_devices(allowed, problem.cluster.host)
   return np.where(result < 0, np.where(weak < 0, anywhere, weak), result)
 

@@ -14,6 +14,8 @@ from gdp_grappler.graph.structure import variable_uses
 
 # Bytes of the largest type of a number, complex128.
 _SCALAR_BYTES = 16
+# Scope in which a legacy optimizer computes gradients.
+_GRADIENTS = 'gradients'
 # In place of the bytes of the changed variable: the op changes no variable.
 _NOTHING = -2
 # In place of these bytes: the op changes all variables.
@@ -162,13 +164,31 @@ def _loops(graph: op_graph.OpGraph) -> np.ndarray:
   return result
 
 
+def carriers(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that carry values into, through and out of a while loop.
+
+  TensorFlow names them after the values. So the gradient of one layer's loop
+  has ops with the name of another layer. All ops of a loop share a device,
+  which other ops of the loop decide.
+
+  Args:
+    graph: N ops.
+  """
+  carries = graph.where_type(op_kinds.CONTROL_FLOW.__contains__)
+  return carries & _loops(graph)[graph.groups]
+
+
 def sums(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], sums of gradients; `GradientTape` puts them into no scope.
+  """bool [N], sums of gradients.
+
+  `GradientTape` puts them into no scope. `minimize` of a legacy optimizer of
+  tf_keras puts them into 'Adam/gradients'.
 
   Args:
     graph: N ops.
   """
   return np.array([
-      kind == 'AddN' and layer_map.bare_name(name) == kind
+      kind == 'AddN' and (layer_map.bare_name(name) == kind or
+                          name.split('/')[-2:-1] == [_GRADIENTS])
       for kind, name in zip(graph.op_types, graph.names)
   ], bool)

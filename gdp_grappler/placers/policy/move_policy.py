@@ -15,6 +15,7 @@ from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
@@ -79,8 +80,8 @@ class MovePolicyPlacer:
     """
     self._network = network or move_folder.named(policy)
     self._policy = None if self._network else policy
-    if self._policy is not None:
-      learned.check(self._policy)
+    if self._network is None:
+      named_policy.check(policy)
     self._choice, self._config = MoveChoice(choice), config
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

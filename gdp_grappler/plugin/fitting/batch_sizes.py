@@ -10,9 +10,9 @@ import functools
 import threading
 from typing import Any
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import batches
 
-_MARK = '_gdp_wrapped'
 # Objects that Keras 3 or tf_keras makes at the beginning of a call: module,
 # class, and the attribute with the data.
 _FEEDS = (('keras.src.trainers.epoch_iterator', 'EpochIterator',
@@ -51,18 +51,12 @@ def size_of(data: Any) -> int | None:
 
 
 def _wrap(name: str, attribute: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
-  stock = cls.__init__
 
-  @functools.wraps(stock)
-  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+  def init(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     _local.size = _of_adapter(getattr(self, attribute))
 
-  cls.__init__ = init
-  setattr(cls, _MARK, True)
+  method_wrapping.wrap(getattr(module, name), '__init__', init)
 
 
 def _of_adapter(adapter: Any) -> int | None:

@@ -14,6 +14,7 @@ import math
 from typing import Any, Sequence, TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import method_wrapping
 from gdp_grappler import variable_scopes
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.plugin import notices
@@ -22,7 +23,6 @@ from gdp_grappler.plugin import switch
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
 
-_MARK = '_gdp_makes'
 _HOST = cluster_lib.local_name('CPU', 0)
 _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
@@ -98,40 +98,31 @@ def install() -> None:
 
 
 def _wrap_variables(module: Any) -> None:
-  cls = module.Variable
-  if _MARK in vars(cls):
+  method_wrapping.wrap(module.Variable, '_initialize_with_initializer',
+                       _initialize)
+
+
+def _initialize(stock: Any, self: Any, initializer: Any) -> None:
+  """Makes a variable, on the host if the card has no room for it."""
+  needs = _WHILE_MADE * _bytes(self)
+  if switch.settings() is None or not _is_short_of(needs):
+    stock(self, initializer)
     return
-  stock = cls._initialize_with_initializer
-
-  @functools.wraps(stock)
-  def initialize(self: Any, initializer: Any) -> None:
-    needs = _WHILE_MADE * _bytes(self)
-    if switch.settings() is None or not _is_short_of(needs):
-      stock(self, initializer)
-      return
-    notices.say_once('GPU:0 has no room for all weights: some are made on the '
-                     'host, and fit moves them to their devices')
-    with made_on_host():
-      stock(self, initializer)
-
-  cls._initialize_with_initializer = initialize
-  setattr(cls, _MARK, True)
+  notices.say_once('GPU:0 has no room for all weights: some are made on the '
+                   'host, and fit moves them to their devices')
+  with made_on_host():
+    stock(self, initializer)
 
 
 def _wrap_optimizers(module: Any) -> None:
-  cls = module.BaseOptimizer
-  if _MARK in vars(cls):
-    return
-  stock = cls.build
+  method_wrapping.wrap(module.BaseOptimizer, 'build', _build)
 
-  @functools.wraps(stock)
-  def build(self: Any, variables: Sequence[Any]) -> Any:
-    if not self.built and switch.settings() is not None:
-      _make_room(variables)
-    return stock(self, variables)
 
-  cls.build = build
-  setattr(cls, _MARK, True)
+def _build(stock: Any, self: Any, variables: Sequence[Any]) -> Any:
+  """Makes the slots of an optimizer, after weights have made room for them."""
+  if not self.built and switch.settings() is not None:
+    _make_room(variables)
+  return stock(self, variables)
 
 
 def _make_room(variables: Sequence[Any]) -> None:

@@ -41,8 +41,8 @@ def install() -> None:
   deciding.decide_by(parts)
 
 
-def parts(layer: str, shape: tuple[int, ...], itemsize: int,
-          whole_because: str) -> int:
+def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
+          path: str = '') -> int:
   """Returns the number of parts of a table; 0 if the option leaves it alone.
 
   Args:
@@ -50,6 +50,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
     shape: Shape of the table.
     itemsize: Bytes of an element.
     whole_because: Why the table cannot be in parts; '' if it can.
+    path: Scopes and name of the table, such as 'net/words/embeddings'.
   """
   settings = switch.settings()
   if settings is None or settings.split_tables == choice.OFF:
@@ -65,9 +66,13 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int,
     why = (f'the largest device has room for {shortage.size(max(rooms))}, and '
            f'the table may need {shortage.size(_KEPT_PER_TABLE * size)} with '
            'slots and gradients') if count > 1 else ''
-  if count > 1:
-    _say(layer, size, count, why, whole_because)
-  return count
+    device = _mapped(settings, path or layer) if count > 1 else ''
+    if device and not whole_because:
+      whole_because = f'the map of layers puts it on {device}'
+  if count < 2:
+    return count
+  _say(layer, size, count, why, whole_because)
+  return 1 if whole_because else count
 
 
 def warn_of_unused() -> None:
@@ -92,6 +97,17 @@ def _say(layer: str, size_bytes: int, count: int, why: str,
                      f'were wanted, {why}')
   else:
     notices.say_once(f'{table} is made in {count} parts: {why}')
+
+
+def _mapped(settings: settings_lib.Settings, path: str) -> str:
+  """Returns the device that the map of layers gives a table; '' for none."""
+  from gdp_grappler.cluster import layer_devices
+  plan = settings.plan
+  try:
+    layers = plan if isinstance(plan, tuple) else layer_devices.layers(plan)
+  except errors.GdpError:
+    return ''  # The placement of a step reports this error.
+  return layer_devices.of_variable(layers, path) if layers else ''
 
 
 def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:

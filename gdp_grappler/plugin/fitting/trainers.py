@@ -8,6 +8,7 @@ import threading
 from typing import Any, Callable, Iterator
 import weakref
 
+from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
@@ -15,7 +16,6 @@ from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_sizes
 
-_MARK = '_gdp_wrapped'
 # Module and class of the objects that make train functions.
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
@@ -57,20 +57,14 @@ def install() -> None:
 
 
 def _wrap(name: str, module: Any) -> None:
-  cls = getattr(module, name)
-  if _MARK in vars(cls):
-    return
   for kind in _KINDS:
-    _wrap_maker(cls, kind)
-  setattr(cls, _MARK, True)
+    _wrap_maker(getattr(module, name), kind)
 
 
 def _wrap_maker(cls: Any, kind: str) -> None:
-  maker, attribute = f'make_{kind}_function', f'{kind}_function'
-  stock = getattr(cls, maker)
+  attribute = f'{kind}_function'
 
-  @functools.wraps(stock)
-  def make(self: Any, force: bool = False) -> Any:
+  def make(stock: Any, self: Any, force: bool = False) -> Any:
     if _local.makes_stock:
       return stock(self, force=force)
     before = getattr(self, attribute)
@@ -86,7 +80,7 @@ def _wrap_maker(cls: Any, kind: str) -> None:
       setattr(self, attribute, made)
     return getattr(self, attribute)
 
-  setattr(cls, maker, make)
+  method_wrapping.wrap(cls, f'make_{kind}_function', make)
 
 
 def _warn_of_tables(model: Any) -> None:

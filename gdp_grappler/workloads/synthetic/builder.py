@@ -15,7 +15,7 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-_FLOAT_BYTES = 4
+_FLOAT_BYTES = 4  # Bytes of a float32.
 
 
 class Tensor(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
 
-MOST = 16
+MOST = 16  # Largest number of GPUs of a random cluster.
 _CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
 _NETWORKS = ('eth10', 'eth25', 'eth100', 'ib', 'ib200', 'ib400')
 # Probability of cards of several kinds.

@@ -1,7 +1,7 @@
 """The structures of the models.
 
 Each family is a function that adds its layers after a tensor. `units` is the
-number of times that it repeats its smallest part. Sizes are drawn anew for
+number of times that it repeats its smallest part. Sizes are drawn again for
 every graph.
 """
 
@@ -173,7 +173,7 @@ FAMILIES: dict[str, tuple[Family, float]] = {
 
 
 def _factor(b: Builder, units: int, most: int) -> int:
-  """Draws the number of units that are on top of one another."""
+  """Draws the number of stacked units."""
   return int(
       min(builder_lib.between(b.rng, 1, most + 1), most, max(units // 2, 1)))
 

@@ -18,7 +18,7 @@ OPTIMIZERS = {
     'ResourceApplyMomentum': (1, 4.),
     'ResourceApplyAdam': (2, 12.),
 }
-_SCALAR = (1, 1)
+_SCALAR = (1, 1)  # A tensor of one number, as rows and columns.
 
 
 def train(builder: builder_lib.Builder, loss: Tensor, optimizer: str,
@@ -143,7 +143,7 @@ def _product(b: builder_lib.Builder, op: builder_lib.Op,
   return [(x, b.each('Mul', given[0], y)), (y, b.each('Mul', given[0], x))]
 
 
-def _handed_on(b: builder_lib.Builder, op: builder_lib.Op,
+def _passed_on(b: builder_lib.Builder, op: builder_lib.Op,
                given: Sequence[Tensor]) -> _Gradients:
   del b
   return [(source, given[0]) for source in op.inputs]
@@ -230,8 +230,8 @@ _LEAVES = frozenset(
     ('Fill', 'IteratorGetNext', 'Placeholder', 'ReadVariableOp'))
 _BROADCASTS = frozenset(('AddV2', 'Mul', 'Sub'))
 _RULES: dict[str, _Rule] = {
-    'AddN': _handed_on,
-    'AddV2': _handed_on,
+    'AddN': _passed_on,
+    'AddV2': _passed_on,
     'BatchMatMulV2': _matmul,
     'BiasAdd': _bias,
     'ConcatV2': _concat,
@@ -249,7 +249,7 @@ _RULES: dict[str, _Rule] = {
     'Softmax': _softmax,
     'SoftmaxCrossEntropyWithLogits': _loss,
     'Split': _split,
-    'Sub': _handed_on,
+    'Sub': _passed_on,
     'Tanh': _of_output('TanhGrad'),
     'Tile': _same_shape('Sum'),
     'Transpose': _same_shape('Transpose'),

@@ -47,7 +47,7 @@ def devices(rng: np.random.Generator, graph: op_graph.OpGraph,
 
 def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
            placed: np.ndarray, fullness: float) -> cluster_lib.Cluster:
-  """The cluster with other memories, such that a placement fills them.
+  """The cluster with other memories, which a placement fills.
 
   Cards of one kind stay alike: the fullest of them is filled to the wanted
   share. Hosts keep their memory unless it is too small.

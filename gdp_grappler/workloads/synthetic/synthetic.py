@@ -1,4 +1,4 @@
-"""Draws problems: a random training graph, a cluster, a placement that fits.
+"""Draws problems: a random training graph, a cluster and a placement that fits.
 
 A single generator of random numbers decides everything, so that a seed
 determines a problem. Costs are those of the roofline, as for any other graph.
@@ -22,9 +22,9 @@ from gdp_grappler.workloads.synthetic import planting
 
 MIXTURE = 'mixture'
 ALL_FAMILIES = (*families.FAMILIES, MIXTURE)
-_MOST_PARTS = 4
-_CLASSES = 16, 8192
-_BATCH = 8, 256
+_MOST_PARTS = 4  # Parts of a mixture of families.
+_CLASSES = 16, 8192  # Range of the number of classes.
+_BATCH = 8, 256  # Range of the examples per step.
 
 
 @dataclasses.dataclass(frozen=True)

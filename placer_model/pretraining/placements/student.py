@@ -12,7 +12,7 @@ from placer_model import network as network_lib
 from placer_model.pretraining.placements import example as example_lib
 from placer_model.training import optimizers
 
-_CLIP = 1.
+_CLIP = 1.  # Largest norm of the mean gradient of a round.
 # Share of the target probability that is spread over all allowed devices. It
 # limits the network's confidence, and thus the loss of confident errors.
 _SMOOTHING = .02

@@ -28,7 +28,7 @@ from placer_model.training.moves import move_layers
 _LEAST_REWARD = 1e-6
 # Weight of the loss of a gain's size, relative to that of its probability.
 _GAIN_SHARE = .05
-_EPSILON = 1e-5
+_EPSILON = 1e-5  # Adam's least divisor.
 
 
 class MoveLearner:

@@ -14,12 +14,10 @@ from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import plan
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import entrants as entrants_lib
-from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
 from placer_model.training import task as task_lib
@@ -121,7 +119,7 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
   tell = progress_lib.teller(console)
   move_folder.save(options.model_dir / 'policy', learned.network,
                    _about(options, entrants, start, learned))
-  written = _plans(options, entrants)
+  written = entrants_lib.write_plans(options.model_dir, entrants)
   record = {
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'network': options.network,
@@ -131,15 +129,10 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
           for entrant, said in zip(entrants, verdicts)
       ], 'seconds': round(time.monotonic() - start_s, 3)
   }
-  json_files.write_json(options.model_dir / 'results.json', record)
   progress.idle()
   tell(_of_weights(learned))
-  for shown in (*results_lib.tables(record),
-                results_lib.next_steps(
-                    record, options.model_dir,
-                    options.request().typed()
-                    if len(entrants) == 1 else 'GRAPH', written[0])):
-    tell(shown)
+  results_lib.publish(record, options.model_dir,
+                      options.request().typed(), written[0], tell)
   return record
 
 
@@ -184,22 +177,6 @@ def _about(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
       'gain_per_price': [learned.before, learned.after],
       'versions': json.loads(json.dumps(results_lib.versions()))
   }
-
-
-def _plans(options: task_lib.TrainOptions,
-           entrants: Sequence[Entrant]) -> list[Any]:
-  """Writes the best placements; returns their files."""
-  folder, written = options.model_dir / 'plans', []
-  folder.mkdir(exist_ok=True)
-  for entrant in entrants:
-    if entrant.trainer.state.best_decisions is None:
-      continue
-    name = entrants_lib.file_name(entrant.label or entrant.task.graph.name,
-                                  'graph')
-    written.append(folder / f'{name}.json')
-    plan.save(str(written[-1]), entrant.task.graph,
-              entrant.trainer.best_placement())
-  return written
 
 
 def _violations(entrant: Entrant) -> list[placement_lib.Violation]:

@@ -25,6 +25,8 @@ from placer_model.training.moves import move_trainer
 
 # Proposals of the default placer that are priced; the first is its result.
 _ANSWERS = 4
+# Stream of random numbers of these searches. No iteration has this number, so
+# no other stream is the same.
 _SEARCH_STREAM = 1 << 33
 # Largest number of placements that the search after training starts from.
 _STARTS = 4

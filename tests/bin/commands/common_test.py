@@ -36,12 +36,12 @@ def test_results_have_no_commands_for_the_terminal(capsys):
 def test_outputs_that_cannot_be_written(tmp_path, name, said):
   (tmp_path / 'folder.pb').mkdir()
   with pytest.raises(errors.GdpError, match=said):
-    common.check_writable(str(tmp_path / name))
+    common.check_plan_output(str(tmp_path / name))
 
 
 @pytest.mark.parametrize('name', ['x.json', 'x.pb', 'x.pbtxt'])
 def test_outputs_are_not_made_before_the_work(tmp_path, name):
-  common.check_writable(str(tmp_path / name))
+  common.check_plan_output(str(tmp_path / name))
   assert not list(tmp_path.iterdir())
 
 

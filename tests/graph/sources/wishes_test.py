@@ -1,5 +1,7 @@
+import pytest
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
+import tf_keras
 
 from gdp_grappler import variable_scopes
 from gdp_grappler.graph.legality import asked
@@ -90,3 +92,27 @@ def test_variables_are_marked(monkeypatch):
                                    graph_defs.node('w', '_Arg', index={'i': 1}))
   wishes.mark_variables(graph_def, {1: 'CPU:1'})
   assert [*map(asked.device, graph_def.node)] == ['', '/device:CPU:1']
+
+
+@pytest.mark.parametrize('name', ['SGD', 'Adam', 'RMSprop'])
+def test_scopes_of_legacy_optimizers_are_no_requests(name):
+  """The line of a step said that 46 ops stay where tf.device put them."""
+  variable_scopes.watch()
+  optimizer = getattr(tf_keras.optimizers.legacy, name)()
+  table, row = tf.Variable(tf.ones((4, 2))), tf.Variable([1., 2.])
+
+  @tf.function
+  def step(ids):
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(tf.gather(table, ids) * row)
+    with tf.device('/CPU:1'):
+      asked_for = tf.sin(loss)
+    weights = [table, row]
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    return asked_for
+
+  concrete = step.get_concrete_function(tf.constant([1, 2]))
+  assert any(
+      n.device.endswith('CPU:0') for n in concrete.graph.as_graph_def().node)
+  found = wishes.of_function(concrete.name.decode())
+  assert set(found.devices.values()) == {'/device:CPU:1'}

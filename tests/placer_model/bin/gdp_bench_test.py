@@ -324,3 +324,10 @@ def test_a_cell_whose_plan_was_lost_is_computed_again(run, six, tmp_path):
   assert result.code == 0 and 'kept' not in result.stdout, result.stderr
   assert [plan.read_bytes() for plan in plans] == before
   assert list(tmp_path.glob('pictures/gantt/*.png'))
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(run, tmp_path):
+  (tmp_path / 'file').touch()
+  done = run('--quiet', f'--out_dir={tmp_path}/file/x', '--tasks=none@2xP100')
+  assert done.code == 2 and done.stderr.count('\n') == 1
+  assert f'gdp_bench: error: Cannot write {tmp_path}/file/x' in done.stderr

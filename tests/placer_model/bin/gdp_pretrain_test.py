@@ -87,3 +87,11 @@ def test_wrong_flags_are_one_line(run, message):
   assert done.code == 2
   line, = done.stderr.splitlines()
   assert message in line
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(run, tmp_path):
+  (tmp_path / 'file').touch()
+  done = run('--quiet', f'--model_dir={tmp_path}/file/x',
+             '--held_out=none@2xP100')
+  assert done.code == 2 and done.stderr.count('\n') == 1
+  assert f'gdp_pretrain: error: Cannot write {tmp_path}/file/x' in done.stderr

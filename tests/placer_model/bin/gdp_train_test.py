@@ -306,3 +306,12 @@ def _workers(process: int) -> list[int]:
 def _is_learning(model_dir: pathlib.Path) -> bool:
   """Iterations leave TensorBoard events."""
   return any(p.stat().st_size > 1000 for p in model_dir.glob('tensorboard/*'))
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(
+    program, tmp_path):
+  (tmp_path / 'file').touch()
+  done = program.run('--quiet', f'--model_dir={tmp_path}/file/x',
+                     '--graph=none', '--cluster=2xP100')
+  assert done.code == 2 and done.stderr.count('\n') == 1
+  assert f'gdp_train: error: Cannot write {tmp_path}/file/x' in done.stderr

@@ -1,4 +1,3 @@
-import dataclasses
 import pathlib
 
 from hypothesis import given
@@ -27,15 +26,6 @@ _GRAPHS = sorted(
     (pathlib.Path(__file__).parents[2] / 'testdata').glob('*_train_step.pb'))
 
 
-def _mixed():
-  """Two kinds of GPU, two CPUs, all of different sizes."""
-  preset = presets.preset('4xP100')
-  devices = list(preset.devices)
-  devices[1] = dataclasses.replace(devices[1], peak_flops=1e12, launch_s=1e-5)
-  devices[2] = dataclasses.replace(devices[2], memory_bytes=1 << 31)
-  return clusters.as_cpu(dataclasses.replace(preset, devices=tuple(devices)), 3)
-
-
 def _restricted(seed, num_ops=150):
   graph = graphs.random_graph(seed, num_ops)
   rng = np.random.default_rng(seed)
@@ -48,7 +38,7 @@ def _restricted(seed, num_ops=150):
 @pytest.mark.parametrize('cluster', [
     clusters.make_cluster(0),
     clusters.make_cluster(1),
-    _mixed(),
+    clusters.mixed(),
     presets.preset('2xV100+2xK40'),
     presets.preset('4xcpu-eth10')
 ], ids=['alone', 'one GPU', 'mixed', 'cards', 'network'])

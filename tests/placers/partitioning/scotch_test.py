@@ -24,58 +24,15 @@ def _partition(graph, num_parts, **given):
   return scotch._run([job], deadlines.NEVER)[0]
 
 
-def test_two_cliques_are_cut_at_the_thin_edge():
-  parts = _partition(weighted_graphs.two_cliques(), 2)
-  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
-
-
-def test_target_weights_and_the_same_answer_again():
-  graph, shares = weighted_graphs.path(90), np.array([2 / 3, 1 / 3])
-  parts = _partition(graph, 2, shares=shares)
-  assert 57 <= (parts == 0).sum() <= 63
-  assert (np.diff(parts) != 0).sum() <= 2
-  again = _partition(graph, 2, shares=shares)
-  assert again.tolist() == parts.tolist()
-
-
-def test_fixed_vertices_stay():
-  fixed = np.full(10, -1)
-  fixed[[0, 5, 6]] = 1, 0, 0
-  graph = weighted_graphs.two_cliques()
-  parts = _partition(graph, 2, fixed=fixed)
-  assert parts.tolist() == [1] * 5 + [0] * 5
-  everything = np.arange(10) % 2
-  assert _partition(graph, 2,
-                    fixed=everything).tolist() == (everything.tolist())
-
-
-def test_parts_that_talk_are_mapped_close_to_each_other():
-  # A path of four equal pieces onto 0 and 2, 1 and 3 that are close.
-  distances = np.array([[0, 9, 1, 9], [9, 0, 9, 1], [1, 9, 0, 9], [9, 1, 9,
-                                                                   0.]])
-  parts = _partition(weighted_graphs.path(40), 4, distances=distances)
-  crossed = [(a, b) for a, b in zip(parts[:-1], parts[1:]) if a != b]
-  far = [pair for pair in crossed if distances[pair] == 9]
-  assert len(crossed) <= 4 and len(far) == 1
+def test_if_all_vertices_are_fixed_they_stay():
+  fixed = np.arange(10) % 2
+  parts = _partition(weighted_graphs.two_cliques(), 2, fixed=fixed)
+  assert parts.tolist() == fixed.tolist()
 
 
 def test_a_graph_on_which_scotch_dies_is_placed():
   # Its own memory is damaged by one of 32 mappings, the last.
   assert not runs.examine(3000, ('min_cut',)).broken
-
-
-@pytest.mark.parametrize('placer', _PLACERS)
-def test_pins_and_a_second_run(placer):
-  graph = graphs.random_graph(0, 80)
-  pins = np.full(graph.num_groups, '', object)
-  pins[:3] = 'GPU:1', 'CPU:0', 'GPU:3'
-  graph = graph.replace(pins=pins[graph.groups].tolist())
-  cluster = presets.preset('2xP100+2xK40')
-  devices = problems.placed(placer(), graph, cluster, seed=7)
-  for group, device in enumerate((2, 0, 4)):
-    assert set(devices[graph.groups == group]) == {device}
-  assert problems.placed(placer(), graph, cluster,
-                         seed=7).tolist() == devices.tolist()
 
 
 def test_min_cut_uses_all_gpus_and_no_cpu():
@@ -99,21 +56,6 @@ def test_scotch_leaves_devices_out_where_that_is_faster():
       set(
           problems.placed(scotch.ScotchPlacer(), graphs.chain(20, flops=1e9),
                           cluster))) == 1
-
-
-@pytest.mark.parametrize('placer', _PLACERS)
-@pytest.mark.parametrize('graph', [
-    graphs.make_graph(),
-    graphs.make_graph(num_ops=1),
-    graphs.make_graph(num_ops=9),
-    graphs.fan_out(3),
-    graphs.chain(10, groups=[0] * 10)
-])
-def test_small_graphs(placer, graph):
-  cluster = presets.preset('4xP100')
-  assert len(problems.placed(placer(), graph, cluster)) == graph.num_ops
-  assert len(problems.placed(placer(), graph,
-                             clusters.make_cluster(0))) == graph.num_ops
 
 
 def test_nothing_is_printed(capfd):

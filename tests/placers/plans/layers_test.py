@@ -274,3 +274,15 @@ def test_a_convolution_that_was_fused_is_no_layer():
 def test_a_layer_that_was_fused_with_the_next_is_one():
   model, = layers.of(_fused('first', 'first/kernel')).layers
   assert {layer.name for layer in model.layers} == {'first', 'conv'}
+
+
+@pytest.mark.parametrize('kernel, found', [('net/Conv_1/kernel', {'Conv_1'}),
+                                           ('words/kernel', set())])
+def test_a_layer_may_have_the_name_of_a_type_of_op(kernel, found):
+  """The layer `Conv_1` of MobileNet was in no row of the table."""
+  graph = _step('net/Conv_1', 'net/b')
+  variables = [''] * graph.num_ops
+  variables[graph.names.index('unknown')] = kernel
+  variables[graph.names.index('unknown_0')] = 'net/b/bias'
+  net, = layers.of(graph.replace(variables=tuple(variables))).layers
+  assert {layer.name for layer in net.layers} - {'b'} == found

@@ -21,6 +21,13 @@ def test_then_outputs():
   assert _follow(graphs.chain(4), [-1, -1, 1, -1]) == [1, 1, 1, 1]
 
 
+def test_readers_come_first_if_asked_for():
+  graph = graphs.make_graph([(0, 1, 80), (1, 2, 8)])
+  found = neighbour_fill.follow(graph, np.array([2, -1, 1]),
+                                np.ones((3, 3), bool), readers_first=True)
+  assert found.tolist() == [2, 1, 1]
+
+
 def test_most_bytes_decide():
   graph = graphs.make_graph([(0, 2, 5), (1, 2, 6), (0, 3, 5), (4, 3, 1)])
   assert _follow(graph, [0, 1, -1, -1, 2]) == [0, 1, 1, 0, 2]

@@ -114,9 +114,24 @@ def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
          } == {'sgd/mul', 'sgd/assign'}
 
 
+def test_only_loops_have_ops_that_carry_values():
+  graph = graphs.make_graph(
+      num_ops=5, groups=[0, 0, 0, 0, 1],
+      op_types=['Enter', 'Switch', 'MatMul', 'Exit', 'Switch'])
+  assert updates.carriers(graph).tolist() == [True, True, False, True, False]
+
+
 def test_sums_of_gradients_are_in_no_scope():
   graph = graphs.make_graph([(0, 1, 8)], names=['AddN_1', 'net/AddN'],
                             op_types=['AddN', 'AddN'])
+  assert updates.sums(graph).tolist() == [True, False]
+
+
+def test_sums_of_a_legacy_optimizer_are_in_its_scope():
+  """The optimizer was taken for a layer, and the model for another one."""
+  graph = graphs.make_graph([(0, 1, 8)],
+                            names=['Adam/gradients/AddN_1',
+                                   'Adam/AddN'], op_types=['AddN', 'AddN'])
   assert updates.sums(graph).tolist() == [True, False]
 
 

@@ -97,6 +97,14 @@ def test_what_is_no_policy_is_refused(tmp_path):
     registry.create('gdp_policy', str(tmp_path))
 
 
+@pytest.mark.parametrize('name', ['gdp_policy', 'gdp'])
+def test_a_wrong_folder_in_the_environment_is_refused(name, tmp_path,
+                                                      monkeypatch):
+  monkeypatch.setenv('GDP_POLICY', str(tmp_path))
+  with pytest.raises(errors.PolicyMismatchError, match='^GDP_POLICY='):
+    registry.create(name)
+
+
 def _asked(worth_s, budget_s=60., clock=lambda: 0.):
   problem = problems.make(graphs.random_graph(0, 200))
   starts = np.ones((6, problem.graph.num_groups), np.int32)

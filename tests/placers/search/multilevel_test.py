@@ -278,7 +278,7 @@ def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
 def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
   assert multilevel.coarsened(_problem(graphs.chain(9))) is None
   problem = _problem()
-  without = dataclasses.replace(problem, simulator=None)
+  without = dataclasses.replace(problem, may_add_edges=False)
   assert multilevel.coarsened(without) is None
   search_configs.patch(monkeypatch,
                        coarse={'fewest_ops': problem.graph.num_ops + 1})

@@ -130,6 +130,7 @@ def test_where_nothing_runs_ahead_orders_do_not_pay(make):
 
 def test_orders_that_nobody_wants_are_not_looked_for():
   problem = _problem(graphs.chain(3))
+  assert not dataclasses.replace(problem, may_add_edges=False).orders_pay
   assert not dataclasses.replace(problem, simulator=None).orders_pay
   assert not _problem(graphs.chain(3), wrap=stopwatches.Stopwatch).orders_pay
 

@@ -57,6 +57,32 @@ def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
   assert 'stays whole: it has a constraint; ' in lines[0]
 
 
+def _written(tmp_path):
+  path = tmp_path / 'map.json'
+  path.write_text('{"words": "CPU:0"}')
+  return str(path)
+
+
+@pytest.mark.parametrize('plan', [{'words': 'CPU:0'}, {'*': 'CPU:0'}, _written],
+                         ids=['map', 'all', 'file'])
+def test_a_table_that_a_map_places_stays_whole_with_a_line(
+    plan, monkeypatch, lines, tmp_path):
+  plan = plan(tmp_path) if callable(plan) else plan
+  rooms = (_NEEDS - 1, _NEEDS // 2)
+  assert _parts(monkeypatch, {'plan': plan}, rooms) == 1
+  assert len(lines) == 1 and 'stays whole: the map of layers' in lines[0]
+  assert 'CPU:0' in lines[0] and '4 parts' in lines[0]
+
+
+@pytest.mark.parametrize(
+    'option', [{'plan': {'head': 'CPU:0'}}, {'plan': 'missing.json'},
+               {'plan': {'words': 'CPU:0'}, 'split_tables': {'words': 4}}],
+    ids=['another layer', 'no file', 'parts as asked for'])
+def test_a_table_that_a_map_leaves_alone_is_split(option, monkeypatch, lines):
+  assert _parts(monkeypatch, option, (_NEEDS - 1, _NEEDS // 2)) == 4
+  assert len(lines) == 1 and 'is made in 4 parts' in lines[0]
+
+
 def test_a_name_that_no_table_has_is_told(monkeypatch, lines):
   """Once a misspelt name in a program was passed over without a word."""
   warned = []

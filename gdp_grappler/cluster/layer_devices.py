@@ -1,0 +1,69 @@
+"""The devices that a map of layers gives to whole tables.
+
+A table that the map puts on a device as a whole is not made in parts.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.sharding import choice
+
+
+def layers(
+    plan: str | os.PathLike[str] | Mapping[Any, Any] | None) -> plan_lib.Layers:
+  """Returns the map of layers of a plan; () if the plan has none.
+
+  Args:
+    plan: A map of layers, the file of one, or a plan file, which may have been
+      made by a map.
+
+  Raises:
+    PlanError: the file is missing or damaged.
+    ClusterError: the map names no device.
+  """
+  if plan is None:
+    return ()
+  if isinstance(plan, Mapping):
+    return layer_map.checked(plan)
+  path = os.fspath(plan)
+  entries = plan_lib.read_layers(path)
+  if entries is None:
+    return plan_lib.read(path).layers
+  return layer_map.of_file(path, entries)
+
+
+def of_variables(entries: plan_lib.Layers,
+                 names: Sequence[str]) -> tuple[str, ...]:
+  """Returns the device that a map gives to each variable; '' for none.
+
+  A map that names parts, as 'words/embeddings_part_0', is for tables in parts.
+  So it gives no device to a whole variable.
+
+  Args:
+    entries: Pairs of a pattern and a device.
+    names: [N], names of all variables of a graph.
+  """
+  if any(choice.PART in pattern for pattern, _ in entries):
+    return ('',) * len(names)
+  found = layer_map.match([pattern for pattern, _ in entries], names)
+  return tuple(entries[i][1] if i >= 0 else '' for i in found.patterns.tolist())
+
+
+def of_variable(entries: plan_lib.Layers, path: str) -> str:
+  """Returns the device that a map gives to a variable; '' for none.
+
+  Unlike in `of_variables`, the other variables are unknown. So a pattern
+  'words' does not count for a layer `words_1`, because the program may also
+  have a layer `words`.
+
+  Args:
+    entries: Pairs of a pattern and a device.
+    path: Scopes and name of the variable, such as 'net/words/embeddings'.
+  """
+  bare = layer_map.bare_name(path)
+  names = [path] if bare == path else [path, bare]
+  return of_variables(entries, names)[0]

@@ -1,0 +1,82 @@
+"""The placement of a graph before the plugin changes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.simple import single_device
+
+_GPU = '/device:GPU:'
+
+
+def placement(problem: placer_lib.Problem,
+              source: source_graph.SourceGraph) -> placement_lib.Placement:
+  """Returns the placement that TensorFlow chose, with each loop whole.
+
+  If only the cluster has GPUs, TensorFlow would choose the first GPU. Ops on a
+  device that the cluster lacks go to the host, or to their first legal device.
+  TensorFlow divides a loop whose variables have moved. Such a loop is on the
+  device of its variables.
+
+  Args:
+    problem: The graph, N ops, and the cluster.
+    source: The graph that was read.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  gpu = single_device.first_device(cluster, 'GPU')
+  if gpu is not None and not any(_GPU in device for device in source.devices):
+    return single_device.OnlyDevicePlacer(gpu).place(problem)
+  homes = _homes(graph)
+  index = {name: _in_cluster(name, cluster) for name in set(homes)}
+  devices = np.array([index[name] for name in homes])
+  instead = constraints.fallback_devices(problem.allowed, cluster.host)
+  return placement_lib.Placement(
+      np.where(devices < 0, instead[graph.groups], devices), cluster)
+
+
+def brought_home(graph: op_graph.OpGraph,
+                 before: placement_lib.Placement) -> int:
+  """Returns the number of ops whose loop goes to the device of its variables.
+
+  Args:
+    graph: N ops.
+    before: Result of `placement`.
+  """
+  return sum(own != home and cluster_lib.canonical_device(home) == placed
+             for own, home, placed in zip(graph.devices, _homes(graph),
+                                          before.device_strings()))
+
+
+@op_graph.once_per_graph
+def _homes(graph: op_graph.OpGraph) -> tuple[str, ...]:
+  """Returns the devices of ops [N], those of a divided loop at its variables.
+
+  Ops of a group have different devices only if the group is such a loop.
+  """
+  result = list(graph.devices)
+  devices: dict[int, set[str]] = {}
+  for group, device in zip(graph.groups.tolist(), result):
+    devices.setdefault(group, set()).add(device)
+  divided = [group for group, own in devices.items() if len(own) > 1]
+  for group in divided:
+    members = np.flatnonzero(graph.groups == group)
+    holders = members[graph.param_bytes[members] > 0]
+    if holders.size:
+      for op in members.tolist():
+        result[op] = graph.devices[int(holders[0])]
+  return tuple(result)
+
+
+def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
+  """Returns the index of a device in the cluster; -1 without such a device."""
+  try:
+    return cluster.device_index(device)
+  except errors.ClusterError:
+    return -1

@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import layer_devices
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
+from helpers import clusters
+from helpers import graphs
+
+_MAP = (('head', 'GPU:1'), ('words', 'CPU:0'))
+
+
+def test_the_map_of_a_plan_is_found_in_each_of_its_forms(tmp_path):
+  written, placed = tmp_path / 'map.json', tmp_path / 'plan.json'
+  written.write_text(json.dumps(dict(_MAP)))
+  graph = graphs.make_graph([(0, 1, 8)])
+  placement = placement_lib.Placement([0, 1], clusters.make_cluster(2))
+  plan_lib.save(str(placed), graph, placement, layers=_MAP)
+  for plan in (dict(_MAP), str(written), written, placed):
+    assert layer_devices.layers(plan) == _MAP
+  plan_lib.save(str(placed), graph, placement)
+  assert layer_devices.layers(placed) == layer_devices.layers(None) == ()
+
+
+def test_a_file_that_is_no_plan_is_told(tmp_path):
+  with pytest.raises(errors.PlanError, match='Cannot read'):
+    layer_devices.layers(tmp_path / 'no')
+
+
+@pytest.mark.parametrize('pattern, device',
+                         [('words', 'CPU:0'), ('net', 'CPU:0'), ('*', 'CPU:0'),
+                          ('w*', 'CPU:0'), ('net/words', 'CPU:0'), ('word', ''),
+                          ('head', '')])
+def test_a_map_places_a_whole_table(pattern, device):
+  entries = ((pattern, 'CPU:0'),)
+  names = ['net/words/embeddings', 'net/head2/kernel']
+  assert layer_devices.of_variables(entries, names)[0] == device
+  assert layer_devices.of_variable(entries, names[0]) == device
+
+
+def test_a_numbered_layer_alone_is_not_taken_for_the_layer_without_number():
+  entries = (('words', 'CPU:0'), ('head_1', 'GPU:1'))
+  assert not layer_devices.of_variable(entries, 'words_1/embeddings')
+  assert layer_devices.of_variable(entries, 'head_1/kernel') == 'GPU:1'
+
+
+def test_a_map_of_parts_is_for_tables_in_parts():
+  entries = (('words', 'CPU:0'), ('words/embeddings_part_1', 'GPU:1'))
+  assert not layer_devices.of_variable(entries, 'words/embeddings')
