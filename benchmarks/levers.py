@@ -199,7 +199,8 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
                        moves.Moves.kinds if levers.coordinates else _LOOSE)
   coarse = _coarse(problem, levers, seconds)
   if levers.policy:
-    own_s = seconds * move_policy.time_share(False, coarse is not None)
+    own_s = seconds * move_policy.time_share(
+        False, coarse is not None, move_policy.is_short(problem, seconds))
     asked = move_policy.before_search(problem, seconds, own_s,
                                       time.process_time, drawer, starts)
     if asked is not None:

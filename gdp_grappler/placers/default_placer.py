@@ -37,8 +37,7 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-# Sources of placements besides the anchors. The first three name starts of the
-# search, `REFINED` names its result.
+# Sources of placements besides the anchors. `REFINED` is the search's result.
 ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
@@ -52,10 +51,11 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 # the placements of the other anchors, unless a fast placement overflows a
 # memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# List schedulers, the best on most graphs first. They run after the policy of
-# moves, which takes less time. If there is little time, they run in this order.
-# The first one may take all of it, because its best proposal often comes late.
-# If there is time for all, or if the graph is large, the quickest runs first.
+# Anchors of few placements. They run before the policy of moves.
+_BEFORE_MOVES = registry.EXPERT, 'hierarchical'
+# List schedulers, the best on most graphs first. In a short time the first one
+# may take all of it, because its best proposal often comes late. If there is
+# time for all, or if the graph is large, the quickest runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose: no expert, no repeated structure,
 # one host.
@@ -201,29 +201,34 @@ class DefaultPlacer:
            found: priced_placements.PricedPlacements, worth: search_worth.Worth,
            deadline: deadlines.Deadline, repeats: bool,
            moves: moves_lib.Moves) -> None:
-    """Adds the proposals of the anchors and of the policy of moves."""
+    """Adds the proposals of the anchors and of the policy of moves.
+
+    The policy prices the most promising of placements like those of the
+    anchors. If it uses all of its share of a short time, no others run.
+    """
     first = [*self._anchors]
     if repeats and 'structured' in first:
       first = [name for name in first if name in _OF_STRUCTURE]
     lists = [name for name in _LIST_SCHEDULERS if name in first]
-    others = [name for name in first if name not in _LIST_SCHEDULERS]
+    begin = [name for name in first if name in _BEFORE_MOVES]
+    others = [name for name in first if name not in (*begin, *lists)]
     rest = [name for name in self._anchors if name not in first]
     config = search_config.DEFAULT.time
     budget_s, clock = deadline.remaining_s, deadline.clock
     heard = self._ask_anchors(
-        problem, found, best_of.quickest_first(others),
+        problem, found, best_of.quickest_first(begin),
         deadlines.within(config.anchors * budget_s, clock))
-    if self._asks_moves:
-      self._ask_moves(problem, found, worth.seconds(found.prices),
-                      deadline.remaining_s, repeats, moves)
+    if self._asks_moves and self._ask_moves(
+        problem, found, worth.seconds(
+            found.prices), deadline.remaining_s, repeats, moves) and found.fits:
+      return
+    heard = self._ask_anchors(
+        problem, found, best_of.quickest_first(others),
+        deadlines.within(config.anchors * deadline.remaining_s, clock), heard)
     if found.enough:
       rest = []
     last = [*lists, *rest]
-    if _is_large(problem):
-      wanted_s = config.lists_of_large * budget_s
-    else:
-      wanted_s = max(config.lists * budget_s, config.lists_least_s)
-    left_s = min(wanted_s, config.lists_most * deadline.remaining_s)
+    left_s = config.lists_s(budget_s, deadline.remaining_s, _is_large(problem))
     for_all = _is_large(problem) or left_s >= config.lists_all_s
     if for_all:
       last = best_of.quickest_first(last)
@@ -311,26 +316,28 @@ class DefaultPlacer:
 
   def _ask_moves(self, problem: placer_lib.Problem,
                  found: priced_placements.PricedPlacements, worth_s: float,
-                 left_s: float, repeats: bool, moves: moves_lib.Moves) -> None:
-    """Adds placements of the policy of moves, which begins with `found`."""
-    by_count = _is_by_count(problem)
-    own_s = move_policy.time_share(by_count, repeats) * min(left_s, worth_s)
-    least_s = (search_config.DEFAULT.time.moves_begun
-               * move_policy.needed_s(problem))
-    if not by_count and own_s < least_s:
-      return
+                 left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
+    """Adds placements of the policy of moves; whether a short time is over."""
+    by_count, clock = problem.ends_by_count, self._clock_of(problem)
+    short = not by_count and move_policy.is_short(problem, left_s)
+    share = move_policy.time_share(by_count, repeats, short)
+    own_s = share * min(left_s, worth_s)
+    if not (by_count or move_policy.may_begin(problem, own_s)):
+      return False
+    begin_s = clock()
     priced = move_policy.before_search(
-        problem, worth_s, own_s, self._clock_of(problem), moves,
+        problem, worth_s, own_s, clock, moves,
         found.ranked(search_config.DEFAULT.priorities.starts),
         self._known_moves())
-    if priced is not None:
-      found.take(priced, MOVES)
+    if priced is None:
+      return False
+    found.take(priced, MOVES)
+    return short and clock() - begin_s >= own_s
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
     """int32 [K, G], proposals of the policy of one forward pass."""
-    placer = learned.LearnedPlacer(self._policy)
-    return placer.candidates(problem)[:,
-                                      problem.graph.first_ops].astype(np.int32)
+    rows = learned.LearnedPlacer(self._policy).candidates(problem)
+    return rows[:, problem.graph.first_ops].astype(np.int32)
 
 
 def _see_in_s(found: priced_placements.PricedPlacements, rows: np.ndarray,
@@ -350,7 +357,7 @@ def _coarse_s(problem: placer_lib.Problem, worth_s: float,
               deadline: deadlines.Deadline) -> float:
   """Seconds that the search of a smaller problem may take."""
   left_s = deadline.remaining_s
-  if left_s and _is_by_count(problem):
+  if left_s and problem.ends_by_count:
     left_s = _budget_s(problem)
   return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
 
@@ -364,12 +371,6 @@ def _budget_s(problem: placer_lib.Problem) -> float:
   if problem.time_budget_s is None:
     return search_config.DEFAULT.time.budget_s
   return problem.time_budget_s
-
-
-def _is_by_count(problem: placer_lib.Problem) -> bool:
-  """Whether the number of prices, and not the clock, should end a search."""
-  return (problem.by_count or problem.repeatable or
-          problem.time_budget_s is None)
 
 
 def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
@@ -389,7 +390,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   """
   count = annealing_placer.evaluations_for(problem)
   seconds = min(left_s, worth_s)
-  if not _is_by_count(problem) or not problem.evaluator.simulated:
+  if not problem.ends_by_count or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=clock)
   config = search_config.DEFAULT
   share = config.time.waited_for if problem.repeatable else 1.

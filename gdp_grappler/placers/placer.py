@@ -77,6 +77,11 @@ class Problem:
     """Whether the clock stands still, so that all machines agree."""
     return self.clock is deadlines.still
 
+  @property
+  def ends_by_count(self) -> bool:
+    """Whether the number of prices, and not the clock, should end a search."""
+    return self.by_count or self.repeatable or self.time_budget_s is None
+
   @functools.cached_property
   def allowed(self) -> np.ndarray:
     """bool [G, D], devices that each group may have."""

@@ -5,11 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import priced_placements
+from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.moves import moves as moves_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -45,3 +49,58 @@ def test_where_a_graph_repeats_itself_others_are_asked_if_it_overflows(
                                asks_policy=False,
                                clock=watched_anchors.Clock()).place(problem)
   assert [name for name, _ in asked] == expected
+
+
+def _problem(**fields):
+  return problems.make(graphs.make_graph(num_ops=12), seconds=1., **fields)
+
+
+@pytest.mark.parametrize('asks', [True, False])
+def test_the_policy_of_moves_is_asked_before_other_anchors(monkeypatch, asks):
+  said = []
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
+                                lambda: len(said))
+
+  def best(problem, worth_s, budget_s, clock, moves, starts, network):
+    assert network is not None
+    said.append((worth_s, budget_s, clock(), len(starts)))
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
+    return found
+
+  monkeypatch.setattr(move_policy, 'before_search', best)
+  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
+                                        clock=lambda: 0., asks_policy=False,
+                                        asks_moves=asks)
+  placer.place(_problem(repeatable=True, time_budget_s=40.))
+  assert asked == [('round_robin', int(asks)), ('m_etf', int(asks))]
+  assert [row[:3] for row in said] == [(40., 20., 0.)] * asks
+
+
+@pytest.mark.parametrize('needed_s, fits, asked', [
+    (1., True, []),
+    (.1, True, ['round_robin', 'm_etf']),
+    (1., False, ['round_robin', 'm_etf']),
+])
+def test_in_a_short_time_only_the_policy_of_moves_is_asked(
+    monkeypatch, needed_s, fits, asked):
+  clock = watched_anchors.Clock()
+  seen = watched_anchors.watch(monkeypatch, clock, 0, lambda: 0)
+
+  def best(problem, worth_s, budget_s, *_):
+    clock.now += budget_s
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
+    return found
+
+  monkeypatch.setattr(move_policy, 'before_search', best)
+  monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
+  monkeypatch.setattr(priced_placements.PricedPlacements, 'fits', fits)
+  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
+                                        clock=clock, asks_policy=False)
+  problem = _problem(time_budget_s=2.)
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  found.see(np.zeros((1, problem.graph.num_groups), np.int32))
+  placer._ask(problem, found, search_worth.Worth(0., 2.),
+              deadlines.within(2., clock), False, moves_lib.Moves(problem))
+  assert [name for name, _ in seen] == asked

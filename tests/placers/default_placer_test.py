@@ -363,28 +363,6 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   assert len(starts) == len(set(map(tuple, starts)))
 
 
-@pytest.mark.parametrize('asks', [True, False])
-def test_the_policy_of_moves_is_asked_before_list_schedulers(monkeypatch, asks):
-  said = []
-  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
-                                lambda: len(said))
-
-  def best(problem, worth_s, budget_s, clock, moves, starts, network):
-    assert network is not None
-    said.append((worth_s, budget_s, clock(), len(starts)))
-    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
-    return found
-
-  monkeypatch.setattr(move_policy, 'before_search', best)
-  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
-                                        clock=lambda: 0., asks_policy=False,
-                                        asks_moves=asks)
-  placer.place(_problem(1., time_budget_s=40.))
-  assert asked == [('round_robin', 0), ('m_etf', int(asks))]
-  assert [row[:3] for row in said] == [(40., 20., 0.)] * asks
-
-
 def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):
 
   def best(problem, *_):

@@ -33,12 +33,8 @@ _TOLD = 4
 # Drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
-# Settings in the default placer. Other placers have proposed maps and cuts
-# there, and the policy begins with the best of their placements. A search
-# follows, so rounds draw fewer moves, which takes less time.
-_BESIDE = policy_config.PolicyConfig(maps=0, cuts=0, schedules=8, drafts=6,
-                                     at_once=4, draws=192)
-# Number of these placements.
+# Number of the placements of other placers with which the policy begins in the
+# default placer.
 _STARTS = 4
 
 
@@ -153,17 +149,30 @@ class MovePolicyPlacer:
     return choosers.ByNetwork(describer, network, self._config.gain_weight)
 
 
-def time_share(by_count: bool, repeats: bool) -> float:
+def time_share(by_count: bool, repeats: bool, short: bool) -> float:
   """Share of the time of a search that the policy may take.
 
   Args:
     by_count: Whether the number of prices, and not the clock, ends the search.
     repeats: Whether a smaller graph is searched as well.
+    short: Whether the time of the search is short (`is_short`).
   """
   config = search_config.DEFAULT.time
   if by_count:
     return config.moves_by_count
+  if short:
+    return config.moves_if_short
   return config.moves_with_coarse if repeats else config.moves
+
+
+def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
+  """Whether a search of some seconds finds less than the policy does."""
+  return left_s < search_config.DEFAULT.time.moves_short * needed_s(problem)
+
+
+def may_begin(problem: placer_lib.Problem, own_s: float) -> bool:
+  """Whether the policy can price many placements in some seconds."""
+  return own_s >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
 
 
 def needed_s(problem: placer_lib.Problem) -> float:
@@ -193,6 +202,6 @@ def before_search(
   """
   if worth_s < needed_s(problem):
     return None
-  return MovePolicyPlacer(config=_BESIDE, network=network).found(
+  return MovePolicyPlacer(network=network).found(
       problem.until(deadlines.within(budget_s, clock)), moves,
       [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts)

@@ -208,6 +208,10 @@ class TimeConfig:
     moves_with_coarse: The same if a coarse graph is searched as well.
     moves_by_count: The same if the number of prices ends the search, and not
       the clock.
+    moves_if_short: The same if the time is short. The policy makes few prices,
+      and then finds better placements than other anchors or a search.
+    moves_short: Time that is short, as a multiple of the seconds that a search
+      must be worth for the policy of moves to take part.
     moves_least_s: Seconds that a search must be worth for the policy of moves
       to take part, in addition to `moves_op_s` per op. A shorter search would
       end before the policy does.
@@ -238,11 +242,27 @@ class TimeConfig:
   moves: float = .25
   moves_with_coarse: float = .1
   moves_by_count: float = .5
+  moves_if_short: float = .6
+  moves_short: float = 2.5
   moves_least_s: float = .1
   moves_op_s: float = 1e-4
-  moves_begun: float = .25
+  moves_begun: float = .5
   named_policy_s: float = 3.
   policy_s: float = 60.
+
+  def lists_s(self, budget_s: float, left_s: float, large: bool) -> float:
+    """Seconds for list schedulers.
+
+    Args:
+      budget_s: Seconds of all placers together.
+      left_s: Seconds that are left.
+      large: Whether the graph is large.
+    """
+    if large:
+      wanted_s = self.lists_of_large * budget_s
+    else:
+      wanted_s = max(self.lists * budget_s, self.lists_least_s)
+    return min(wanted_s, self.lists_most * left_s)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,5 +133,17 @@ def test_it_stops_when_its_time_is_over():
 
 @pytest.mark.parametrize('repeats', [True, False])
 def test_where_the_clock_should_not_count_it_has_more_time(repeats):
-  assert move_policy.time_share(True, repeats) > move_policy.time_share(
-      False, repeats)
+  assert move_policy.time_share(True, repeats, False) > move_policy.time_share(
+      False, repeats, False)
+
+
+@pytest.mark.parametrize('repeats', [True, False])
+def test_it_has_most_of_a_short_time(repeats):
+  assert move_policy.time_share(False, repeats, True) > .5
+
+
+def test_a_time_is_short_for_a_large_graph_first():
+  small, large = (
+      problems.make(graphs.random_graph(0, count)) for count in (20, 10_000))
+  assert move_policy.is_short(large, 2.)
+  assert not move_policy.is_short(small, 2.)
