@@ -243,7 +243,7 @@ class TimeConfig:
   moves_with_coarse: float = .1
   moves_by_count: float = .5
   moves_if_short: float = .6
-  moves_short: float = 2.5
+  moves_short: float = 4.
   moves_least_s: float = .1
   moves_op_s: float = 1e-4
   moves_begun: float = .5
