@@ -46,7 +46,7 @@ def test_a_problem_that_is_only_returned(program):
 
 def test_a_search(program, capsys):
   assert program.main(
-      ['--json', '--quiet', '--seconds=1', 'wavenet-2x18@tiny@2xP100']) == 0
+      ['--json', '--quiet', '--seconds=3', 'wavenet-2x18@tiny@2xP100']) == 0
   rows = json.loads(capsys.readouterr().out)
   functions = {row['function']: row['calls'] for row in rows}
   assert functions['DefaultPlacer.proposals'] == 1
