@@ -202,7 +202,8 @@ def test_costs_and_a_profile_contradict_each_other(towers):
 
 
 @pytest.mark.parametrize('output', ['plan.json', 'placed.pb'])
-def test_place_reads_each_file_once(loop, tmp_path, output):
+def test_place_reads_each_file_once_and_checks_the_profile_first(
+    loop, tmp_path, output):
   """A GraphDef was read six times where a GraphDef was to be written."""
   graph = _read(loop).graph
   profile, cluster = tmp_path / 'profile.json', tmp_path / 'cluster.json'
@@ -214,7 +215,7 @@ def test_place_reads_each_file_once(loop, tmp_path, output):
       str(loop), f'--profile={profile}', f'--cluster={cluster}',
       '--placer=single_device', f'--output={tmp_path / output}'
   ]) == 0
-  assert [_OPENED[str(p)] for p in (loop, profile, cluster)] == [1, 1, 1]
+  assert [_OPENED[str(p)] for p in (loop, profile, cluster)] == [1, 2, 1]
 
 
 def test_place_reads_costs_once(towers, tmp_path):
