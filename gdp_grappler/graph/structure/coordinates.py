@@ -29,7 +29,8 @@ _MOST_FAMILIES = 16
 _SEQUENCE = .5
 # Share of the ops with variables for which numbers in names are enough.
 _ENOUGH = .5
-# Share of the ops with a variable that must be in the main layer of their
+# Each variable has a label that most of its ops have. The labels of ops are
+# labels of layers if at least this share of the ops has the label of its
 # variable.
 _ONE_LAYER = .8
 
