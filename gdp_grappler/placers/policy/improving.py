@@ -26,6 +26,8 @@ from gdp_grappler.placers.search.moves import repair as repair_lib
 # Probability that a further move is added to a move: some gain only together.
 _COMPOUND = .25
 _REPAIR = repair_lib.RepairConfig()
+# Fewest moves to draw in a round. With fewer moves, a round would find no gain.
+_FEWEST_DRAWS = 32
 # Largest number of moves that gained in one round and are tried together.
 _TOGETHER = 3
 
@@ -55,15 +57,28 @@ class Improver:
     self._config, self._rng = config, rng
     self._moves = moves
 
-  def run(self, deadline: deadlines.Deadline = deadlines.NEVER) -> None:
-    """Repeats rounds until enough placements are priced or time is over."""
+  def run(self, deadline: deadlines.Deadline = deadlines.NEVER,
+          round_s: float | None = None) -> None:
+    """Repeats rounds until enough placements are priced or time is over.
+
+    Args:
+      deadline: End of the time.
+      round_s: Seconds that the first round will take at the most, with all of
+        its draws. The rounds draw fewer moves if there is too little time. None
+        means that the number of draws does not depend on the clock.
+    """
     if not self._moves.movable.size:
       return
+    draws = self._config.draws
     while not deadline.passed and self._left:
-      before = self._left
-      self._look()
+      if round_s is not None and deadline.left_s is not None:
+        draws = self._affordable(draws, round_s, deadline.left_s)
+      before, begin_s = self._left, deadline.clock()
+      self._look(draws)
       if self._left == before:
         return  # All moves of the round lead to known placements.
+      if round_s is not None:
+        round_s = deadline.clock() - begin_s
 
   @property
   def _left(self) -> int:
@@ -77,10 +92,29 @@ class Improver:
       return math.inf
     return self._found.ceiling_s(self._exact)
 
-  def _look(self) -> None:
-    """Runs one round: prices single moves, then unions of those that gained."""
+  def _affordable(self, draws: int, round_s: float, left_s: float) -> int:
+    """Number of moves to draw, so that some rounds have time.
+
+    Most of a round is spent on the features of the moves. Without this limit, a
+    search of a large graph in a short time would end after one round.
+
+    Args:
+      draws: Number of moves drawn in the latest round.
+      round_s: Seconds of that round.
+      left_s: Seconds that are left.
+    """
+    config = self._config
+    affordable = draws * left_s / max(config.rounds * round_s, 1e-9)
+    return int(min(max(affordable, _FEWEST_DRAWS), config.draws))
+
+  def _look(self, draws: int) -> None:
+    """Runs one round: prices single moves, then unions of those that gained.
+
+    Args:
+      draws: Number of moves to draw.
+    """
     here, key = self._found.best, min(self._found.prices.keys())
-    rows, kinds = self._drawn(here)
+    rows, kinds = self._drawn(here, draws)
     if not kinds:
       return
     scores = self._chooser.scores(here, rows, kinds)
@@ -96,14 +130,16 @@ class Improver:
     if together:
       self._found.see(together, ceiling_s=self._ceiling_s)
 
-  def _drawn(self, here: np.ndarray) -> tuple[np.ndarray, list[str]]:
+  def _drawn(self, here: np.ndarray,
+             draws: int) -> tuple[np.ndarray, list[str]]:
     """Different unknown placements int32 [K, G], and kinds [K] of their moves.
 
     Args:
       here: int [G], placement before the moves.
+      draws: Number of moves to draw.
     """
     moves, rng = self._moves, self._rng
-    kinds = rng.choice(len(moves.kinds), self._config.draws, p=moves.shares)
+    kinds = rng.choice(len(moves.kinds), draws, p=moves.shares)
     rows = moves.draw_each(kinds, here, rng, _COMPOUND)
     names = self._describer.repair(here, rows,
                                    [moves.kinds[kind] for kind in kinds],

@@ -103,8 +103,8 @@ class MovePolicyPlacer:
 
   def found(self, problem: placer_lib.Problem,
             moves: moves_lib.Moves | None = None,
-            starts: Sequence[np.ndarray] = (),
-            exact: int = _TOLD) -> priced_placements.PricedPlacements:
+            starts: Sequence[np.ndarray] = (), exact: int = _TOLD,
+            by_count: bool = False) -> priced_placements.PricedPlacements:
     """All placements that the placer has priced.
 
     The best placements have exact prices. Of any other price it is only known
@@ -117,8 +117,11 @@ class MovePolicyPlacer:
         may share the object.
       starts: int [G] each, further drafts.
       exact: Number of the best placements that have exact prices.
+      by_count: Whether the number of prices should end the search even if the
+        problem has a time budget.
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
+    begin_s = problem.clock()
     describer = move_filter.MoveDescriber(problem)
     rows = drafts.draw(
         problem, self._config, describer,
@@ -132,10 +135,13 @@ class MovePolicyPlacer:
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])
+    # A round takes less time than the drafts.
+    round_s = (None if by_count or problem.ends_by_count else problem.clock()
+               - begin_s)
     improving.Improver(found, describer,
                        self._chooser(describer, problem.seed), self._config,
                        np.random.default_rng(problem.seed), moves or
-                       moves_lib.Moves(problem), exact).run(deadline)
+                       moves_lib.Moves(problem), exact).run(deadline, round_s)
     return found
 
   def _chooser(self, describer: move_filter.MoveDescriber,
@@ -203,5 +209,6 @@ def before_search(
   if worth_s < needed_s(problem):
     return None
   return MovePolicyPlacer(network=network).found(
-      problem.until(deadlines.within(budget_s, clock)), moves,
-      [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts)
+      problem.until(deadlines.within(budget_s,
+                                     clock)), moves, [*starts[:_STARTS]],
+      search_config.DEFAULT.priorities.starts, problem.ends_by_count)

@@ -17,7 +17,9 @@ class PolicyConfig:
     schedules: Number of candidates by list schedulers, at the most.
     drafts: Number of candidates that become drafts, at the most.
     at_once: Number of moves that are priced in one round.
-    draws: Number of moves that are drawn in one round.
+    draws: Number of moves that are drawn in one round, at the most.
+    rounds: Number of rounds that must have time. If the clock ends the search
+      earlier, rounds draw fewer moves.
     gain_weight: Weight of the gain, see `move_filter.FilterConfig`.
   """
 
@@ -28,10 +30,11 @@ class PolicyConfig:
   drafts: int = 12
   at_once: int = 3
   draws: int = 384
+  rounds: int = 4
   gain_weight: float = 1.
 
   def __post_init__(self) -> None:
-    for name in ('prices', 'at_once', 'draws'):
+    for name in ('prices', 'at_once', 'draws', 'rounds'):
       if getattr(self, name) < 1:
         raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
     for name in ('maps', 'cuts', 'schedules', 'drafts', 'gain_weight'):

@@ -109,3 +109,44 @@ def test_it_ends_when_time_is_over():
   found = _improved(problem, _by_chance(problem), deadline, at_once=1,
                     prices=64)
   assert 1 < len(found.prices) < 10
+
+
+class _Slow(_Oracle):
+  """An oracle that counts moves, and whose clock has a second for each."""
+
+  def __init__(self, problem):
+    super().__init__(problem)
+    self.clock_s, self.counts = 0., []
+
+  def scores(self, incumbent, candidates, kinds):
+    self.counts.append(len(candidates))
+    self.clock_s += len(candidates)
+    return super().scores(incumbent, candidates, kinds)
+
+
+def _counts(seconds, round_s=384.):
+  problem = problems.make(graphs.random_graph(1, 2000))
+  chooser = _Slow(problem)
+  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  found.see(np.ones((1, problem.graph.num_groups), np.int32))
+  improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
+                     policy_config.PolicyConfig(prices=24, draws=384, rounds=4),
+                     np.random.default_rng(0), moves_lib.Moves(problem)).run(
+                         deadlines.within(seconds, lambda: chooser.clock_s),
+                         round_s)
+  return chooser.counts
+
+
+def test_rounds_draw_fewer_moves_if_time_is_short():
+  """A search of a large graph ended after the first round of many moves."""
+  counts = _counts(400)
+  assert len(counts) >= 4
+  assert max(counts) <= 100
+
+
+def test_rounds_draw_all_moves_if_there_is_time():
+  assert min(_counts(1e6)) > 300
+
+
+def test_rounds_do_not_depend_on_a_clock_that_does_not_end_them():
+  assert min(_counts(400, round_s=None)) > 300

@@ -3,7 +3,7 @@ import pytest
 from gdp_grappler.placers.policy import policy_config
 
 
-@pytest.mark.parametrize('field', ['prices', 'at_once', 'draws'])
+@pytest.mark.parametrize('field', ['prices', 'at_once', 'draws', 'rounds'])
 def test_numbers_that_lead_nowhere_are_refused(field):
   with pytest.raises(ValueError, match=f'{field} is 0; give 1 or more'):
     policy_config.PolicyConfig(**{field: 0})
