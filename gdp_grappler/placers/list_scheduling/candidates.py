@@ -108,7 +108,7 @@ def _ask(problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     if not again.size or (deadline.passed and np.isfinite(fastest_s)):
       break
-    asked = [(asked[k][0], _reduced(asked[k][1], prices.peak_bytes[k] / room))
+    asked = [(asked[k][0], reduced(asked[k][1], prices.peak_bytes[k] / room))
              for k in again]
 
 
@@ -135,7 +135,7 @@ def _answers(
   ]
 
 
-def _reduced(pool_bytes: np.ndarray, filled: np.ndarray) -> np.ndarray:
+def reduced(pool_bytes: np.ndarray, filled: np.ndarray) -> np.ndarray:
   """float64 [P], capacities for the next call, in bytes.
 
   Args:

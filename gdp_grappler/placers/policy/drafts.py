@@ -19,11 +19,13 @@ from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.list_scheduling import bundling
+from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 
 _METIS = 'pymetis'
@@ -75,35 +77,88 @@ _WAYS = (
 _FEW = 8
 
 
-def draw(problem: placer_lib.Problem, config: policy_config.PolicyConfig,
-         describer: move_filter.MoveDescriber,
-         deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int32 [S, G], different legal placements of the groups.
+class Drafts:
+  """Drafts of one problem.
 
-  All groups on one device of each kind come first, then the candidates with the
-  shortest estimated steps.
-
-  Args:
-    problem: G groups.
-    config: Numbers of candidates and of drafts.
-    describer: Describer of moves of the problem.
-    deadline: Moment after which no further cuts or schedules are made.
-
-  Raises:
-    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  Attributes:
+    rows: int32 [S, G], different legal placements. All groups on one device of
+      each kind come first, then the candidates with the shortest estimates.
   """
-  alone = one_device.of_each_kind(problem.cluster, problem.allowed,
-                                  problem.op_seconds)
-  found = [structured.candidates(problem)[:config.maps]]
-  if len(problem.cluster.accelerators) > 1:
-    if config.cuts and not deadline.passed and _METIS in extras.of_placers():
-      found.append(metis.few(problem, config.cuts))
-    found.append(_schedules(problem, config.schedules, deadline))
-  rows = _different(np.concatenate([alone, *found]))[len(alone):]
-  if len(rows) > config.drafts:
-    estimates = describer.estimates(alone[0], rows)
-    rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
-  return np.concatenate([alone, rows])
+
+  def __init__(self, problem: placer_lib.Problem,
+               config: policy_config.PolicyConfig,
+               describer: move_filter.MoveDescriber,
+               deadline: deadlines.Deadline = deadlines.NEVER) -> None:
+    """Makes the drafts.
+
+    Args:
+      problem: G groups.
+      config: Numbers of candidates and of drafts.
+      describer: Describer of moves of the problem.
+      deadline: Moment after which no further cuts or schedules are made.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    """
+    self._problem, self._config = problem, config
+    self._scheduler = _Scheduler(problem)
+    # The ways of schedules, with the capacities of memories that they had.
+    self._asked: dict[bytes, tuple[proposals.Way, np.ndarray]] = {}
+    alone = one_device.of_each_kind(problem.cluster, problem.allowed,
+                                    problem.op_seconds)
+    found = [structured.candidates(problem)[:config.maps]]
+    if len(problem.cluster.accelerators) > 1:
+      if config.cuts and not deadline.passed and _METIS in extras.of_placers():
+        found.append(metis.few(problem, config.cuts))
+      found.append(self._schedules(deadline))
+    rows = _different(np.concatenate([alone, *found]))[len(alone):]
+    if len(rows) > config.drafts:
+      estimates = describer.estimates(alone[0], rows)
+      rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
+    self.rows = np.concatenate([alone, rows])
+
+  def with_less_memory(self, found: priced_placements.PricedPlacements,
+                       most: int) -> np.ndarray:
+    """int32 [at most `most`, G], schedules anew, in less memory.
+
+    A list scheduler only estimates how full a memory is. So a schedule may
+    overflow a memory, although it is faster than all placements that fit. Such
+    a schedule is made anew with less of this memory, the fastest one first.
+
+    Args:
+      found: Placements with their prices, some of them schedules.
+      most: Number of schedules, at the most.
+    """
+    prices, fastest_s = found.prices, found.prices.valid_seconds.min()
+    room = self._problem.cluster.pool_bytes
+    rows = []
+    again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
+    for k in again[np.argsort(prices.seconds[again], kind='stable')]:
+      asked = self._asked.get(found.devices[k].tobytes())
+      if asked is None or len(rows) == most:
+        continue
+      del self._asked[found.devices[k].tobytes()]
+      way, pool_bytes = asked
+      rows.append(
+          self._scheduled(
+              way, candidates.reduced(pool_bytes, prices.peak_bytes[k] / room)))
+    return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
+
+  def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
+    """int32 [K, G], schedules; one in any case if the config allows one."""
+    rows: list[np.ndarray] = []
+    for way in self._scheduler.ways[:self._config.schedules]:
+      if rows and deadline.passed:
+        break
+      rows.append(
+          self._scheduled(way, self._problem.cluster.pool_bytes.astype(float)))
+    return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
+
+  def _scheduled(self, way: proposals.Way,
+                 pool_bytes: np.ndarray) -> np.ndarray:
+    row = self._scheduler.row(way, pool_bytes).astype(np.int32)
+    self._asked.setdefault(row.tobytes(), (way, pool_bytes))
+    return row
 
 
 def _different(rows: np.ndarray) -> np.ndarray:
@@ -112,25 +167,12 @@ def _different(rows: np.ndarray) -> np.ndarray:
   return np.stack(list({row.tobytes(): row for row in rows}.values()))
 
 
-def _schedules(problem: placer_lib.Problem, most: int,
-               deadline: deadlines.Deadline) -> np.ndarray:
-  """int32 [at most `most`, G], schedules; one in any case if `most` allows."""
-  scheduler = _Scheduler(problem)
-  rows: list[np.ndarray] = []
-  for way in scheduler.ways[:most]:
-    if rows and deadline.passed:
-      break
-    rows.append(scheduler.row(way))
-  return np.array(rows, np.int32).reshape(-1, problem.graph.num_groups)
-
-
 class _Scheduler:
   """Schedules one problem in many ways."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._shared = proposals.Proposals(problem.graph, problem.cluster,
                                        problem.busy_seconds, problem.allowed)
-    self._pools = problem.cluster.pool_bytes.astype(float)
     # Favourite children by bundles; `_favourites` explains the key.
     self._children: dict[proposals.Bundles, np.ndarray] = {}
 
@@ -139,13 +181,18 @@ class _Scheduler:
     """The ways to schedule the problem."""
     return _WAYS[:_FEW] if self._shared.large else _WAYS
 
-  def row(self, way: proposals.Way) -> np.ndarray:
-    """int32 [G], a schedule of one way."""
+  def row(self, way: proposals.Way, pool_bytes: np.ndarray) -> np.ndarray:
+    """int32 [G], a schedule of one way.
+
+    Args:
+      way: The tasks and rules.
+      pool_bytes: float64 [P], capacities of the memories.
+    """
     tasks, rules = self._shared.tasks(way.bundles), way.rules
     if not self._shared.equal_devices:
       rules = dataclasses.replace(rules, earliest_finish=True)
     children = self._favourites(way.bundles) if rules.favourites else None
-    return self._shared.schedule(tasks, rules, self._pools, children)
+    return self._shared.schedule(tasks, rules, pool_bytes, children)
 
   def _favourites(self, bundles: proposals.Bundles) -> np.ndarray:
     """int32 [M], the favourite child of each task, or -1."""

@@ -30,6 +30,11 @@ _DRAFTS_SHARE = .5
 # Number of placements that the placer proposes, the best by price. There are
 # several, because prices do not show which one is the best with control edges.
 _TOLD = 4
+# Rounds in which schedules that overflow a memory are made anew. As in
+# `candidates`, a few rounds are enough for most schedules to fit.
+_AGAIN_ROUNDS = 4
+# Schedules that are made anew in one round.
+_AGAIN = 4
 # Drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
@@ -123,15 +128,21 @@ class MovePolicyPlacer:
     deadline, budget_s = problem.deadline(), problem.time_budget_s
     begin_s = problem.clock()
     describer = move_filter.MoveDescriber(problem)
-    rows = drafts.draw(
+    drawn = drafts.Drafts(
         problem, self._config, describer,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    drafted = [*starts, *rows][:self._config.prices]
+    drafted = [*starts, *drawn.rows][:self._config.prices]
     # The first few set a ceiling for all others, which then cost less.
     for begin in range(0, len(drafted), _BATCH):
       found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
+    for _ in range(_AGAIN_ROUNDS):
+      left = max(self._config.prices - len(found.prices), 0)
+      if deadline.passed:
+        break
+      found.see(drawn.with_less_memory(found, min(_AGAIN, left)),
+                ceiling_s=found.ceiling_s(exact))
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])

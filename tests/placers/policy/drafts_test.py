@@ -8,6 +8,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 from helpers import clusters
 from helpers import graphs
@@ -15,8 +16,8 @@ from helpers import problems
 
 
 def _drawn(problem, **config):
-  return drafts.draw(problem, policy_config.PolicyConfig(**config),
-                     move_filter.MoveDescriber(problem))
+  return drafts.Drafts(problem, policy_config.PolicyConfig(**config),
+                       move_filter.MoveDescriber(problem)).rows
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -75,9 +76,9 @@ def test_one_schedule_is_made_when_time_is_over():
   problem = problems.make(graphs.random_graph(0, 300))
   config = policy_config.PolicyConfig(maps=0)
   alone = _drawn(problem, maps=0, schedules=0, cuts=0)
-  late = drafts.draw(problem, config, move_filter.MoveDescriber(problem),
-                     deadlines.within(0.,
-                                      itertools.count().__next__))
+  late = drafts.Drafts(problem, config, move_filter.MoveDescriber(problem),
+                       deadlines.within(0.,
+                                        itertools.count().__next__)).rows
   assert len(late) == len(alone) + 1
 
 
@@ -99,6 +100,44 @@ def test_favourite_children_stay_with_their_parents():
   edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
   way = next(way for way in drafts._WAYS if way.rules.favourites)
-  row = drafts._Scheduler(problem).row(way)
+  row = drafts._Scheduler(problem).row(way,
+                                       problem.cluster.pool_bytes.astype(float))
   assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
   assert row[0] != row[3]
+
+
+def _tight(share):
+  """Schedules, and their prices with a share of the memory that all ops need."""
+
+  def problem(**memory):
+    return problems.make(
+        graphs.random_graph(2, 300),
+        clusters.make_cluster(latency_s=1e-6, bandwidth_bytes_per_s=1e12,
+                              **memory))
+
+  roomy = problem()
+  alone = np.ones((1, roomy.graph.num_groups), np.int32)
+  needed = roomy.evaluator.price_groups(roomy.graph, alone).peak_bytes.max()
+  tight = problem(memory_bytes=int(share * needed))
+  made = drafts.Drafts(tight, policy_config.PolicyConfig(maps=0, cuts=0),
+                       move_filter.MoveDescriber(tight))
+  found = priced_placements.PricedPlacements(tight.graph, tight.evaluator)
+  found.see(made.rows, ceiling_s=None)
+  return made, found
+
+
+def test_schedules_that_overflow_are_made_anew_in_less_memory():
+  """All prices went to placements that did not fit."""
+  made, found = _tight(.7)
+  assert not found.fits
+  for _ in range(5):
+    rows = made.with_less_memory(found, 4)
+    assert 0 < len(rows) <= 4
+    found.see(rows, ceiling_s=None)
+  assert found.fits
+
+
+def test_schedules_that_fit_are_not_made_anew():
+  made, found = _tight(2.)
+  assert found.fits
+  assert made.with_less_memory(found, 4).shape == (0, found.devices.shape[1])
