@@ -107,7 +107,7 @@ def test_favourite_children_stay_with_their_parents():
 
 
 def _tight(share):
-  """Schedules, and their prices with a share of the memory that all ops need."""
+  """Schedules with their prices, in a share of the memory of all ops."""
 
   def problem(**memory):
     return problems.make(
