@@ -7,9 +7,10 @@ numbers. A shortened name counts only if the plan puts all ops of that name on
 one device. The plan has to know at least a given share of the ops and of the
 FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
 
-A group gets the allowed device on which the plan wants most bytes of its ops. A
-variable that the plan does not name stays on its device, and so do the ops that
-use the variable. All other ops get the device of their neighbours.
+The plan may want ops of one group on several devices. The group then gets the
+allowed device with most bytes of these ops. A variable that the plan does not
+name stays on its device, and so do the ops that use the variable. All other ops
+get the device of their neighbours.
 
 A map of layers names the devices of layers. An op in no layer of the map gets
 the device that TensorFlow would choose: the first GPU if there is one. Updates

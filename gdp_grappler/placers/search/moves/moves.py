@@ -2,8 +2,8 @@
 
 Groups that exchange many bytes should stay together. A search that moves one
 group at a time has to separate such groups first, which nearly always makes the
-step longer. So most moves are of many groups, and the sizes of the sets spread
-over all orders of magnitude. The kinds of moves choose their sets by:
+step longer. So most moves are of many groups, and the sets have sizes of all
+orders of magnitude. The kinds of moves choose their sets by:
 
 * edges: groups that send each other tensors;
 * time: groups that run one after the other;
