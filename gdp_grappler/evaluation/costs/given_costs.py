@@ -10,7 +10,8 @@ For each op and device the first rule that applies holds:
    bytes, otherwise from the rates of dense kernels.
 3. The op has FLOPs or bytes, or no seconds at all: the roofline.
 
-If no rule applies to an op on a type of device, the op may not be on this type.
+If no rule gives an op a cost on a type of device, the op may not be on devices
+of this type.
 """
 
 from __future__ import annotations
