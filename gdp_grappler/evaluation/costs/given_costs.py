@@ -71,7 +71,7 @@ class GivenCostModel(cost_model.CostModel):
       device = cluster.devices[column]
       raise errors.GdpError(
           f'{self.costs.path}: node "{graph.names[op]}", field "seconds": '
-          f'nothing there holds on {device.short_name} of cluster '
+          f'no entry is for {device.short_name} of cluster '
           f'"{cluster.name}". Add "{device.type}", or "flops" or "io_bytes".')
     worst = np.where(unknown, 0., result).max(1, keepdims=True)
     return np.where(unknown, worst, result)
@@ -119,7 +119,7 @@ class GivenCostModel(cost_model.CostModel):
     if unknown is not None:
       raise errors.GdpError(
           f'{self.costs.path} gives costs for its own graph, which has no op '
-          f'"{unknown}". Price that one, or leave these costs out.')
+          f'"{unknown}". Price the graph of the file, or leave its costs out.')
     return np.array([self._index[name] for name in graph.names], int)
 
   @functools.cached_property

@@ -67,10 +67,10 @@ class MovePolicyPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported: a move network, or a policy of
-        one forward pass, whose proposals become drafts. None means the move
-        network in the folder of the environment variable GDP_POLICY, or else
-        the shipped one.
+      policy: A folder that `gdp_train` exported. It has a move network, or a
+        policy, whose proposals become drafts. None means the move network in
+        the folder of the environment variable GDP_POLICY, or else the shipped
+        one.
       choice: The way in which moves are chosen, one of `MoveChoice`.
       config: Numbers of drafts, moves and prices.
       network: The move network; it overrides the folders.
