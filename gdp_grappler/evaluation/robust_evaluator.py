@@ -330,7 +330,7 @@ class _Draws:
   def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
               priorities: np.ndarray | None,
               orderable: np.ndarray | None = None) -> np.ndarray:
-    """float64 [K], mean of the draws / plain step; 1 if the latter is 0."""
+    """float64 [K], mean of the draws / plain step; 1 for a step of 0 s."""
     devices = np.ascontiguousarray(devices, np.int32)
     if priorities is not None:
       priorities = np.ascontiguousarray(priorities, np.float64)

@@ -31,11 +31,11 @@ from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 
 # Throttles to try, two numbers each. A message from the sender delays an op of
-# the receiver. The first number is a number of ops: the message starts so many
-# ops before the op that makes the result, because a later message would wait
-# behind the copy. The second number is the least time from the start of the
-# message to the start of the delayed op, in units of the receiver's `hop_s`.
-# The message itself takes one unit.
+# the receiver. A message that starts too late would wait behind the copy. So
+# the message starts some ops before the op that makes the result. The first
+# number is the number of these ops. The second number is the least time from
+# the start of the message to the start of the delayed op, in units of the
+# receiver's `hop_s`. The message itself takes one unit.
 _THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 

@@ -33,7 +33,7 @@ class Stage:
 # Stages of a problem without control edges: one annealing has all of the time.
 FIFO_ONLY = (Stage(StageOrder.FIFO, until=1., cooled=1.),)
 # Stages of a problem with control edges. The annealing of each order first has
-# its hot part. The annealing with the faster placement has the rest of time.
+# its hot part. The annealing with the faster placement then goes on.
 BOTH_ORDERS = (
     Stage(StageOrder.FIFO, until=.25, cooled=.5),
     Stage(StageOrder.PRIORITIES, until=.5, cooled=.5),

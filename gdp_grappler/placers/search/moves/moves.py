@@ -113,8 +113,8 @@ class Moves:
       kinds: int [K], indices of `kinds`.
       devices: int [G], the placement before the moves, legal; not changed.
       rng: Random numbers of the moves.
-      compound: Probability that one more move is added to a move, and to that
-        one again; less than 1.
+      compound: Probability that one more move is added to a move; less than 1.
+        It holds again after each added move.
       usual: float64 [kinds], probability of each kind of an added move; by
         default `shares`.
 
