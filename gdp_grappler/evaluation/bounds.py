@@ -131,7 +131,7 @@ def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:
                        len(slots)) / slots
     if not load.any():
       break
-    # A unit that attracts too much work at these prices becomes dearer.
+    # Raise the weight of a unit that attracts too much work.
     weights *= np.exp(load / load.max() / np.sqrt(step + 1))
     weights /= (weights * slots).sum()
   return best

@@ -91,7 +91,7 @@ class Recorder(evaluator_lib.Wrapper):
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       priorities: np.ndarray,
       ceiling_s: evaluator_lib.Ceiling = math.inf) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; the prices are counted, but not compared.
+    """See `evaluator.Evaluator`; the prices count, but none becomes the best.
 
     Such a price belongs to no real step until control edges are found.
     """
@@ -107,7 +107,7 @@ class Recorder(evaluator_lib.Wrapper):
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`.
 
-    Prices with priorities are counted, but not compared: TensorFlow has no
+    Prices with priorities count, but none becomes the best. TensorFlow has no
     priorities, so such a price belongs to no real step until control edges are
     found.
     """

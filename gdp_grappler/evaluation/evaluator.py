@@ -50,7 +50,7 @@ class Prices:
     seconds: float64 [K], seconds of one step; infinite if it cannot run.
     peak_bytes: int64 [K, P], highest use of each memory pool.
     overflow_bytes: int64 [K], bytes by which the placement exceeds memory
-      pools, summed over the pools; 0 if a measured step ran all the same.
+      pools, summed over the pools; 0 if a measured step ran nevertheless.
     valid: bool [K], whether the placement runs and fits into memory.
   """
 

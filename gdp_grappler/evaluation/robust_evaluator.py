@@ -1,34 +1,34 @@
 """The robust price: the average step of a placement under random errors.
 
-Two ops may be ready at almost the same moment. Which of the two starts first
-may change the step. The simulator always decides in the same way. A search that
-compares thousands of placements finds placements for which all these decisions
-happen to be good. Their real steps are longer on average. So a search should
-minimize the average step.
+Two ops may be ready at almost the same moment, and the step may depend on the
+op that starts first. The simulator always decides in the same way. A search
+that compares thousands of placements finds placements for which all of these
+decisions happen to be good. The real steps of such placements are longer on
+average. So a search should minimize the average step.
 
 The robust evaluator therefore simulates a placement again with random errors:
 in the seconds of ops, in their dispatch, in the bytes of transfers, in the
 times of the event manager, and in the order of ops without inputs. All
 placements of a graph get the same errors. (On emulated GPUs most of the
 variation comes from the order in which two threads dispatch: the step of a
-placement may take one of two times, which differ by a tenth.) Draws of errors
-come in pairs with opposite signs. So the two draws of a pair together leave the
-length of a chain of ops as it is, no op becomes cheap in both, and a pair tells
-more than many independent draws.
+placement may take one of two times, which differ by a tenth.) Errors are drawn
+in pairs with opposite signs (antithetic variates). So the mean of a pair leaves
+the length of a chain of ops as it is, and a pair says more than several
+independent draws.
 
 The price is the simulated step times the *luck* of the placement:
 
 * The ratio of a placement is the mean step of its draws, divided by its
   simulated step.
-* The luck of a placement is its ratio, divided by the largest ratio of the
-  placements that put all ops on one device. Their steps do not depend on chance
-  decisions. Luck is at least 1.
+* The steps of placements with all ops on one device do not depend on chance
+  decisions. The luck of a placement is its ratio, divided by the largest ratio
+  of such placements. Luck is at least 1.
 
-Hence no price is less than the simulated step, and the price of a placement on
-one device is its simulated step. So a placement that is no worse than one
-device by this price is no worse by the simulated step. The step without errors
-decides whether a placement fits into memory. With ceilings, these statements
-hold for prices up to the ceiling.
+Two facts follow. No price is less than the simulated step. The price of a
+placement on one device is its simulated step. So if a placement has a lower
+price than one device, its simulated step is shorter, too. The step without
+errors decides whether a placement fits into memory. With ceilings, all of this
+holds for prices up to the ceiling.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class RobustConfig:
     pairs: Number of pairs of draws; a price takes 1 + 2 `pairs` simulations.
     close_pairs: Number of pairs of further draws for `Robust.price_closely`.
     op_jitter: Standard deviation of an op's seconds, as a share of the seconds.
-      It is below 1 / sqrt(3), because the distribution is uniform and seconds
-      must be above 0. This limit holds for all four deviations.
+      All four deviations are below 1 / sqrt(3), because the distribution is
+      uniform, and seconds must be above 0.
     wire_jitter: Standard deviation of a tensor's bytes in a transfer, as a
       share.
     dispatch_jitter: Standard deviation of the seconds in which a thread
@@ -178,8 +178,8 @@ class Robust(evaluator.Evaluator):
                     priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices K placements by more draws; see `evaluator.Evaluator`.
 
-    No other price uses these draws, because a search finds placements for which
-    the usual draws are short by chance.
+    A search finds placements whose usual draws are short by chance. So close
+    prices have draws that no other price uses.
     """
     if priorities is None:
       plain = self._simulator.price(graph, devices)
@@ -330,7 +330,7 @@ class _Draws:
   def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
               priorities: np.ndarray | None,
               orderable: np.ndarray | None = None) -> np.ndarray:
-    """float64 [K], mean of the draws / plain step; 1 if the latter is 0."""
+    """float64 [K], mean of the draws / plain step; 1 for a step of 0 s."""
     devices = np.ascontiguousarray(devices, np.int32)
     if priorities is not None:
       priorities = np.ascontiguousarray(priorities, np.float64)

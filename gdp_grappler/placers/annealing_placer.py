@@ -30,15 +30,16 @@ class AnnealingPlacer:
   """Simulated annealing from the best of several starts (`search.annealing`).
 
   The starts are placements of other placers, all groups on each single device,
-  and blocks of the topological order on one accelerator each. During the search
-  a placement that overflows a memory has a penalty. The result is a placement
-  that fits, if the search has priced one. Ops run first in, first out; the
-  priorities of a start do not count.
+  and placements with one block of the topological order on each accelerator.
+  During the search a placement that overflows a memory has a penalty. The
+  result is a placement that fits, if the search has priced one. Ops run first
+  in, first out, even if a start has priorities.
 
-  If control edges may be added and pay (`Problem.orders_pay`), the search has
-  two parts. In one part ops run first in, first out, in the other in the order
-  of priorities (`priority_annealing`). The order with the faster placement gets
-  the rest of the time. The placer proposes the best placement of each.
+  If control edges may be added and pay (`Problem.orders_pay`), there are two
+  annealings. In one, ops run first in, first out. In the other, ops run in the
+  order of priorities (`priority_annealing`). The annealing with the faster
+  placement gets the rest of the time. The placer proposes the best placement of
+  each annealing.
   """
 
   def __init__(self, evaluations: int | None = None,
@@ -106,7 +107,7 @@ def evaluations_for(
 
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:
-  """Number of placements that stands for some seconds, on any machine."""
+  """Number of placements to price in place of a time; equal on all machines."""
   config = search_config.DEFAULT.time
   count = seconds * config.ops_per_s / (problem.graph.num_ops
                                         + config.drawn_ops)
@@ -122,7 +123,7 @@ def starting_points(
     problem: G groups.
     names: Placers of the starts.
     rng: Random numbers of the blocks.
-    deadline: Afterwards, no placer is called but the first one.
+    deadline: After this time only the first placer is called.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.

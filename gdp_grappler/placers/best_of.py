@@ -22,9 +22,9 @@ from gdp_grappler.placers import registry
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
                  'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured',
                  'hierarchical')
-# The same placers in the order in which they are called, the fastest first, so
-# that many are called if there is little time. Placers that are not in this
-# list are called after these.
+# The same placers by increasing time. They are called in this order, so that
+# many are called if there is little time. Placers that are not in this list are
+# called last.
 _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
@@ -81,7 +81,7 @@ class BestOfPlacer:
                             f'of {", ".join(registry.names())}.')
     self._names = tuple(dict.fromkeys(names))
     for name in set(self._names) - set(DEFAULT_NAMES) - set(registry.names()):
-      registry.create(name)  # Raises, and knows names that are similar.
+      registry.create(name)  # Raises an error that suggests a similar name.
     self.choices: tuple[Candidate, ...] = ()
     self.skipped: dict[str, str] = {}
 
@@ -114,8 +114,8 @@ class BestOfPlacer:
     return self.choices[0].placement
 
 
-# Gets the name and the proposals of a placer. Returns whether a placer has
-# answered by now, so that no further one has to.
+# Function of the name and the proposals of a placer. Returns whether any placer
+# has answered by now. If so, the deadline holds for all further placers.
 See = Callable[[str, tuple[placement_lib.Placement, ...]], bool]
 
 
@@ -143,10 +143,10 @@ def propose_each(
   Args:
     problem: The problem to place.
     names: Names of placers in the registry, in the order of the calls.
-    deadline: Afterwards no placer is called, unless none has answered yet.
+    deadline: After this time no placer is called, unless none has answered yet.
     see: Called after each placer; by default, each proposal is an answer.
     in_parts: Whether each placer but the last may take only a part of the time
-      that is left, so that none takes the time of the others; else all of it.
+      that is left. If not, each placer may take all of it.
 
   Returns:
     The placements of each placer by name, and why other placers have none.
@@ -202,8 +202,8 @@ def _missing(needs: frozenset[placer_table.Need],
   return ''
 
 
-# One warning per process, even if there are many searches. Texts may name a
-# graph, so that a process that places many graphs would remember each of them.
+# Prints a warning once per process. The number of remembered warnings is
+# limited, because a text may name a graph, and a process may place many graphs.
 @functools.lru_cache(maxsize=_MOST_NOTICES)
 def _notice(name: str, why: str) -> None:
   logging.warning('The placer "%s" is left out. %s', name, why)

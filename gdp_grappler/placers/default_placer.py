@@ -1,8 +1,8 @@
 """The default placer: cheap placers and networks propose, a search refines.
 
-The move network, which learned from searches on synthetic graphs
-(`shipped_moves`), chooses the moves that the search prices. GDP's network, the
-policy, proposes placements in long searches.
+There are two networks. The move network (`shipped_moves`) chooses the moves
+that the search prices. The policy (GDP's network) proposes placements in long
+searches. The placer `gdp_policy` (`move_policy`) uses only the move network.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ REFINED = 'refined'
 # case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
-# Anchors for a graph with a coarse graph. The search of the coarse graph finds
-# the placements of the other anchors, unless a fast placement overflows a
-# memory.
+# The anchors to call if there is a coarse graph. The search of the coarse graph
+# then finds placements as good as those of the other anchors. The others are
+# called only if a fast placement overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
-# Anchors of few placements. They run before the policy of moves.
+# Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# List schedulers, the best on most graphs first. In a short time the first one
-# may take all of it, because its best proposal often comes late. If there is
-# time for all, or if the graph is large, the quickest runs first.
+# List schedulers, the best on most graphs first. If the time is short, the
+# first one may take all of it, because its best proposal often comes late. If
+# there is time for all, or if the graph is large, the quickest runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
-# Placers that may have nothing to propose: no expert, no repeated structure,
-# one host.
+# Placers that may have nothing to propose, because there is no expert, no
+# repeated structure or only one host.
 _MAY_BE_SILENT = {registry.EXPERT, 'hierarchical', 'structured'}
 
 
 class DefaultPlacer:
-  """Simulated annealing from placements of cheap placers and of the policies.
+  """Simulated annealing from placements of cheap placers and of networks.
 
-  The result is never worse by price than the best start. The search takes at
-  most the time that thousands of steps could save (`search_worth`), because no
-  placement is faster than the lower bound. The policy of one forward pass takes
-  part if the search is worth more seconds than a limit. The limit is low for a
-  policy that the user named or that is loaded, and high otherwise, because
+  The result is never worse by price than the best start. No placement is faster
+  than a lower bound of the step. So the search takes at most the time that
+  thousands of steps would save at this bound (`search_worth`). The policy takes
+  part if the search is worth more seconds than a limit. The limit is low if the
+  user named the policy or if it is loaded. Otherwise the limit is high, because
   loading takes time.
   """
 
@@ -81,14 +81,14 @@ class DefaultPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: Folder of a policy, see `move_policy.MovePolicyPlacer`. If it is
-        the folder of a move network, no policy of one forward pass proposes.
+      policy: Folder of a network, see `move_policy.MovePolicyPlacer`. If it is
+        the folder of a move network, the policy takes no part.
       anchors: Names of placers of the registry. Placers that cannot take part
         are left out with a notice.
       clock: Function that returns seconds since any fixed moment; None means
         the clock of the problem.
-      asks_policy: Whether the policy of one forward pass proposes.
-      asks_moves: Whether the policy of moves proposes.
+      asks_policy: Whether the policy proposes.
+      asks_moves: Whether `gdp_policy` proposes.
       asks_network: Whether the move network chooses the moves that the search
         prices. If not, the search prices all moves that it draws.
 
@@ -117,9 +117,9 @@ class DefaultPlacer:
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best placement of each source, the best first.
 
-    If control edges may be added, the last one is the best placement in the
-    order of priorities. The anchors run first. The search has the rest of the
-    time budget, or less if it is not worth the time.
+    If control edges pay (`Problem.orders_pay`), the last one is the best
+    placement in the order of priorities. The anchors run first. The search has
+    the rest of the time budget, or less if it is not worth the time.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -164,7 +164,7 @@ class DefaultPlacer:
               moves: moves_lib.Moves, rng: np.random.Generator, worth_s: float,
               deadline: deadlines.Deadline,
               each_s: float) -> Sequence[placement_lib.Placement]:
-    """Adds the placement that the search finds first in, first out.
+    """Adds the best placement that the search finds by FIFO price.
 
     Args:
       problem: The problem to place.
@@ -201,10 +201,10 @@ class DefaultPlacer:
            found: priced_placements.PricedPlacements, worth: search_worth.Worth,
            deadline: deadlines.Deadline, repeats: bool,
            moves: moves_lib.Moves) -> None:
-    """Adds the proposals of the anchors and of the policy of moves.
+    """Adds the proposals of the anchors and of `gdp_policy`.
 
-    The policy prices the most promising of placements like those of the
-    anchors. If it uses all of its share of a short time, no others run.
+    `gdp_policy` itself makes placements like those of most anchors. If the time
+    is short, and `gdp_policy` uses all of its share, these anchors do not run.
     """
     first = [*self._anchors]
     if repeats and 'structured' in first:
@@ -283,8 +283,8 @@ class DefaultPlacer:
                    heard: bool = False, in_parts: bool = True) -> bool:
     """Adds the proposals of anchors until a deadline.
 
-    One anchor is called in any case. Otherwise a large graph on a busy machine
-    would stay on a single device.
+    At least one anchor is called, even after the deadline. Otherwise a large
+    graph on a busy machine would stay on a single device.
 
     Args:
       problem: The problem to place.
@@ -307,8 +307,8 @@ class DefaultPlacer:
       return heard
 
     if not (heard and deadline.passed):
-      # Parts of the time are short enough for the clock to end an anchor. So
-      # there are no parts if the user gave no time budget.
+      # A part of the time may be so short that the clock ends an anchor. But
+      # without a time budget, no clock may change the result.
       best_of.propose_each(
           problem, names, deadline, see, in_parts=in_parts and
           problem.time_budget_s is not None)
@@ -317,7 +317,7 @@ class DefaultPlacer:
   def _ask_moves(self, problem: placer_lib.Problem,
                  found: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
-    """Adds placements of the policy of moves; whether a short time is over."""
+    """Adds placements of `gdp_policy`; whether it used up a short time."""
     by_count, clock = problem.ends_by_count, self._clock_of(problem)
     short = not by_count and move_policy.is_short(problem, left_s)
     share = move_policy.time_share(by_count, repeats, short)
@@ -335,7 +335,7 @@ class DefaultPlacer:
     return short and clock() - begin_s >= own_s
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
-    """int32 [K, G], proposals of the policy of one forward pass."""
+    """int32 [K, G], proposals of the policy."""
     rows = learned.LearnedPlacer(self._policy).candidates(problem)
     return rows[:, problem.graph.first_ops].astype(np.int32)
 
@@ -379,7 +379,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
 
   If the user gave a time budget, the clock ends the search, after `worth_s` or
   `left_s`. If there is no time budget, or if the result has to be repeatable,
-  the search prices the number of placements that stands for `worth_s`
+  a number of placements takes the place of `worth_s`
   (`annealing_placer.affordable`).
 
   Args:

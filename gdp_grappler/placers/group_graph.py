@@ -2,9 +2,9 @@
 
 This module alone decides the weights of vertices and edges, so that METIS,
 Scotch and Mt-KaHyPar solve the same problem. A net is one output of an op, with
-the group that computes it and all groups that use it. An edge joins the
-producer of a net with one consumer. So a tensor that two other groups use
-counts twice in a cut of edges. In a cut of nets the tensor counts once for each
+the group that computes this output and all groups that use it. An edge joins
+the producer of a net with one consumer. If two groups use a tensor, a cut of
+edges counts the tensor twice. A cut of nets counts the tensor once for each
 device that receives it.
 """
 
@@ -90,7 +90,7 @@ class GroupGraph:
     """
     result = dataclasses.replace(self, weights=weights)
     for name in ('adjacency', 'rows', 'integer_edges'):
-      # These do not depend on weights, and often take longer than a cut.
+      # The arrays do not depend on weights, and often take longer than a cut.
       result.__dict__[name] = getattr(self, name)
     return result
 

@@ -38,9 +38,9 @@ class Problem:
     may_add_edges: Whether control edges may be added to the graph. If they may
       and a simulator is given, searches also look for placements that are fast
       in the order of priorities, and propose them (see `Proposer`).
-    clock: Returns seconds since a fixed moment; measures the time budget. If it
-      stands still (`deadlines.still`), the budget stands for a number of
-      priced placements.
+    clock: Returns seconds since a fixed moment; measures the time budget. If
+      the clock stands still (`deadlines.still`), a number of priced placements
+      takes the place of the budget.
     repeatable: Whether equal problems should get equal placements in spite of a
       time budget, even if a placer then does not use all of the time.
     given_allowed: bool [G, D], devices that each group may have; None for the
@@ -63,10 +63,10 @@ class Problem:
   def orders_pay(self) -> bool:
     """Whether a search for orders of ops pays.
 
-    An order pays where control edges may be added, a simulator predicts their
-    gain, prices are simulated and two devices or more have a queue of ops. The
-    ops of a CPU share its cores and have no queue, so control edges there only
-    cost time.
+    An order pays if control edges may be added, a simulator predicts their
+    gain, prices are simulated, and two devices or more have a queue of ops. Ops
+    of a CPU share the cores and have no queue. On CPUs control edges only cost
+    time.
     """
     return (self.may_add_edges and self.simulator is not None and
             self.evaluator.simulated and
@@ -137,7 +137,7 @@ class Problem:
 class Placer(Protocol):
   """Finds a placement that keeps the graph's rules.
 
-  The placement may overflow a memory; the evaluator finds out.
+  The placement may overflow a memory. The evaluator detects an overflow.
   """
 
   def place(self, problem: Problem) -> placement_lib.Placement:

@@ -18,12 +18,12 @@ _GPU = '/device:GPU:'
 
 def placement(problem: placer_lib.Problem,
               source: source_graph.SourceGraph) -> placement_lib.Placement:
-  """Returns the placement that TensorFlow chose, with each loop whole.
+  """Returns the placement that TensorFlow chose, with each loop on one device.
 
-  If only the cluster has GPUs, TensorFlow would choose the first GPU. Ops on a
-  device that the cluster lacks go to the host, or to their first legal device.
-  TensorFlow divides a loop whose variables have moved. Such a loop is on the
-  device of its variables.
+  If the cluster has GPUs and this program has none, TensorFlow would choose the
+  first GPU. Ops on a device that the cluster lacks go to the host, or to their
+  first legal device. TensorFlow divides a loop whose variables have moved. In
+  the result, such a loop is on the device of its variables.
 
   Args:
     problem: The graph, N ops, and the cluster.

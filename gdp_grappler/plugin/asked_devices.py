@@ -70,9 +70,9 @@ def that_can_be_kept(
     settings: settings_lib.Settings) -> source_graph.SourceGraph:
   """Returns a graph with only the requests that can be kept.
 
-  If TensorFlow chose another device although the requested one exists, it had
-  to, so the request is dropped. The user gets a warning about requests for
-  devices that the cluster lacks; these are dropped, too.
+  Two kinds of requests are dropped. If TensorFlow chose another device although
+  the requested device exists, the op cannot be on the requested device. If the
+  cluster lacks the requested device, the user gets a warning.
   """
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.graph.legality import asked
@@ -139,4 +139,4 @@ def _warn_once_of(device: str, where: str, who: str) -> None:
   _warned.add((device, where))
   notices.warn_once(
       f'tf.device asks for {device}, which {where} does not have (first by '
-      f'"{who}"): what asks for it is placed as if it did not')
+      f'"{who}"): ops that ask for it are placed as if they did not')

@@ -74,6 +74,6 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
   return graph_id
 
 
-# This many ops tell what most of a graph is, because few of its functions
-# differ.
+# Ops in the sample that names the graph of a session. The sample is large
+# enough, because the ops of a graph come from few functions.
 _ENOUGH = 2000

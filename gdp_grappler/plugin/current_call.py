@@ -78,7 +78,7 @@ _BACKWARD = '__backward_'
 
 
 class Named:
-  """A call that only has a name. The pass treats its graphs as usual."""
+  """A call that only gives its graphs a name. The pass places them as usual."""
 
   has_clusters = False
   is_placed = False

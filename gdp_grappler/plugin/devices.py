@@ -29,10 +29,11 @@ def names() -> list[str]:
 def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   """Returns why there is nothing to place; '' if there may be a choice.
 
-  With one GPU there is no choice: float arithmetic stays on it (`rounding`).
-  Other ops could go to the CPU, but they gain less than XLA, which has to be
-  switched off for a placed step. Explicit requests are obeyed all the same: a
-  plan, an order, a pin, `may_round`, or `keep_best` switched off.
+  With one GPU there is no choice: float arithmetic stays on the GPU
+  (`rounding`). Other ops could go to the CPU. But a placed step runs without
+  XLA, and XLA gains more than such a placement. With an explicit request there
+  is a choice all the same: a plan, an order, a pin, `may_round`, or `keep_best`
+  switched off.
 
   Args:
     found: Names of devices.
@@ -58,9 +59,9 @@ def never_pay(cluster: cluster_lib.Cluster,
               settings: settings_lib.Settings) -> bool:
   """Whether spreading a step over several of the devices never pays.
 
-  That is so if all devices share the cores of one processor: transfers between
-  them take time of these cores. The result is False if the user insists on the
-  plan or the placer's choice.
+  If all devices share the cores of one processor, transfers between the devices
+  take time of these cores, and spreading never pays. The result is False if the
+  user insists on the plan or the placer's choice.
 
   Args:
     cluster: The devices.

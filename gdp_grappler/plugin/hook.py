@@ -53,10 +53,10 @@ def _add_option_to(config: Any) -> None:
 def _wrap(cls: type[Any]) -> None:
   """Replaces the methods that set, show and use the optimizer options.
 
-  `Context.config` stays as it is: the eager context is initialized with it,
-  and tf.data would take the pass from there. A call that becomes a node of a
-  graph gets the stock options too: they would be written into the node, and
-  with it into saved models, where the option could not be switched off.
+  Two things do not get the pass. `Context.config` initializes the eager
+  context, and tf.data would take the pass from this configuration. A call may
+  become a node of a graph. The node would keep the options of the call, also in
+  saved models, where the option could not be switched off.
   """
   calls = threading.local()
   stock_call = cls.function_call_options

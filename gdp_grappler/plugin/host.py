@@ -36,8 +36,8 @@ if TYPE_CHECKING:
   from gdp_grappler.plugin import outcome as outcome_lib
 
 _CACHE_SIZE = 64  # Answers that are kept.
-_UNKNOWN_WISHES = ('; what its program asked for by tf.device is not known '
-                   'here: gdp_grappler.pin keeps ops where they are to be')
+_UNKNOWN_WISHES = ('; devices that its program asked for by tf.device are not '
+                   'known here: gdp_grappler.pin keeps ops on a device')
 _thread = placer_thread.PlacerThread()
 
 
@@ -184,8 +184,9 @@ class Host:
   ) -> tuple[library.Decision | None, str]:
     """Returns the decision and the line to print. Runs on the placer thread.
 
-    The cache gets the answer even if the answer is too late for this query. It
-    gets no answer of `optimize`, because that is for this call only.
+    The cache gets the answer even if the answer is too late for this query. The
+    cache does not get an answer of the argument `optimize`, because such an
+    answer is for this call only.
     """
     source = _source_graph(query, wishes)
     directory = environment.capture_directory()

@@ -54,13 +54,15 @@ _PARAMETER_SERVER = '/job:ps/'
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# Without a request for an order, the order must bring a large gain and be found
-# quickly. On devices that are not asynchronous, measured steps were longer
-# where gains were predicted.
+# Limits of the search for an order that the user has not requested: the gain
+# must be large, and the search short. Only asynchronous devices get such an
+# order. On other devices, measured steps with control edges were longer,
+# although a gain was predicted.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
-# Shares of a graph's time budget: for the search for devices, which ends after
-# half of its share unless the machine is busy, and a reserve for work that
-# cannot be stopped. The search for an order has the rest.
+# Shares of a graph's time budget. The first one is for the search for devices,
+# which ends after half of this time unless the machine is busy. The second one
+# is a reserve for work that cannot be stopped. The search for an order has the
+# rest.
 _SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 

@@ -1,9 +1,9 @@
 """TensorFlow servers, which place the graphs of v1 sessions on grpc://.
 
 The server that a session names by 'grpc://host:port' optimizes the session's
-graph, according to the session's configuration. That configuration contains the
-option, but names the pass only. So each server loads the library when it is
-made.
+graph, according to the session's configuration. The configuration contains the
+option and the name of the pass, but not the code of the pass. So the process of
+a server loads the library of the pass when the server is made.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _has_pass(config: Any) -> bool:
 def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
   """Returns a copy of a configuration, with the pass if the option is on.
 
-  An argument of another type is returned as it is, because TensorFlow's own
+  An argument of another type is returned unchanged, because TensorFlow's own
   constructor then raises an error.
   """
   from tensorflow.core.protobuf import config_pb2

@@ -47,7 +47,7 @@ class Settings:
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges
       only on asynchronous devices, and only for a large predicted gain.
-    plan: Devices that replace the placer's choice, whatever the predicted step.
+    plan: Devices that replace the placer's choice, even for a longer step.
       Either a file that `gdp place`, `gdp_train` or an editor wrote, or devices
       by layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};
       `cluster.layer_map` and `placers.plans.planned` state the rules. Gradients

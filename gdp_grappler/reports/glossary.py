@@ -148,7 +148,7 @@ TERMS = {
         'One operation of a graph, such as a MatMul.',
     'ordered':
         'Of a step: with control edges that let ops wait, so that the op with '
-        'the longest path behind it starts first. They change no number.',
+        'the longest path behind it starts first. The edges change no number.',
     'parameters':
         "Variables of a layer, without the optimizer's slots.",
     'peak memory':

@@ -51,7 +51,7 @@ def test_who_chose_is_a_map_of_layers(tmp_path):
       'is free: the map of layers has "dense_1" there',
       'is free: the map of layers has "dense_1" there, which it belongs to',
       'is free: no layer of the map has it, and TensorFlow puts it there',
-      'is free: no layer of the map has it, and it is with what it belongs to'
+      'is free: no layer of the map has it, and it is with its neighbours'
   }
 
 

@@ -48,7 +48,7 @@ def test_missing_device_is_told_once(warnings):
   line, = warnings
   assert line == (
       'tf.device asks for GPU:7, which this program does not have '
-      '(first by "n0"): what asks for it is placed as if it did not')
+      '(first by "n0"): ops that ask for it are placed as if they did not')
 
 
 def test_device_of_a_cluster_that_is_reported_for(warnings):

@@ -311,7 +311,7 @@ def test_nothing_is_asked_for_where_it_does_not_count(wishes, option):
 def test_graph_of_another_process_is_told(wishes, lines):
   wishes['f'] = wishes_lib.UNKNOWN
   _host(_Optimizer('done')).answer(_query(graph_id='f'))
-  assert 'tf.device is not known here: gdp_grappler.pin keeps' in lines[0]
+  assert 'tf.device are not known here: gdp_grappler.pin keeps' in lines[0]
 
 
 class _Call:

@@ -68,7 +68,7 @@ def test_a_plan_that_may_round_lets_the_pass(tmp_path):
   on = dict(
       zip(names, kept.devices or [n.device for n in source.graph_def.node]))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
-  assert '2 would be rounded otherwise' in kept.message
+  assert '2 would round otherwise' in kept.message
   assert 'may_round allows it' in kept.message
 
 

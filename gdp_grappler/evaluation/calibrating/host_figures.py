@@ -18,7 +18,7 @@ from gdp_grappler.evaluation.profiling import traces
 
 _OPS = 1000  # Ops of a chain or a star.
 _HOPS = 100  # Ops of a chain that alternates between two devices.
-_COPIES = 200  # Copies of outputs of one op each, issued by one thread.
+_COPIES = 200  # Ops whose outputs one thread copies to another device.
 _SMALL = 16  # Elements of a small tensor.
 _LARGE_BYTES = 1 << 26  # Bytes of a large tensor.
 _LARGE_HOPS = 4  # Copies of the large tensor to another device.

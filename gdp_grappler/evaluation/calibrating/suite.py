@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable
 
-# A function that makes the inputs of one op, and returns a function. Each call
-# of the latter makes one op with these inputs.
+# A function that makes the inputs of one op, and returns a second function.
+# Each call of the second function makes one op with these inputs.
 Build = Callable[..., Callable[[], Any]]
 
 

@@ -1,10 +1,10 @@
 """Seconds for which ops keep devices busy, including the host's dispatch.
 
 A GPU runs kernels while a thread of the host dispatches the next ones. The
-slower of the two limits the step. If kernels are short, the host is slower; a
-placer that balances the seconds of kernels alone then balances the wrong
-figure. The simulator knows both figures of each op. Partitioners and list
-schedulers take one number per op, and this module computes that number.
+slower of the two limits the step. If kernels are short, the host is slower. A
+placer should then balance the host's seconds, and not those of the kernels. The
+simulator knows both numbers of each op. Partitioners and list schedulers take
+one number per op, which this module computes.
 """
 
 from __future__ import annotations

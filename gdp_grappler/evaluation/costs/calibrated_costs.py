@@ -39,8 +39,8 @@ from gdp_grappler.graph import op_kinds
 
 _PLAIN_WORK = op_families.family('AddV2').host_work
 _LEAST_S = 1e-8  # Least seconds of an op that launches a kernel.
-# Points in one cell of a grid of this width count as one point: such ops differ
-# in something other than their size.
+# Width of the cells of a grid. Points in one cell count as one point, because
+# their ops have the same size and differ in something else.
 _ONE_PLACE = .05
 
 

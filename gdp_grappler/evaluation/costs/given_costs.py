@@ -10,7 +10,8 @@ For each op and device the first rule that applies holds:
    bytes, otherwise from the rates of dense kernels.
 3. The op has FLOPs or bytes, or no seconds at all: the roofline.
 
-If no rule applies to an op on a type of device, the op may not be on this type.
+If no rule gives an op a cost on a type of device, the op may not be on devices
+of this type.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class GivenCostModel(cost_model.CostModel):
       device = cluster.devices[column]
       raise errors.GdpError(
           f'{self.costs.path}: node "{graph.names[op]}", field "seconds": '
-          f'nothing there holds on {device.short_name} of cluster '
+          f'no entry is for {device.short_name} of cluster '
           f'"{cluster.name}". Add "{device.type}", or "flops" or "io_bytes".')
     worst = np.where(unknown, 0., result).max(1, keepdims=True)
     return np.where(unknown, worst, result)
@@ -118,7 +119,7 @@ class GivenCostModel(cost_model.CostModel):
     if unknown is not None:
       raise errors.GdpError(
           f'{self.costs.path} gives costs for its own graph, which has no op '
-          f'"{unknown}". Price that one, or leave these costs out.')
+          f'"{unknown}". Price the graph of the file, or leave its costs out.')
     return np.array([self._index[name] for name in graph.names], int)
 
   @functools.cached_property

@@ -37,9 +37,9 @@ class Clock {
 
   // TensorFlow's event managers poll events: they ask repeatedly whether the
   // first event of each stream has come. `Recorded` adds an event to a stream,
-  // `HasCome` is a question, `Forget` removes the event. Time does not pass
-  // before the first event of each stream, and every event whose moment has
-  // come, has been asked for.
+  // `HasCome` answers a question, and `Forget` removes the event. Time passes
+  // only after questions about two kinds of events: the first event of each
+  // stream, and every event whose moment has come.
   void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
   // Sets the moment of an event that was asked for before it was known.

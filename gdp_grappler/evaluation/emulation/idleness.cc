@@ -39,8 +39,8 @@ Idleness::~Idleness() {
 }
 
 void Idleness::Await() {
-  // Two looks in a row, because a thread that slept when it was looked at may
-  // have been woken by a thread that then fell asleep before its own turn.
+  // One look at all threads is not enough. After the look at thread A, a thread
+  // B may wake A and fall asleep before the look at B. So look twice.
   while (!AllAsleep() || !AllAsleep()) Pause();
 }
 

@@ -45,8 +45,8 @@ class Machine:
         if card >= 0
     ]
     if shared:
-      raise self._unsuited(f'has devices cut from one ({", ".join(shared)}); '
-                           'emulated ones are whole')
+      raise self._unsuited(f'has parts of devices ({", ".join(shared)}); '
+                           'emulated devices are whole')
 
   @functools.cached_property
   def order(self) -> np.ndarray:

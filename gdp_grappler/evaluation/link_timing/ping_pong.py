@@ -45,7 +45,7 @@ _COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
 _PRODUCT = 96  # Rows of the matrices of the chain of products.
 # The chain of products lasts this many times as long as the transfers.
 _CHAIN = 2.5
-# Least slowdown of compute, as a share of the transfer, for copies that use it.
+# Copies use compute if they slow it down by at least this share of a transfer.
 _BESIDE = 0.1
 # Largest share of a transfer's time per byte that the copy at one end takes.
 _END = 0.45
@@ -195,10 +195,11 @@ def _with_copies(device: cluster_lib.Device, index: int,
                  timings: Timings) -> cluster_lib.Device:
   """The device with the median compute of the transfers to and from it.
 
-  In the model the two ends read and write one after the other, but really these
-  overlap in part. So the time per byte at one end is limited to a share of the
-  whole transfer, which was measured separately. The time per message stays as
-  measured, because a ping-pong between idle processes does not show it.
+  In the model the two ends of a transfer read and write one after the other.
+  Really the two overlap in part. So the time per byte at one end is limited to
+  a share of the whole transfer, which was measured separately. The time per
+  message is not limited, because a ping-pong between idle processes does not
+  show this time.
   """
   tried = [line for pair, line in timings.copies.items() if index in pair]
   if not tried:

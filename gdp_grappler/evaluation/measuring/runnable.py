@@ -4,9 +4,9 @@ A Grappler pass receives the body of a function, which has arguments in the
 place of a session's variables and inputs. This module turns every argument,
 placeholder and batch into a variable that is set once, so that a step spends no
 time on making data. Names and devices stay, so a placement of the original
-graph fits. A variable in the place of data may have no kernel on its device,
-such as an int32 variable on a GPU. It is then on the host, where the data of a
-real step come from as well.
+graph fits. A variable that replaces data may have no kernel on its device, such
+as an int32 variable on a GPU. The variable is then on the host. The data of a
+real step come from the host, too.
 """
 
 from __future__ import annotations

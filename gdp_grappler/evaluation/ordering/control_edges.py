@@ -32,20 +32,22 @@ class OrderConfig:
   Attributes:
     min_gain: Least share of the step that edges must be predicted to save. If
       they save less, there are no edges.
-    heavy_shares: Edges join only the heaviest ops of a device. A share says how
-      much of the device's weight these ops have. The weight of an op is its
-      seconds plus the seconds of its transfers. The search tries the shares in
-      turn until one brings `kept_gain`.
-    kept_gain: The search ends when edges bring this share of the gain that the
-      order would bring if TensorFlow had priorities.
+    heavy_shares: Edges join only the heaviest ops of a device. The weight of an
+      op is its seconds plus the seconds of its transfers. A share is the weight
+      of the heaviest ops over the weight of all ops of the device. The search
+      tries the shares in turn until one brings `kept_gain`.
+    kept_gain: The search ends when edges bring this share of the gain of the
+      order. The gain of the order is what TensorFlow would gain if it had
+      priorities.
     edge_s: Seconds that an edge adds to the op that waits, because the
       executor's bookkeeping of the op grows.
     max_simulated_ops: Largest number of ops in all simulations together. It
       bounds the time of the search without a clock.
     max_s: Time limit of the search, in seconds. If the search reaches it, the
       result depends on the speed of the machine.
-    only_wanted: Whether a placement with priorities gets their order or none.
-      Otherwise it may get another order, if edges can keep more of that order.
+    only_wanted: Whether a placement with priorities gets only edges for these
+      priorities. If not, it may get edges for another order, if those edges
+      gain more.
   """
 
   min_gain: float = 0.02
@@ -86,7 +88,8 @@ class Order:
     priorities: float64 [N], priorities that the edges enforce; None if there
       are no edges.
     config: Limits of the search; None if there was no search.
-    complete: Whether the search ended before it reached a limit of `config`.
+    complete: Whether the search ended by itself, before it reached a limit of
+      `config`.
   """
 
   control_edges: np.ndarray
@@ -200,8 +203,8 @@ def control_edges(
     return known.limited(config.min_gain)
   wanted = _orders(graph, placement, simulator, config.only_wanted)
   devices = np.broadcast_to(placement.devices, wanted.shape)
-  # Equal priorities are not the same as none: without priorities, dispatch runs
-  # ahead.
+  # A step with equal priorities differs from a step without priorities, because
+  # only without priorities the host dispatches ops ahead.
   wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s, config=config, complete=True)

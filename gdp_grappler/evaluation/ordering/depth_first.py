@@ -1,11 +1,11 @@
 """Priorities of ops by a depth-first search: one result after the other.
 
-By upward ranks, equal ops run one after the other. If a batch was cut into
-parts, all parts pass one device before the next device gets any part. Depth
-first, all ops that the first part needs run before the second part begins.
-Devices then work on different parts at a time, forward and backward, as in a
-pipeline (Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN
-Training", SOSP 2019).
+A batch may be cut into parts (microbatches). By upward rank, the same op of all
+parts runs one after the other, so all parts pass one device before the next
+device gets any part. Depth first, all ops of the first part run before the
+second part begins. Then devices work on different parts at the same time,
+forward and backward, as in a pipeline (Narayanan et al., "PipeDream:
+Generalized Pipeline Parallelism for DNN Training", SOSP 2019).
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@
    the wrong order. Repeat until the wanted gain or the wanted order is reached.
 3. On asynchronous devices the right order is not enough: an op may be
    dispatched so early that copies wait behind it. On these devices also try a
-   *chain*: an edge from each heavy op to the next one, so that no op is
-   dispatched before an op that waits for another device. If an op depends on
-   the previous op anyway, the edge delays it until that op's outputs are sent.
+   *chain*: an edge from each heavy op to the next heavy op. Then no op is
+   dispatched before an earlier op that waits for another device. If an op
+   depends on the previous op anyway, the edge still delays the op until the
+   outputs of the previous op are sent.
 4. If a copy still waits for the stream of its receiver, add a *throttle*: an
    edge from an op of the sender, the producer of the copy or an op shortly
    before it, to an op that the receiver starts a little later. This edge
@@ -29,11 +30,12 @@ import numpy as np
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 
-# Throttles to try. The first number says how many ops before the op that makes
-# the result the message starts; otherwise the message would wait behind the
-# copy. The second number says how long after the start of the message the
-# delayed op starts at the earliest, in units of the receiver's `hop_s`. The
-# message itself takes one unit.
+# Throttles to try, two numbers each. A message from the sender delays an op of
+# the receiver. A message that starts too late would wait behind the copy. So
+# the message starts some ops before the op that makes the result. The first
+# number is the number of these ops. The second number is the least time from
+# the start of the message to the start of the delayed op, in units of the
+# receiver's `hop_s`. The message itself takes one unit.
 _THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 
@@ -186,7 +188,7 @@ class EdgeSearch:
                                        key=lambda edge: -waits_s[edge]))
 
   def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
-    """Leaves out edges, unless the step then exceeds both target and step."""
+    """Leaves out edges that neither the target nor the present step needs."""
     limit_s = max(found.step_s, self._target_s)
     # The order of ops of nearly equal priority matters least, so try to leave
     # out their edges first.

@@ -1,9 +1,9 @@
 """Priorities by the critical path that keep time steps of layers together.
 
-Upward ranks rank each op of a layer's time step by itself. So ops of another
-layer interrupt the time step as soon as their ranks are a little higher. In
-this order all ops of a node of the contracted graph have the lowest rank of the
-node, so that a layer finishes a time step that it has begun.
+By upward rank each op of a layer's time step has a priority of its own. So an
+op of another layer interrupts the time step as soon as its rank is a little
+higher. In this order all ops of a node of the contracted graph have the lowest
+rank of the node. So a layer finishes a time step that it has begun.
 """
 
 from __future__ import annotations

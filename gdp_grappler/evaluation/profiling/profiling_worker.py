@@ -237,9 +237,9 @@ def _trace(alone: Any, wide: Any, setup: Setup,
            deadline: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
-  Every traced step follows some untraced steps. The reason: reading the last
-  trace has evicted the graph's data from the caches, but a step of a training
-  finds them there.
+  Reading a trace evicts the graph's data from the caches. A step of a training
+  finds the data in the caches. So some untraced steps run before every traced
+  step.
   """
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)

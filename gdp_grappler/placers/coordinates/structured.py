@@ -20,7 +20,7 @@ from gdp_grappler.placers.search.memory import memory_repair
 
 # Maps that are priced, at the most.
 _PRICED = 200
-# Ops of all priced maps together, at the most, so that a large graph has fewer.
+# Ops of all priced maps together, at the most: fewer maps of a large graph.
 _PRICED_OPS = 4_000_000
 # Maps that are priced of a large graph, at the least.
 _FEWEST = 32
@@ -79,7 +79,7 @@ class StructuredPlacer:
           priced,
           memory_repair.MemoryRepair(problem).fitted(priced.ranked(_PROPOSED),
                                                      deadline), deadline)
-    # If few placements fit, a search does not find one from every start.
+    # If few placements fit, not every start of a search leads to one of them.
     for row in priced.ranked(_PROPOSED):
       if priced.fits or deadline.passed:
         break

@@ -46,8 +46,9 @@ def fuse(tasks: task_graph.TaskGraph, link: tuple[float, float],
   Args:
     tasks: M tasks.
     link: Seconds of latency, and seconds per byte.
-    grain: Limit for tasks that could run beside others: such a task is joined
-      if it takes at most `grain` times as long as the transfer of its results.
+    grain: Limit for tasks that could run at the same time as other tasks. Such
+      a task is joined if it takes at most `grain` times as long as the transfer
+      of its results.
   """
   for _ in range(_ROUNDS):
     for backward in (False, True):
@@ -78,7 +79,7 @@ def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
 def co_place(tasks: task_graph.TaskGraph, link: tuple[float, float],
              parts: int) -> task_graph.TaskGraph:
-  """Joins bundles that exchange the most, up to a fair share of the work.
+  """Joins bundles, those that exchange the most first, up to a fair share.
 
   Args:
     tasks: B bundles.

@@ -18,8 +18,8 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 
-# Calls of a proposer, at the most. Each call gets less capacity of the memories
-# that the proposal before overflowed.
+# Calls of a proposer, at the most. If a proposal overflows a memory, the next
+# call gets a smaller capacity of that memory.
 _ROUNDS = 4
 # Share of the reduced capacity that the next call gets.
 _MARGIN = 0.95
@@ -71,10 +71,11 @@ def best(
   Args:
     problem: Prices the placements.
     proposers: Proposers to call, at least one.
-    beyond: Whether to price further placements: first all ops on each device,
-      even if there is no time. If not every accelerator can hold all ops, also
-      the repair of placements that overflow but are faster (`memory_repair`),
-      and a short local search from the best placement.
+    beyond: Whether to price further placements. The first ones have all ops on
+      one device, and are priced even if there is no time. If not every
+      accelerator can hold all ops, two more sources follow: repairs of
+      placements that overflow but are faster (`memory_repair`), and a short
+      local search from the best placement.
     tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()

@@ -18,14 +18,15 @@
 namespace gdp {
 
 // A task may start later than its estimate, because other tasks have used the
-// link since then. So the scheduler estimates the start of such tasks again. If
-// it did so for all tasks that wait for a link, after each task that is placed,
-// the time would grow with the square of the number of tasks.
+// link since then. So the scheduler estimates the start of such tasks again.
+// Each placed task may delay all tasks that wait for a link. If all of these
+// were estimated again each time, the time of the scheduler would grow with the
+// square of the number of tasks.
 //
 // Tasks above which the number of second estimates is limited.
 constexpr int32_t kManyTasks = 40000;
-// Second estimates in all, if they are limited. Each task that is placed may
-// use an equal share of them; after that, old estimates count.
+// Number of second estimates, if limited. An equal share of this number follows
+// each placed task. After that, old estimates count.
 constexpr int32_t kSecondLooks = 4000000;
 
 // The rules of ETF; see native_scheduler.py.

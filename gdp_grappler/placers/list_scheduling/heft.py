@@ -41,12 +41,15 @@ class HeftPlacer(candidates.ListSchedulingPlacer):
   limits; here a device without room for an op cannot get the op.
 
   The placer makes several proposals and keeps the one with the best price. One
-  proposal is HEFT as published, on all devices. In the others, transfers may
-  queue for their link, ops whose transfers take longer than the ops form one
-  task, ops that share large tensors share a device, or a CPU gets only ops that
-  no accelerator can have. If the graph puts several ops on one device, the
-  first of them to be scheduled determines the device, by the time that all of
-  them take.
+  proposal is HEFT as published, on all devices. The others differ in:
+
+  * transfers: transfers may queue for their link;
+  * fusion: ops whose transfers take longer than the ops form one task;
+  * co-placement: ops that share large tensors share a device;
+  * devices: a CPU gets only ops that no accelerator can have.
+
+  Ops of one group share a device. The first op of the group that is scheduled
+  determines this device, by the time of all ops of the group.
   """
 
   def _proposers(self,

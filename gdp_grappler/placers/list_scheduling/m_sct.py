@@ -35,10 +35,11 @@ _PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)
 # The method of Hanen and Munier.
 _NO_CONTENTION = proposals.Way(_Bundles(), _Rules(favourites=True,
                                                   queues=False))
-# Ways to propose, the most useful first. The number of a way is None if devices
-# only wait for favourite children. Else favourite children share the device of
-# their parents. The work of such a bundle is at most the work per device over
-# the number (`bundling.co_place_pairs`).
+# Ways to propose, the most useful first, each with a number or None. With None,
+# devices wait for favourite children. With a number, favourite children and
+# their parents form bundles, which share a device. The largest work of such a
+# bundle is the work per device, divided by this number
+# (`bundling.co_place_pairs`).
 _WAYS = (
     (proposals.Way(_FUSED, _LOCAL), None),
     (proposals.Way(_DEAREST, _PORTS_ORDER), None),

@@ -48,8 +48,8 @@ class MTopoPlacer(candidates.ListSchedulingPlacer):
     published: Whether to make only the proposal of the paper.
   """
 
-  # A device with ops that are neighbours in the order leaves other devices
-  # waiting. These ways put each op on the device on which it ends first.
+  # If ops that are neighbours in the order share a device, other devices wait.
+  # These ways put each op on the device on which it ends first.
   _tight = tuple(
       proposals.Way(bundles, native_scheduler.Rules(insert=True))
       for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))

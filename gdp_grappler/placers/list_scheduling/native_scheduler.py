@@ -170,10 +170,10 @@ def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
   """int32 [B], devices of bundles that fill one target after the other.
 
   A target is full when it has an equal share of the bytes that may be on any
-  target, or no room left. A bundle that may not be on the current target, or
-  finds no room there, goes to the next target that may have the bundle and has
-  room, else to another device. If no device has room, the bundle gets the
-  device with the least overflow.
+  target, or no room left. If a bundle may not be on the current target or finds
+  no room there, the bundle goes to the next target that may have it and has
+  room. If there is no such target, the bundle goes to another device. If no
+  device has room, the bundle gets the device with the least overflow.
 
   Args:
     order: int [B], the order of the bundles.
@@ -234,8 +234,8 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
 
   Args:
     pairs: int [E, 2], bundles to join, in this order.
-    worth_s: [E], seconds of work; the bundles of a pair are joined in spite of
-      the limit if one of them has no more work.
+    worth_s: [E], seconds. If one bundle of a pair has at most this work, the
+      pair is joined even if the joined bundle exceeds the limit.
     work_s: [B], seconds of each bundle.
     kinds: int [B], kind of each bundle; only bundles of one kind are joined.
     limit_s: Seconds of work of a joined bundle, at the most.

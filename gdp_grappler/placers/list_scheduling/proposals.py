@@ -32,10 +32,10 @@ class Bundles:
 
   Attributes:
     grain: Grain of `bundling.fuse`; None for one task per op.
-    parts: Bundles per device that `bundling.co_place` makes at the least; None
-      for only the bundles that the graph itself demands.
-    dear: Grain of `bundling.co_place_dear`; None for only the bundles that the
-      graph itself demands. Not together with `parts`.
+    parts: Bundles per device that `bundling.co_place` makes at the least. None
+      for one bundle per group of ops.
+    dear: Grain of `bundling.co_place_dear`. None for one bundle per group of
+      ops. Not together with `parts`.
     every_device: Whether every op may be on every device. Otherwise a CPU gets
       only ops that no accelerator can have.
     halvings: How often to halve the number of accelerators in use; at least one

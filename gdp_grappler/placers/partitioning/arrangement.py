@@ -20,8 +20,8 @@ def arrange(parts: np.ndarray, target: partitioning.Target,
             allowed: np.ndarray) -> np.ndarray:
   """int [V], the same parts with numbers that suit the target's devices.
 
-  Parts of equal share change places as long as this shortens the way of the
-  bytes between parts, or puts more vertices on devices they may have.
+  Two parts of equal share exchange their devices as long as the exchange
+  shortens the transfers between parts, or puts more vertices on legal devices.
 
   Args:
     parts: int [V], the part of each vertex, an index into `target.devices`.

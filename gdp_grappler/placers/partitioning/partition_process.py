@@ -144,9 +144,9 @@ def call_each(
     environment: Mapping[str, str] | None = None) -> list[np.ndarray | None]:
   """Runs jobs; the parts of each, or None for a job that the library refuses.
 
-  A job without a solution, and a job on which the library crashes, end the
-  process of all jobs. Then the two halves of the jobs run in new processes, and
-  so on, until such a job is alone or the time is over.
+  A job without a solution ends the process of all jobs, and so does a crash of
+  the library. Then each half of the jobs runs in a new process. The jobs are
+  halved until the failing job is alone or the time is over.
 
   Args:
     placer: See `call_worker`.

@@ -242,9 +242,9 @@ def best(problem: placer_lib.Problem,
   A placement that fits into the memories is better than one that does not. The
   first round of proposals balances seconds. If a faster placement does not fit,
   a second round balances seconds and bytes, and a third one bytes alone. Then
-  placements that are faster but overflow are repaired, each device alone is
-  priced, and if no placement fits even so, a local search starts with the best
-  (`memory_fit.settled`). No round begins after `Problem.time_budget_s`.
+  `memory_fit.settled` prices each single device, and repairs placements that
+  are faster but overflow. If still no placement fits, a local search starts
+  with the best one. No round begins after `Problem.time_budget_s`.
 
   Args:
     problem: The problem to place.

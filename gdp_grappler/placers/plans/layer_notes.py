@@ -68,5 +68,5 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
   more = shared.size - 1
   others = f' and {units.count(more, "other variable")}' if more else ''
   yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
-         f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is '
-         'where most bytes of its ops are wanted')
+         f'"{graph.label(graph.holder(of_group))}"{others}: a shared variable '
+         'is on the device that the map gives most bytes of its ops')

@@ -1,10 +1,9 @@
 """The order of a model's layers, derived from its graph.
 
-A layer comes after the layers whose outputs it reads. For other pairs of layers
-the order of ops in the graph has no meaning, because Grappler has sorted the
-ops. But the function of a step takes its variables as arguments, in the order
-in which the model uses them. So the numbers of these arguments determine the
-order of such layers.
+A layer comes after the layers whose outputs it reads. Other pairs of layers
+cannot be ordered by the order of ops in the graph, because Grappler has sorted
+the ops. But a step takes its variables as arguments, in the order in which the
+model uses the variables. So the numbers of the arguments order such layers.
 """
 
 from __future__ import annotations

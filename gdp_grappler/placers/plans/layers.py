@@ -68,11 +68,11 @@ def of(graph: op_graph.OpGraph) -> Layer:
 def late(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], gradients and all ops that wait for a gradient.
 
-  Names alone do not tell gradients. A constant may serve several ops, so
-  constants count only if they wait for a gradient. Grappler merges two ops that
-  compute the same, such as a transpose for a convolution and for its gradient,
-  and may keep the name of the gradient. So an op that the forward pass reads
-  counts only if it waits for a gradient.
+  Some ops have the name of a gradient, but serve the forward pass, too. A
+  constant may serve several ops. Grappler merges two ops that compute the same,
+  such as a transpose for a convolution and for its gradient, and may keep the
+  name of the gradient. So constants, and ops that the forward pass reads, count
+  only if they wait for a gradient.
 
   Args:
     graph: N ops.
@@ -93,9 +93,9 @@ def late(graph: op_graph.OpGraph) -> np.ndarray:
 def statistics(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], variables that the forward pass of a layer updates.
 
-  An example is the moving mean of a batch normalization. Slots of optimizers
-  are not among them: an optimizer updates slots by gradients, and its counter
-  outside of layers.
+  An example is the moving mean of a batch normalization. Slots and the step
+  counter of an optimizer are not among these variables: gradients update the
+  slots, and the counter is in no layer.
 
   Args:
     graph: N ops.

@@ -30,12 +30,13 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray, allowed: np.ndarray,
            readers_first: bool = False) -> np.ndarray:
   """Gives devices to groups without one, from groups with one.
 
-  In topological order, an op gets the device from which it gets the most bytes.
+  In topological order, an op gets the device that sends it the most bytes.
   Then, in reverse order, each remaining op gets the device to which it sends
-  the most bytes. This repeats until no group changes. If an op reads a
-  variable, only its variables count. So an op that uses a variable is on the
-  device of the variable, and so are the heavy ops of a layer. Variables of one
-  number do not count: the updates of all variables read the learning rate.
+  the most bytes. Both passes repeat until no group changes. If an op reads
+  variables, only these count: an op that uses a variable gets the device of the
+  variable. So the heavy ops of a layer are on the device of its variables.
+  Variables of one number do not count, because the updates of all variables
+  read the learning rate.
 
   Args:
     graph: G groups.
@@ -53,7 +54,7 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray, allowed: np.ndarray,
   inputs, outputs = _neighbours(graph)
   passes = [(order, inputs), (order[::-1], outputs)]
   if readers_first:
-    # An op that only waits for an update does not draw the update.
+    # An op that only waits for an update does not attract the update.
     carried = [[n for n in own if n.size > 1] for own in outputs]
     passes = [(order[::-1], carried), (order, inputs)]
   while True:

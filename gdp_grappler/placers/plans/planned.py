@@ -7,9 +7,10 @@ numbers. A shortened name counts only if the plan puts all ops of that name on
 one device. The plan has to know at least a given share of the ops and of the
 FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
 
-A group gets the allowed device on which the plan wants most bytes of its ops. A
-variable that the plan does not name stays on its device, and so do the ops that
-use the variable. All other ops get the device of their neighbours.
+The plan may want ops of one group on several devices. The group then gets the
+allowed device with most bytes of these ops. A variable that the plan does not
+name stays on its device, and so do the ops that use the variable. All other ops
+get the device of their neighbours.
 
 A map of layers names the devices of layers. An op in no layer of the map gets
 the device that TensorFlow would choose: the first GPU if there is one. Updates
@@ -267,14 +268,14 @@ def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
     if pattern and wanted == device:
       yield f'the map of layers has "{pattern}" there'
     elif pattern:
-      yield (f'the map of layers has "{pattern}" elsewhere, but it stays with '
-             'what it belongs to')
+      yield (f'the map of layers has "{pattern}" elsewhere, but the op stays '
+             'with its group')
     elif owner[0] and owner[1] == device:
       yield f'the map of layers has "{owner[0]}" there, which it belongs to'
     elif wanted == device:
       yield 'no layer of the map has it, and TensorFlow puts it there'
     else:
-      yield 'no layer of the map has it, and it is with what it belongs to'
+      yield 'no layer of the map has it, and it is with its neighbours'
 
 
 def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -380,12 +381,12 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
   if of_state.any():
     yield f'{of_state.sum()} stay with their variables'
   if rounds.any():
-    yield (f'{rounds.sum()} would be rounded otherwise where it says, such as '
-           f'"{graph.label(int(rounds.argmax()))}": may_round allows it')
+    yield (f'{rounds.sum()} would round otherwise on the wanted device, such '
+           f'as "{graph.label(int(rounds.argmax()))}": may_round allows it')
   others = np.flatnonzero(wrong & ~of_state & ~rounds)
   if others.size:
     op = others[0]
-    yield (f'{others.size} cannot be where it says, such as '
+    yield (f'{others.size} cannot be on the wanted device, such as '
            f'"{graph.label(op)}", which is on '
            f'{cluster.device_labels[devices[op]]}')
 

@@ -18,7 +18,7 @@ _SCALAR_BYTES = 16
 _GRADIENTS = 'gradients'
 # In place of the bytes of the changed variable: the op changes no variable.
 _NOTHING = -2
-# In place of these bytes: the op changes all variables.
+# In place of the bytes of the changed variable: the op changes all variables.
 _ALL = -1
 
 
@@ -62,8 +62,9 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops in the scope of an optimizer, and slots.
 
   In the scope of an optimizer, all ops only update variables, one or several,
-  except ops with a scalar result, such as the learning rate. Some wait for
-  gradients: a loss that only updates a metric is no optimizer.
+  except ops with a scalar result, such as the learning rate. A scope is an
+  optimizer only if some op in it waits for a gradient. So a loss that only
+  updates a metric is no optimizer.
 
   Args:
     graph: N ops.

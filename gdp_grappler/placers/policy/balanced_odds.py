@@ -1,11 +1,12 @@
 """Balances the work of devices by the odds of a policy.
 
 A policy may prefer one device a little for every unit. The most likely
-placement then uses only that device. The odds still tell which units prefer it
-the least. So each device gets a handicap, which is subtracted from the logits
-of all units. The handicaps change until all devices have the same work. This is
-an auction, as for transport problems (D. P. Bertsekas, "The auction algorithm",
-1988), but with falling step sizes in place of exact prices.
+placement then uses only this device. But the odds tell which units prefer the
+device the least. So each device gets a handicap, which is subtracted from the
+logits of all units. The handicaps change until all devices have the same work.
+This is an auction, as for transport problems (D. P. Bertsekas, "The auction
+algorithm", 1988). The handicaps are the prices of the auction, but their steps
+become smaller.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _STEPS = 150
 _FIRST = 1.
 # Size of the last step, in standard deviations of the logits.
 _LAST = 1e-3
-# A device on which all work takes this much longer than on the fastest device
-# takes no part in the balance.
+# A device takes no part in the balance if all work takes longer there than on
+# the fastest device, by this factor.
 _FAR_SLOWER = 4.
 
 

@@ -1,4 +1,4 @@
-"""Choosers, which score the moves from a placement that could be priced."""
+"""Choosers, which score moves; the moves with the highest scores are priced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdp_grappler.placers.policy import gain_learning
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 
-# Logit of a gain that is assumed for each move without a network.
+# Logit of the probability of a gain, for each move, if there is no network.
 _CHANCE = -1.5
 # Range of the random numbers that choose between moves of equal logits.
 _TIE = 1e-3

@@ -1,4 +1,4 @@
-"""Drafts: placements with which a policy begins.
+"""Drafts: placements with which `gdp_policy` begins.
 
 Cheap placers propose many candidates: maps of coordinates, cuts by METIS, and
 schedules of list schedulers. A price is a whole simulation, so a sweep over the

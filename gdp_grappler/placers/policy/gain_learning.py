@@ -1,11 +1,11 @@
 """Corrects a network's predictions by the priced moves of one search.
 
-The correction is a logistic regression: the logit that a move gains is the
-network's logit plus a linear function of the move's features. The network is
-the prior: the coefficients have a normal prior around zero, and Newton's method
-approaches their most probable values (the mode of Laplace's approximation;
-Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.5). Each
-round adds few moves, so one step per round is enough.
+The correction is a logistic regression: the logit of a gain is the network's
+logit plus a linear function of the move's features. The coefficients have a
+normal prior around zero, so without priced moves the network's logit holds.
+Newton's method approaches the most probable coefficients (the mode of Laplace's
+approximation; Bishop, "Pattern Recognition and Machine Learning", 2006, section
+4.5). Each round adds few moves, so one step of the method per round is enough.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _PRECISION = 30.
 # Input of the intercept. It is above 1, so that the prior of the intercept is
 # wider than the priors of the features.
 _INTERCEPT = 3.
-# Lower bound of the second derivative of one observation, against long steps.
+# Lower bound of the second derivative of one observation. A smaller derivative
+# would make a step of Newton's method too long.
 _LEAST_CURVATURE = .02
 # Largest absolute value of a logit.
 _MOST = 30.

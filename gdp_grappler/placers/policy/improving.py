@@ -1,11 +1,11 @@
 """Improves the best of some placements by moves of sets of ops.
 
-The policy repeats one round. It draws moves of sets of ops from the best
-placement (`moves`). A chooser scores the moves by the simulated step, and the
-policy prices the moves with the highest scores. The chooser learns which of
-them gained (`gain_learning`). The policy also prices unions of moves that
-gained. Placeto (Addanki et al., NeurIPS 2019) also improves a whole placement
-move by move.
+The placer `gdp_policy` repeats one round. It draws moves of sets of ops from
+the best placement (`moves`). A chooser scores the moves by features of the
+simulated step, and the moves with the highest scores are priced. The chooser
+learns which moves gained (`gain_learning`). Unions of moves that gained are
+priced, too. Placeto (Addanki et al., NeurIPS 2019) also improves a whole
+placement move by move.
 """
 
 from __future__ import annotations

@@ -197,8 +197,8 @@ def metadata(path: pathlib.Path) -> Mapping[str, Any]:
   """
   if move_folder.is_here(path):
     raise errors.PolicyMismatchError(
-        f'{path} holds a policy of moves, not one of one forward pass. Use it '
-        'with the placers gdp and gdp_policy, or train the other one by '
+        f'{path} holds a move network, and this placer needs a policy. Use the '
+        'folder with the placers gdp and gdp_policy, or train a policy by '
         'gdp_train --network=one_shot.')
   try:
     result: Mapping[str,

@@ -20,7 +20,7 @@ from gdp_grappler import files
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 
-# Value of the field `_KIND`; a policy of one forward pass has no such field.
+# Value of the field `_KIND`. The folder of a policy has no such field.
 MOVES = 'moves'
 _KIND, _SCHEMA, _WEIGHTS = 'kind', 'schema', 'weights'
 _DESCRIPTION, _FILE = 'policy.json', 'weights.npz'

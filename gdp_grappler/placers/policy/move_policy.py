@@ -1,4 +1,8 @@
-"""A placer that improves drafts by few moves, which a network chooses."""
+"""The placer `gdp_policy`: it improves drafts by few moves.
+
+The move network chooses the moves. Despite its name, the placer does not need
+the policy (GDP's network). "The policy" of this module is the placer.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,8 @@ from gdp_grappler.placers.search.moves import shipped_moves
 
 # Share of the time that drafts may take.
 _DRAFTS_SHARE = .5
-# Number of placements that the placer proposes, the best by price. There are
-# several, because prices do not show which one is the best with control edges.
+# Number of placements that the placer proposes, the best by price. The best one
+# with control edges may be another than the best by price.
 _TOLD = 4
 # Rounds in which schedules that overflow a memory are made anew. As in
 # `candidates`, a few rounds are enough for most schedules to fit.
@@ -68,10 +72,10 @@ class MovePolicyPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported: a move network, or a policy of
-        one forward pass, whose proposals become drafts. None means the move
-        network in the folder of the environment variable GDP_POLICY, or else
-        the shipped one.
+      policy: A folder that `gdp_train` exported. It has a move network, or a
+        policy, whose proposals become drafts. None means the move network in
+        the folder of the environment variable GDP_POLICY, or else the shipped
+        one.
       choice: The way in which moves are chosen, one of `MoveChoice`.
       config: Numbers of drafts, moves and prices.
       network: The move network; it overrides the folders.
@@ -112,8 +116,8 @@ class MovePolicyPlacer:
             by_count: bool = False) -> priced_placements.PricedPlacements:
     """All placements that the placer has priced.
 
-    The best placements have exact prices. Of any other price it is only known
-    that it is above theirs (`PricedPlacements.see`).
+    The best placements have exact prices. The other placements are slower, but
+    their prices are not exact (`PricedPlacements.see`).
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -134,7 +138,7 @@ class MovePolicyPlacer:
                          problem.clock))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     drafted = [*starts, *drawn.rows][:self._config.prices]
-    # The first few set a ceiling for all others, which then cost less.
+    # The prices of the first few are a ceiling, so that others take less time.
     for begin in range(0, len(drafted), _BATCH):
       found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
     for _ in range(_AGAIN_ROUNDS):
@@ -183,7 +187,7 @@ def time_share(by_count: bool, repeats: bool, short: bool) -> float:
 
 
 def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
-  """Whether a search of some seconds finds less than the policy does."""
+  """Whether the time is so short that a search finds less than the policy."""
   return left_s < search_config.DEFAULT.time.moves_short * needed_s(problem)
 
 

@@ -1,4 +1,4 @@
-"""Settings of the policy of moves."""
+"""Settings of the placer `gdp_policy`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig:
-  """Numbers of drafts, moves and prices of the policy of moves.
+  """Numbers of drafts, moves and prices of the placer `gdp_policy`.
 
   Attributes:
     prices: Largest number of placements to price, including drafts.

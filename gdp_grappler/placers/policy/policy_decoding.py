@@ -1,11 +1,10 @@
 """Decodes a policy's odds into placements, the most likely first.
 
-A placement that draws the device of each unit independently separates
-neighbours nearly everywhere. So if units form larger sets
-(`coarsening.nested`), the decoder also places each set as a whole, by the mean
-of the odds of its units. A policy that is undecided everywhere gives all units
-the same most likely device. So the decoder also shares out the work evenly
-(`balanced_odds`).
+If the device of each unit is drawn independently, nearly all neighbours are
+separated. So if units form larger sets (`coarsening.nested`), the decoder also
+places each set as a whole, by the mean log probabilities of its units. If the
+policy is undecided everywhere, all units have the same most likely device. So
+the decoder also balances the work of the devices (`balanced_odds`).
 """
 
 from __future__ import annotations

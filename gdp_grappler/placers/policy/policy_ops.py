@@ -1,9 +1,10 @@
 """Checks the files of a policy before TensorFlow loads the policy.
 
 A SavedModel is a program, and a policy may come from anybody. So a folder is
-loaded only if loading and placing would run no ops but those of an exported
-network. These ops compute, and have no other effect. A damaged policy is not
-loaded either: `policy.json` has digests of the files and of itself.
+loaded only if loading and placing run no other ops than those of an exported
+network. The ops of an exported network compute, and have no other effect. A
+damaged policy is not loaded either: `policy.json` has digests of the files and
+of itself.
 """
 
 from __future__ import annotations

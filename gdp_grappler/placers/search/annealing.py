@@ -62,8 +62,8 @@ class Annealing:
     best_key: Key of that placement (`Prices.keys`).
     ranking: int [S], indices of the starts, the best first.
     evaluations: Placements priced so far.
-    looks_closely: Whether `best_key` and what comes after it are close prices
-      (`Evaluator.price_closely`).
+    looks_closely: Whether new best placements get close prices
+      (`Evaluator.price_closely`). `best_key` is then a close price.
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -110,9 +110,10 @@ class Annealing:
     self._current = priced[int(self.ranking[0])]
 
   def pack_if_none_fits(self, starts: np.ndarray) -> None:
-    """Restarts with packed memories, too, if no start fits.
+    """If no start fits, restarts from the starts and from packed placements.
 
-    The `ranking` is still that of the starts.
+    Packed placements fit into the memories (`memory_packing`). The `ranking` is
+    still that of the starts.
 
     Args:
       starts: int [S, G], the starts.
@@ -249,14 +250,15 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
   """int [G], the first placement that fits, else the one with least overflow.
 
   The function serves placers whose proposals overflow a memory although other
-  placements may fit. The first search starts with `devices`. If it finds no
-  placement that fits, further searches start with packed memories
+  placements may fit. The first annealing starts with `devices`. If it finds no
+  placement that fits, further annealings start with packed placements
   (`memory_packing`).
 
   Args:
     problem: G groups.
     devices: int [G], the first start.
-    refined: Whether a search that fits continues, for a faster placement.
+    refined: Whether an annealing goes on after the first placement that fits,
+      to find a faster one.
     deadline: End of the searches.
   """
   start = np.asarray(devices, np.int32)
@@ -278,7 +280,7 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
 def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
                 rng: np.random.Generator, moves: moves_lib.Moves, most: int,
                 refined: bool, deadline: deadlines.Deadline) -> Annealing:
-  """A search that has ended: it priced `most` placements, or one fits."""
+  """An annealing that has priced `most` placements or found one that fits."""
   search = Annealing(problem, start[None], rng, moves=moves)
   batch, batch_s = search_config.DEFAULT.annealing.batch, 0.
   while search.can_move and search.evaluations < most:

@@ -2,8 +2,8 @@
 
 A graph that repeats itself has coordinates (`graph.structure.coordinates`): the
 layer and the time step of an op. The ops with equal coordinates form a tile.
-Each tile becomes one group of the small problem, of one node or a few
-(`graph.contraction`).
+Each tile becomes one group of the small problem. The group has one node, or
+several nodes if one node would form a cycle with others (`graph.contraction`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LAYER = 'layer'
 # Coordinate that tells the parts of a recurrent layer apart: the ops that a
 # chain of time steps waits for, and the ops that feed the chain.
 _PART = 'layer_part'
-# Seconds of work added to each op, so that ops without a kernel count in tiles
-# that have no kernels.
+# Seconds of work added to each op, so that the work of a tile without kernels
+# is not 0.
 _LEAST_S = 1e-15
 
 
@@ -164,11 +164,11 @@ class _Simulator(simulator_lib.Simulator):
 
 def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
            contracted: contraction.Contraction) -> fixed_costs.FixedCostModel:
-  """Costs of nodes: each takes as much of the host and of a GPU as its ops.
+  """Costs of nodes: a node takes as long on host and GPU as all of its ops.
 
-  The simulator runs a node once, as one op. So the gaps between the kernels of
-  its ops are added to the seconds of the node. The host's work for all ops but
-  one is added to the host's work for the node.
+  The simulator runs a node as one op. So the seconds of the node include the
+  gaps between the kernels of its ops. The host's work for the node includes the
+  host's work for all ops but one.
   """
   graph, cluster = problem.graph, problem.cluster
   seconds = contracted.summed(problem.op_seconds)

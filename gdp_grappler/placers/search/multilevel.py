@@ -193,10 +193,10 @@ class _CoarseSearch:
   def _repeat_annealing(self, until: float) -> list[_Ranked]:
     """Anneals layers or parts again and again; the best placement first.
 
-    The stage ends at progress `until` if one annealing has priced as many
-    placements as it should. Else the stage goes on, at least until a graph
-    whose layers have no parts would end it. The stage ends at once where two
-    annealings agree, and where the best start is faster than what they found.
+    The stage ends at progress `until` if one annealing has priced enough
+    placements (`CoarseConfig.priced`). Otherwise the stage ends later, at the
+    progress `CoarseConfig.alone_until`. The stage ends at once if two
+    annealings agree, or if the best start is faster than all of their results.
     """
     config, last = self._config, self._last
     latest = max(until, config.alone_until)
@@ -238,7 +238,7 @@ def _select_starts(ranked: Sequence[_Ranked],
 class _RepeatedAnnealing:
   """Annealings of one problem from the same starts, one after the other.
 
-  All run ops in the order of priorities.
+  All of them price placements in the order of priorities.
 
   Attributes:
     annealings: The annealings that have ended, the earliest first.
@@ -291,9 +291,9 @@ class _RepeatedAnnealing:
 
   @property
   def has_converged(self) -> bool:
-    """Whether the last annealing found no better placement than those before.
+    """Whether the last annealing agrees with the best of those before.
 
-    Also where no group can move.
+    The result is also true if no group can move.
     """
     if not self.annealings[-1].can_move:
       return True

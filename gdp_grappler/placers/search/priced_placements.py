@@ -75,8 +75,8 @@ class PricedPlacements:
   def fresh(self, devices: np.ndarray) -> list[int]:
     """Indices of placements int32 [K, G] that were not priced.
 
-    Of equal placements, the result has the index of the first one, at the place
-    of the last one.
+    Equal placements have one index in the result: the index of the first one,
+    in the order of the last one.
     """
     first: dict[bytes, int] = {}
     for number, row in enumerate(devices):
@@ -145,13 +145,11 @@ class PricedPlacements:
       self._sources.append(source)
 
   def overfull(self, most: int) -> np.ndarray:
-    """int32 [K, G], placements that overflow a memory but are faster.
-
-    Faster means: than every placement that fits. The result has the fastest
-    ones and those with the least overflow.
+    """int32 [K, G], placements that overflow but are faster than all that fit.
 
     Args:
-      most: Number of the fastest, and of those with the least overflow.
+      most: Number of the fastest such placements in the result, and of those
+        with the least overflow.
     """
     seconds, overflow = self.prices.seconds, self.prices.overflow_bytes
     faster = np.flatnonzero(seconds < self.prices.valid_seconds.min())

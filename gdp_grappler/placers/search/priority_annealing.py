@@ -6,11 +6,11 @@ first in, first out need not be the fastest in another order. So this search
 prices placements in the order of priorities
 (`evaluator.Evaluator.price_in_order`).
 
-To compute priorities takes longer than to price a placement. So the search
+Computing priorities takes longer than pricing a placement. So the search
 computes the priorities of its best placement, by the critical path, and prices
 all further placements with these priorities. From time to time the search
-computes the priorities anew. A placement is kept together with the
-priorities with which it was priced.
+computes the priorities of its best placement anew. A placement is kept together
+with the priorities with which it was priced.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class _InOrder:
 
 
 _key = operator.attrgetter('key')
-# Prices that new priorities cost: one of the best placement, and one with which
-# the annealing begins again.
+# Number of prices for new priorities: one price of the best placement with the
+# new priorities, and one at the restart of the annealing.
 _REFRESH_PRICES = 2
 
 
@@ -128,7 +128,10 @@ class PriorityAnnealing:
       self._keep()
 
   def _refresh(self, progress: float) -> None:
-    """Computes priorities of the best placement; keeps the old if better."""
+    """Computes the priorities of the best placement.
+
+    The old priorities stay if the new ones make the step too long.
+    """
     self._refreshed, self._steps = progress, 0
     row = self._search.best
     ordered = self._in_order(row[None])[0]

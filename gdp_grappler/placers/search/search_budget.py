@@ -23,8 +23,8 @@ class SearchBudget:
       evaluations: Placements that the search may price.
       seconds: Seconds that the search may take; None for no limit. The result
         of a search that the clock ends depends on the speed of the machine.
-      grace: Share of the seconds, at the start, during which the clock does not
-        count.
+      grace: Share of the seconds, at the start, in which only the number of
+        placements counts and not the clock.
       clock: Returns seconds since a fixed moment.
     """
     self.evaluations, self._seconds = evaluations, seconds
@@ -69,13 +69,14 @@ class SearchBudget:
 
   @property
   def seen_s(self) -> float:
-    """Seconds from the start to the last progress; 0 without a limit."""
+    """Seconds from the start to the last `progress`; 0 without a time limit."""
     return self._seen_s
 
   def ends_within(self, seconds: float) -> bool:
     """Whether the clock ends the search within this time, or has ended it.
 
-    This does not read the clock: the seconds count from the last progress.
+    The method does not read the clock. The seconds count from the last call of
+    `progress`.
 
     Args:
       seconds: Seconds of a task that nothing can stop.

@@ -13,30 +13,29 @@ class AnnealingConfig:
   start.
 
   Attributes:
-    batch: Moves that are priced together. A multiple of common numbers of
-      cores. The number is the same on all machines, so that results do not
-      depend on the machine.
+    batch: Moves that are priced together, in parallel. The number is a multiple
+      of common numbers of cores. It is the same on all machines, so that
+      results do not depend on the machine.
     first_temperature: Temperature at the start of the search, as a share of the
       step time.
     last_temperature: Temperature at the end of the search, as a share of the
       step time.
-    first_penalty: Cost of a memory that overflows by its own size, at the start
-      of the search, in step times.
-    last_penalty: The same cost at the end of the search.
-    success_decay: Factor by which each batch reduces the counts of tries and of
-      gains per kind of move.
+    first_penalty: Penalty of a memory that overflows by its own size, at the
+      start of the search, in step times.
+    last_penalty: The same penalty at the end of the search.
+    success_decay: The search counts the tries and the gains of each kind of
+      move, and draws successful kinds more often. Each batch multiplies the
+      counts by this factor, so that recent moves count more.
     usual_share: Share of the moves whose kind does not depend on these counts.
-    prior_gain: Gains that each kind of move is credited with before the first
-      move, in units of the temperature. Each kind is also credited with one
-      try.
+    prior_gain: Gain of each kind of move that is counted before the first move,
+      in units of the temperature, with one try.
     compound: Probability that one more move is added to a move. Some moves gain
       only together.
-    closely_from: Progress, from 0 to 1, from which a new best placement is
-      priced closely (`Evaluator.price_closely`). Late gains are as small as the
-      error of a price, and the best of many placements is the one with the
-      largest error.
-    closely_after: Placements that a search has to price before it prices
-      closely.
+    closely_from: Progress, from 0 to 1, from which a new best placement gets a
+      close price (`Evaluator.price_closely`). Late gains are as small as the
+      error of a price, so a new best placement may be best only by its error.
+    closely_after: Number of placements that a search prices before the first
+      close price.
   """
 
   batch: int = 16
@@ -59,10 +58,10 @@ class StartConfig:
   Attributes:
     share: Share of the time of `annealing_placer` for the placers of the
       starts.
-    blocks: Starts that put one block of the topological order on each
+    blocks: Number of starts with one block of the topological order on each
       accelerator.
-    large: Ops times devices above which there is one such start, because each
-      start of a large graph costs much time.
+    large: Ops times devices above which there is only one such start, because
+      the price of a large graph takes long.
   """
 
   share: float = .3
@@ -77,14 +76,14 @@ class FitConfig:
   Attributes:
     repairs: Whether placements that overflow a memory are repaired
       (`memory_repair`).
-    packs: Whether memories are packed if no start of a search fits
-      (`memory_packing`).
-    priced_ops: Ops that one search simulates, over all placements.
-    most: Placements that one search prices at the most.
-    starts: Packed placements from which the search starts again if no placement
-      fits.
-    repaired: Number of the fastest placements, and of those with the least
-      overflow, that are repaired.
+    packs: Whether groups are packed into the memories if no start of a search
+      fits (`memory_packing`).
+    priced_ops: Ops that one annealing simulates, over all placements.
+    most: Placements that one annealing prices at the most.
+    starts: Number of packed placements from which further annealings start if
+      no placement fits.
+    repaired: Number of the fastest placements that are repaired, and of those
+      with the least overflow.
   """
 
   repairs: bool = True
@@ -100,11 +99,11 @@ class PriorityConfig:
   """Annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    refreshes: Number of times that a search computes the priorities anew.
+    refreshes: Number of times that the annealing computes the priorities anew.
     fewest_batches: Batches between two such computations, at the least.
-    loss: Loss of step time that new priorities may bring, as a share of the
-      step time.
-    starts: Placements that get priorities of their own at the start.
+    loss: Largest increase of the step time by new priorities, as a share of the
+      step time. With a larger increase the old priorities stay.
+    starts: Number of starts. Each one has priorities of its own.
   """
 
   refreshes: int = 12
@@ -117,42 +116,48 @@ class PriorityConfig:
 class CoarseConfig:
   """The search of a smaller problem, whose groups are tiles of the large one.
 
-  A tile is the ops of one layer in one time step. Shares of time refer to the
-  time of this search, except `share`.
+  A tile is the ops of one layer in one time step. The stages of this search
+  move layers, then parts of recurrent layers, then tiles (`multilevel`). All
+  fields but `share` that are shares of time, or progress from 0 to 1, refer to
+  the time of this search.
 
   Attributes:
     share: Time of this search, as a share of the whole search.
-    least_s: Seconds below which this search does not run.
-    fewest_ops: Ops of a graph below which this search does not run: prices of a
-      small graph take little time.
-    fewest_nodes: Nodes of the small graph, at the least. Fewer nodes do not
-      have the order of the graph's ops.
-    most_nodes: Nodes of the small graph, at the most, as a share of the graph's
-      ops. With more nodes, a price takes almost as long as in the graph.
-    own_work: Work of a tile from which the tile moves alone and not with its
-      layer, as a share of the work per accelerator. An example is a piece of a
-      large softmax.
-    majority: Share of the work of a tile that decides about the tile: whether a
-      device may have the tile, and whether control edges may join it.
+    least_s: Least seconds of this search. It does not run in a shorter time.
+    fewest_ops: Least number of ops. The prices of a smaller graph take little
+      time, so this search does not run.
+    fewest_nodes: Least number of nodes of the small graph. The order of fewer
+      nodes says too little about the order of the ops.
+    most_nodes: Largest number of nodes of the small graph, as a share of the
+      graph's ops. With more nodes, a price takes almost as long as in the
+      graph.
+    own_work: Least work of a tile that moves alone and not with its layer, as a
+      share of the work per accelerator. An example is a piece of a large
+      softmax.
+    majority: Share of the work of a tile that counts as most of it. If a device
+      may have this share, it may have the tile. If control edges may join ops
+      with this share, they may join the tile.
     priced: Placements after which an annealing of layers or parts ends.
     round: Share of the time after which such an annealing ends in any case.
-    layers_until: Progress until which layers move if layers have parts.
-    alone_until: Progress until which layers move if layers have no parts.
-    parts_until: Progress until which parts of layers move.
-    parts_least: Share of the time that the stage of parts needs.
-    alike: Difference of two step times that counts as none, as a share of the
-      step time.
-    alike_after: Placements that an annealing has to price before its result
-      counts as equal to another result.
-    torn: Layers do not move if the best start takes at least `torn` times as
-      long once each layer is on one device.
-    faster: Tiles move for a brief time only if the best placement of layers is
-      faster than the starts by this factor.
-    brief: That brief time, as a share of the time.
-    passed_on: Placements that the search of the graph gets, at the most.
-    slowest: Step time of a placement that the search of the graph gets, at the
-      most, in step times of the best placement.
-    further: Best placements of the stages before with which a stage begins.
+    layers_until: Progress at which the stage of layers ends, if layers have
+      parts.
+    alone_until: Progress at which the stage of layers ends, if layers have no
+      parts.
+    parts_until: Progress at which the stage of parts ends.
+    parts_least: Least share of the time for the stage of parts.
+    alike: Largest difference of step times that count as equal, as a share.
+    alike_after: Least number of placements of an annealing whose result may
+      count as equal to another result.
+    torn: Layers do not move if the best start becomes slower by at least this
+      factor when each layer is put on one device.
+    faster: If the best placement of layers is faster than the starts by this
+      factor, tiles move only for a brief time.
+    brief: The brief time, as a share of the time.
+    passed_on: Largest number of placements that the search of the graph gets.
+    slowest: Longest step of a placement that the search of the graph gets, in
+      steps of the best placement.
+    further: Number of the best placements of the earlier stages that are starts
+      of a stage.
   """
 
   share: float = .35
@@ -184,46 +189,47 @@ class TimeConfig:
 
   Attributes:
     budget_s: Seconds of a problem without a time budget.
-    steps: Steps of the program whose possible gain limits the time of a search.
-    ops_per_s: Ops that are priced per second where no clock counts. Two idle
-      cores price more.
-    drawn_ops: Time of drawing the moves among which one is chosen, as a number
-      of ops that are priced in the same time.
-    grace: Share of the time in which the clock does not end a search that has
-      to be repeatable. The result then depends on the clock on slow machines
-      only.
-    waited_for: Share of the affordable placements that is priced if a program
-      waits.
-    anchors: Share of the time for anchors, without list schedulers.
+    steps: Number of steps of the program. The time that a search could save in
+      this number of steps limits the time of the search.
+    ops_per_s: Ops that stand for a second of pricing if the number of prices,
+      and not the clock, ends a search. Two idle cores price more.
+    drawn_ops: Cost of drawing the moves of which one is priced, as a number of
+      ops that are priced in the same time.
+    grace: Share of the time, at its start, in which the clock does not end a
+      repeatable search. So the result depends on the clock only on slow
+      machines.
+    waited_for: Share of the affordable placements that a repeatable search
+      prices, because a program waits for the search.
+    anchors: Share of the time for anchors other than list schedulers.
     lists: Share of the time for list schedulers, which come afterwards.
-    lists_of_large: The same for large graphs, on which list schedulers would
-      use up any time.
-    lists_least_s: Least seconds for list schedulers. If the time is short, they
-      find better placements than a search does.
+    lists_of_large: The same share for large graphs, on which list schedulers
+      would use up any time.
+    lists_least_s: Least seconds for list schedulers. In a short time, list
+      schedulers find better placements than a search does.
     lists_most: Largest share of the remaining time for list schedulers.
     lists_all_s: Seconds that are enough for all list schedulers. With less
       time, the one that is best on most graphs runs first.
     large: Groups times devices above which a graph is large.
-    moves: Share of the search's time that the policy of moves may take.
-    moves_with_coarse: The same if a coarse graph is searched as well.
-    moves_by_count: The same if the number of prices ends the search, and not
-      the clock.
-    moves_if_short: The same if the time is short. The policy makes few prices,
-      and then finds better placements than other anchors or a search.
-    moves_short: Time that is short, as a multiple of the seconds that a search
-      must be worth for the policy of moves to take part.
-    moves_least_s: Seconds that a search must be worth for the policy of moves
-      to take part, in addition to `moves_op_s` per op. A shorter search would
-      end before the policy does.
-    moves_op_s: Seconds per op that a search must be worth for this policy.
-    moves_begun: Share of the sum of these seconds that the policy of moves must
-      have for itself if the clock ends the search. With less time on a large
-      graph, it would make only a few prices.
-    named_policy_s: Seconds that a search must be worth for the policy of one
-      forward pass, if the user named the policy or it is loaded. Loading and
+    moves: Share of the search's time that `gdp_policy` may take.
+    moves_with_coarse: The same share if a coarse graph is searched as well.
+    moves_by_count: The same share if the number of prices, and not the clock,
+      ends the search.
+    moves_if_short: The same share if the time is short. After few prices
+      `gdp_policy` has better placements than other anchors or a search.
+    moves_short: Time that is short, as a multiple of the least seconds for
+      `gdp_policy` (the next two fields).
+    moves_least_s: Least seconds that a search must be worth for `gdp_policy` to
+      take part, in addition to `moves_op_s` per op. A shorter search would end
+      before `gdp_policy` does.
+    moves_op_s: Least seconds per op, see `moves_least_s`.
+    moves_begun: Least time of `gdp_policy` itself if the clock ends the search,
+      as a share of the sum of these seconds. In less time, it would make only
+      few prices of a large graph.
+    named_policy_s: Least seconds that a search must be worth for the policy to
+      take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.
-    policy_s: The same if no policy was named. Loading then takes only a small
-      part of the search.
+    policy_s: The same seconds if the user named no policy. Loading then takes
+      only a small part of the search.
   """
 
   budget_s: float = 10.
@@ -270,12 +276,12 @@ class EdgeConfig:
   """The choice among placements by their control edges (`edge_selection`).
 
   Attributes:
-    promised: Placements, the best first in, first out, whose gain from an order
-      is predicted.
-    ordered: Number of these, those with the largest gain, for which control
-      edges are computed.
-    cost: Cost of simulating a step for control edges, in prices of one
-      placement: a price simulates several steps.
+    promised: Number of candidates whose ordered step is predicted. Candidates
+      with priorities come first, then those with the lowest FIFO price.
+    ordered: Number of these candidates for which control edges are computed,
+      those with the shortest predicted ordered steps.
+    cost: Cost of a simulated step in the computation of control edges, in
+      prices. It is below 1, because a price simulates several steps.
     most_steps: Steps that one computation of control edges simulates, at the
       most, even if the graph is small.
   """
@@ -298,9 +304,8 @@ class SearchConfig:
     coarse: The search of a smaller problem before the large one.
     edges: The choice among placements by their control edges.
     time: How the default placer divides its time.
-    start_prices: Cost of a start that gets priorities, in prices of one
-      placement.
-    starting_share: Share of the time that is left which these starts may take.
+    start_prices: Cost of a start of the annealing under priorities, in prices.
+    starting_share: Largest share of the remaining time for these starts.
     edge_ops: Ops that the computation of control edges may simulate.
     priced_ops: Ops that a search without a time budget simulates, over all
       placements.

@@ -9,8 +9,8 @@ from gdp_grappler.placers.search import search_config
 class Worth:
   """The seconds that a search is worth.
 
-  No placement is faster than the lower bound. So the best placement so far and
-  the bound limit the gain of a search.
+  No placement is faster than the lower bound. So the gain of a search is at
+  most the step of the best placement so far, less the lower bound.
   """
 
   def __init__(self, bound_s: float, budget_s: float) -> None:

@@ -1,4 +1,8 @@
-"""Runs the stages of a search: one annealing per order, one common budget."""
+"""Runs the stages of a search.
+
+There is one annealing for each order of ops, FIFO and by priorities. Both share
+one budget.
+"""
 
 from __future__ import annotations
 
@@ -172,8 +176,9 @@ class _StagedSearch:
   def _ordered_starts(self) -> np.ndarray:
     """int [K, G], starts of the annealing under priorities.
 
-    Each start costs several prices, so the time that is left limits them; none
-    if there is no time for the first.
+    Each start costs as much time as several prices. So the number of starts
+    depends on the time that is left. There is none if the time is too short for
+    one start.
     """
     config, plain = self._config, self._plain
     count = self._budget.affordable(config.start_prices * self._each_s,

@@ -11,7 +11,7 @@ class StageOrder(enum.Enum):
 
   FIFO = 'fifo'  # First in, first out, as TensorFlow starts them.
   PRIORITIES = 'priorities'
-  FASTER = 'faster'  # The order whose best placement is faster so far.
+  FASTER = 'faster'  # The order of the annealing with the faster placement.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Stage:
 
 # Stages of a problem without control edges: one annealing has all of the time.
 FIFO_ONLY = (Stage(StageOrder.FIFO, until=1., cooled=1.),)
-# Stages of a problem with control edges. Each order has the first, hot part of
-# an annealing. The order with the faster placement has the rest of the time.
+# Stages of a problem with control edges. The annealing of each order first has
+# its hot part. The annealing with the faster placement then goes on.
 BOTH_ORDERS = (
     Stage(StageOrder.FIFO, until=.25, cooled=.5),
     Stage(StageOrder.PRIORITIES, until=.5, cooled=.5),

@@ -45,7 +45,7 @@ def _checked(problem: placer_lib.Problem) -> np.ndarray:
   if wanted is None:
     raise errors.InfeasiblePlacementError(
         f'There is no human expert\'s placement of graph "{graph.name}"; the '
-        'named workloads say it. Choose another placer for this one.')
+        'named workloads have one. Choose another placer for this graph.')
   wanted = np.asarray(wanted)
   if wanted.shape != (graph.num_ops,) or not np.issubdtype(
       wanted.dtype, np.integer):

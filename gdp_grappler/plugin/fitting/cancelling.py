@@ -27,8 +27,8 @@ _local = _Local()
 def cancellable() -> Iterator[cancellation.CancellationManager]:
   """Makes functions that this thread calls in the context cancellable.
 
-  Servers run functions later, and then look at the manager. So the context ends
-  when they have finished.
+  Servers run functions later, and look at the manager then. So the context ends
+  only after the functions have ended.
 
   Yields:
     The manager that cancels the functions.

@@ -52,7 +52,7 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
     model.compile('adam', 'mse')
     model.fit(x, y)
 
-  A class and not a generator, because AutoGraph would convert the latter.
+  This is a class, because AutoGraph would convert a generator.
   """
 
   def __init__(self) -> None:

@@ -66,7 +66,7 @@ def was_moved(variable: Any) -> bool:
 
 
 def settle(variables: Iterable[Any]) -> None:
-  """Makes the devices of variables their original ones for `move_back`.
+  """Makes variables stay where they are when `move_back` is called.
 
   Args:
     variables: Variables that the user has moved.

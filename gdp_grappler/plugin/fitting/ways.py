@@ -57,9 +57,9 @@ def stock(has_xla: bool) -> FitWay:
 class WayComparison:
   """Times the step as Keras would run it, and then ways that may be faster.
 
-  A way is not tried if its predicted step is longer than a measured one.
-  Predictions leave out a part of the time of a real step. So in
-  doubt a way is tried.
+  A way is not tried if its predicted step is longer than a measured step.
+  Predictions leave out a part of the time of a real step, so most of them are
+  too short. A way is therefore tried in doubt.
   """
 
   def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],
@@ -77,7 +77,7 @@ class WayComparison:
     self.measured: dict[FitWay, Figures] = {}
     self._predicted_s = predicted_s
     self._compile_budget_s = compile_budget_s
-    # In this order, because clusters are predicted from the two ways before.
+    # Clusters come last, because they are predicted from the other two ways.
     self._candidates: tuple[FitWay, ...] = ((FitWay.PLACED, FitWay.AS_IT_WAS,
                                              FitWay.CLUSTERS) if baseline
                                             is FitWay.XLA else (FitWay.PLACED,))

@@ -109,8 +109,8 @@ def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
   """Returns the initial network of a run.
 
   Args:
-    start: Folder of a policy of moves, or of a finished run; None for the
-      network that ships.
+    start: Folder of a move network, or of a finished run; None for the network
+      that ships.
 
   Raises:
     PolicyMismatchError: the policy is damaged, or has other features.
@@ -122,9 +122,9 @@ def first_network(start: pathlib.Path | None) -> move_network.MoveNetwork:
     if move_folder.is_here(folder):
       return move_folder.load(folder)
   raise errors.GdpError(
-      f'--init_policy={start} holds no policy of moves. Give "shipped", the '
+      f'--init_policy={start} holds no move network. Give "shipped", the '
       'folder "policy" or the --model_dir of a finished run, or '
-      '--network=one_shot for a policy of one forward pass.')
+      '--network=one_shot for a policy that places in one forward pass.')
 
 
 def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,

@@ -124,9 +124,8 @@ def test_labels_that_mean_nothing(load, node, said):
 
 
 def test_a_device_that_the_cluster_lacks_prices_no_other(load):
-  with pytest.raises(
-      errors.GdpError, match='"a", field "seconds": nothing '
-      'there holds on GPU:0'):
+  with pytest.raises(errors.GdpError,
+                     match='"a", field "seconds": no entry is for GPU:0'):
     _seconds(load, seconds={'GPU:5': 1, 'CPU': 1})
 
 

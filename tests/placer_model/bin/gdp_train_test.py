@@ -110,7 +110,7 @@ _BAD_INPUT = {
     '--config=paper is about the network of one forward pass': {
         'config': 'paper', 'network': 'moves'
     },
-    'holds no policy of moves': {
+    'holds no move network': {
         'network': 'moves', 'init_policy': '/nowhere'
     },
     'neither a policy nor checkpoints': {

@@ -174,7 +174,7 @@ def test_an_op_that_cannot_be_there_is_told():
   types = np.ones((10, 2), bool)
   types[4, 1] = False
   _, origin = _placed((('loss', 'GPU:1'),), _step(allowed_types=types))
-  assert ('1 cannot be where it says, such as "loss", which is on CPU:0'
+  assert ('1 cannot be on the wanted device, such as "loss", which is on CPU:0'
           in origin)
 
 

@@ -1,7 +1,8 @@
 """Chooses the best of several placements, with the control edges that pay.
 
-The choice compares robust prices. The price of a placement with control edges
-is multiplied by the ratio of the simulated steps with and without the edges.
+The choice compares robust prices. Edges are found for the plain simulated step.
+So the price of a placement with edges is its robust price, times the ratio of
+the plain steps with and without the edges.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ from gdp_grappler.placers.search import search_config
 class OrderRanking:
   """Ranks placements by their step times with the control edges that pay.
 
-  To compute control edges takes as long as to price many placements. So the
-  object computes the edges of a placement once. The placements that it returns
-  keep their edges (`control_edges.keep`), so that later searches for edges end
-  at once.
+  Computing control edges takes as long as pricing many placements. So the
+  object computes the edges of a placement once. The returned placements keep
+  their edges (`control_edges.keep`), so that later searches for edges end at
+  once.
   """
 
   def __init__(self, problem: placer_lib.Problem,

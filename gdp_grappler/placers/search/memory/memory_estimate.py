@@ -1,11 +1,11 @@
 """Estimates the memory of groups before a step is simulated.
 
 Baechi (Jeon et al. 2020, section 3) adds up the parameters and the outputs of
-all ops on a device. A step frees most outputs long before its end, so that sum
-may be many times the true peak. Here an output counts with a share of its
-bytes: the share of the bytes of all tensors that is alive at the worst moment,
-if ops run one after the other. An op that passes on the buffer of its input,
-such as the read of a variable, takes no memory of its own.
+all ops on a device. A step frees most outputs long before its end, so this sum
+may be many times the true peak. Here only a share of the bytes of each output
+counts. The share is the peak of the bytes of all tensors, if ops run one after
+the other, divided by the sum of these bytes. An op that passes on the buffer of
+its input, such as the read of a variable, takes no memory of its own.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Packs groups into memories that are almost full.
 
-Some problems have few placements that fit, and a repair that moves one part
-after the other (`memory_repair`) does not reach them. An example is a memory
+Few placements of some problems fit. A repair that moves one part after the
+other (`memory_repair`) may not find these placements. An example is a memory
 with room for three large variables, if only one choice of three fits.
 
 The packer places the largest groups by branch and bound, as for bin packing in
-S. Martello and P. Toth, "Knapsack Problems", 1990, chapter 8: it tries the
-memory that a group fills best, and takes the group back if the groups after it
-no longer fit. The number of trials is limited. The small groups then go to the
-memory with the most room. The packer does not look at the step time; a search
-continues from the placements that fit.
+S. Martello and P. Toth, "Knapsack Problems", 1990, chapter 8. It first tries
+the memory that a group fills best. If later groups no longer fit, it takes the
+group back and tries another memory. The number of trials is limited. Then each
+small group goes to the memory with the most room. The packer does not look at
+the step time; a search continues from the placements that fit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRIALS = 5_000
 # Trials of a group in a memory, for all packings of a problem. These trials
 # take about a second.
 _MOST_TRIALS = 15_000
-# Stands for a device where a group may be on no device of a memory.
+# In place of a device: the group may be on no device of the memory.
 _NOWHERE = -1
 # Bisections of the share to which all memories are filled.
 _BISECTIONS = 5
@@ -74,8 +74,8 @@ class _Sizes:
 
   Attributes:
     kept: float64 [G], bytes that a group holds for the whole step.
-    passing: float64 [G], bytes that a group holds while its largest op runs. Of
-      the groups in a memory, only the largest number counts.
+    passing: float64 [G], bytes that a group holds while its largest op runs.
+      Only the largest number of all groups in a memory counts.
   """
 
   kept: np.ndarray
@@ -115,7 +115,7 @@ class _Packer:
     order = np.argsort(-(sizes.kept + sizes.passing), kind='stable')
     self._items = order[:_MOST_ITEMS].tolist()
     self._others = order[_MOST_ITEMS:].tolist()
-    # Number of the kind of each memory. The devices of memories of one kind may
+    # Number of the kind of each memory. Memories are of one kind if they may
     # have the same groups.
     _, self._alike = np.unique(self._homes >= 0, axis=1, return_inverse=True)
 

@@ -86,15 +86,15 @@ class MemoryRepair:
              deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
     """int32 [K', G], repaired placements; most of them fit.
 
-    Each placement is repaired several times, with parts of different sizes. If
-    there is little time, first every placement is repaired with the largest
-    parts: the fewer the parts, the quicker the repair. There are no placements
-    if the configuration repairs none (`FitConfig.repairs`).
+    Each placement is repaired several times, with parts of different sizes. A
+    repair with few, large parts is quick. So every placement is first repaired
+    with the largest parts, in case there is little time. The result is empty if
+    the configuration repairs nothing (`FitConfig.repairs`).
 
     Args:
       devices: int [K, G], placements that overflow.
-      deadline: Afterwards, no repair begins but the first one, and those that
-        have begun do not end. The result then has the unfinished ones.
+      deadline: After this time only the first repair begins. Repairs that have
+        begun stop, and the result has their unfinished placements.
     """
     if not search_config.DEFAULT.fit.repairs:
       devices = devices[:0]
@@ -143,8 +143,8 @@ class MemoryRepair:
     pools = self._problem.cluster.memory_pools
     room = self._problem.cluster.pool_bytes.astype(float)
     load = peaks.astype(float)
-    # The limit ends a round in which parts move to and fro. The next round
-    # repairs the rest.
+    # Parts may move to and fro forever, so the number of moves is limited. The
+    # next round goes on with the repair.
     for _ in range(2 * len(parts.devices)):
       excess = load - room
       fullest = int((excess / np.maximum(room, 1)).argmax())

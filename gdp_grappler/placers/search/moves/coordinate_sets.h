@@ -1,8 +1,8 @@
-// Sets of groups with equal coordinates, and the loads of devices, which
-// determine the sets that move.
+// Sets of groups with equal coordinates, and the loads of devices.
 //
 // A coordinate set is a set of groups with equal values of some coordinates,
-// such as one layer over all time steps.
+// such as one layer over all time steps. Sets of busy devices are drawn more
+// often, and idle devices are preferred as their targets.
 
 #ifndef GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_
 #define GDP_GRAPPLER_PLACERS_SEARCH_MOVES_COORDINATE_SETS_H_

@@ -40,10 +40,10 @@ void gdp_move_drawer_destroy(GdpMoveDrawer* drawer) { delete drawer; }
 
 // Draws `count` moves from the placement `devices` [G], and writes the
 // placements after the moves to `out` [count, G]. `kinds` [count] has the kind
-// of each move. With probability `compound` one more move is added to a move,
-// and to that one again. `usual` [num_kinds] has the cumulative probabilities
-// of the kinds of added moves. Loads are those of the placement `like` [G].
-// Returns a Status.
+// of each move. With probability `compound` one more move is added to a move.
+// The probability holds again after each added move. `usual` [num_kinds] has
+// the cumulative probabilities of the kinds of added moves. Loads are those of
+// the placement `like` [G]. Returns a Status.
 int32_t gdp_move_drawer_draw(GdpMoveDrawer* handle, const int32_t* devices,
                              const int32_t* like, int64_t count,
                              const int32_t* kinds, double compound,

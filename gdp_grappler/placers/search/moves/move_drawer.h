@@ -33,11 +33,13 @@ enum Kind : int32_t {
   kNumKinds
 };
 
-// Random groups whose device is looked up before the devices of all groups are.
+// Number of random groups that are tried to find a group on a device. After
+// them, a scan of all groups lists the groups of the device.
 constexpr int32_t kTries = 16;
 
-// Which groups of a set move: all groups to the target; the groups of one
-// device to the target; or these, and the target's groups to that device.
+// Which groups of a set move. kAll: all groups go to the target. kAlike: the
+// groups of one device go to the target. kExchanged: the groups of one device
+// go to the target, and the target's groups go to that device.
 enum class Who { kAll, kAlike, kExchanged };
 
 struct Move {
@@ -202,9 +204,9 @@ class MoveDrawer {
         start);
   }
 
-  // Exchanges two coordinate sets: the groups with one coordinate of the start,
-  // and the groups with that coordinate of a group at the target, if there is
-  // one.
+  // Exchanges two sets of groups with one coordinate. The first set has the
+  // value of the start. The second set has the value of a random group on the
+  // target, if there is such a group.
   void Trade(const Move& move, int32_t* row, MoveRandom* random) {
     const int32_t other = On(move.target, row, random);
     const Labels& axis = coordinate_sets_.Axis(random);

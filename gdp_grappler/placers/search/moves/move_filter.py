@@ -15,7 +15,7 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import repair as repair_lib
 
-# Kinds of moves that a network tells apart by features.
+# Kinds of moves. Each kind has a feature of its own for the network.
 KINDS = (*moves_lib.Moves.kinds, repair_lib.KIND)
 # Feature that rises with the estimated step.
 _RETIMED = schema.NATIVE.index('retimed_change_s')

@@ -2,8 +2,8 @@
 
 Groups that exchange many bytes should stay together. A search that moves one
 group at a time has to separate such groups first, which nearly always makes the
-step longer. So most moves are of many groups, and the sizes of the sets spread
-over all orders of magnitude. The kinds of moves choose their sets by:
+step longer. So most moves are of many groups, and the sets have sizes of all
+orders of magnitude. The kinds of moves choose their sets by:
 
 * edges: groups that send each other tensors;
 * time: groups that run one after the other;
@@ -113,8 +113,8 @@ class Moves:
       kinds: int [K], indices of `kinds`.
       devices: int [G], the placement before the moves, legal; not changed.
       rng: Random numbers of the moves.
-      compound: Probability that one more move is added to a move, and to that
-        one again; less than 1.
+      compound: Probability that one more move is added to a move; less than 1.
+        It holds again after each added move.
       usual: float64 [kinds], probability of each kind of an added move; by
         default `shares`.
 

@@ -85,8 +85,8 @@ class NativeDrawer:
       like: int [G], a placement whose loads of devices determine the coordinate
         sets that move. The loads are computed only if this placement changes.
       seed: Seed of the moves, less than 2^64.
-      compound: Probability that one more move is added to a move, and to that
-        one again; less than 1.
+      compound: Probability that one more move is added to a move; less than 1.
+        It holds again after each added move.
       usual: float64 [kinds], cumulative probabilities of the kinds of added
         moves.
 

@@ -1,9 +1,11 @@
 """Moves that take a set of groups out of a placement and place the set again.
 
-The set is the set of a move that was drawn. A list scheduler chooses the new
-devices of its groups, while all other groups stay where they are
+This is destroy and repair, as in large neighbourhood search. A move was drawn,
+and its set of groups is taken. A list scheduler chooses the new device of each
+group in the set. All other groups stay where they are
 (`features.moves.featurizer`). The weights of the list scheduler are random, so
-that one set can be placed in many ways.
+that one set can be placed in many ways. Repairs for memory are another thing
+(`memory_repair`).
 """
 
 from __future__ import annotations
