@@ -131,7 +131,7 @@ class Drafts:
     """
     prices, fastest_s = found.prices, found.prices.valid_seconds.min()
     room = self._problem.cluster.pool_bytes
-    rows = []
+    rows: list[np.ndarray] = []
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     for k in again[np.argsort(prices.seconds[again], kind='stable')]:
       asked = self._asked.get(found.devices[k].tobytes())

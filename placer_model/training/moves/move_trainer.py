@@ -104,9 +104,9 @@ class MoveTrainer:
       deadline: Time after which slow drafts are left out.
     """
     with self._clock():
-      rows = drafts_lib.draw(self.problem, self._config.drafts, self._describer,
-                             deadline)
-      rows = rows[:self._config.drafts.prices]
+      drafts = drafts_lib.Drafts(self.problem, self._config.drafts,
+                                 self._describer, deadline)
+      rows = drafts.rows[:self._config.drafts.prices]
       first = self.problem.graph.first_ops
       self._price(np.stack([b.devices[first] for b in baselines]),
                   move_state.BASELINE)
