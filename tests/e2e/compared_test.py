@@ -66,8 +66,8 @@ def test_without_a_comparison_xla_stays_to_the_last_bit(results, case, said):
   assert said in line and 'as Keras chose' in line
 
 
-def test_with_one_gpu_a_program_runs_as_without_us():
-  found = fresh.run('compared.py', 'one_gpu').results
+def test_with_one_gpu_a_program_runs_as_without_us(results):
+  found = results['one_gpu']
   assert found['devices'] == 2
   assert found['on'] == found['off']
   assert found['on']['jit_compile'] and all(found['on']['compiled'])

@@ -26,6 +26,9 @@ class NaiveMoves:
     self._edges = neighbourhood.plain(rng)
     self._axes = list(layout.axes)
     self._order = list(layout.order)
+    # Sums of odds, which all draws share.
+    self._axis_sums = _sums([(1. + axis.max())**-2 for axis in self._axes])
+    self._start_sums: dict[bytes, tuple[np.ndarray, list[np.ndarray]]] = {}
 
   def draw(self, kind: str, devices: np.ndarray,
            like: np.ndarray) -> np.ndarray:
@@ -61,19 +64,28 @@ class NaiveMoves:
     if not kind.startswith('coordinate') or not self._axes:
       start = self._one_of(self._order)
       return start, self._near(devices, start)
-    own_s = [row[d] for row, d in zip(self._layout.seconds, like)]
-    busy_s = np.bincount(like, own_s, len(self._layout.allowed))
-    power = 4 * (self._rng.random() < .5)
-    start = self._weighted(self._order, [
-        own_s[g] * (busy_s[like[g]] / max(busy_s.max(), 1e-300))**power
-        for g in self._order
-    ])
+    key = like.tobytes()
+    if key not in self._start_sums:
+      self._start_sums[key] = self._loads(like)
+    busy_s, sums = self._start_sums[key]
+    start = self._weighted(self._order, sums[int(self._rng.random() < .5)])
     if self._rng.random() < .5:
       return start, self._near(devices, start)
     others = self._others(devices, start)
     gpus = [d for d in others if self._layout.accelerators[d]]
     idle = sorted(gpus or others, key=lambda d: (busy_s[d], d))
     return start, self._one_of(idle[:(len(idle) + 1) // 2])
+
+  def _loads(self, like: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Returns the seconds of each device, and two kinds of sums of odds."""
+    own_s = [row[d] for row, d in zip(self._layout.seconds, like)]
+    busy_s = np.bincount(like, own_s, len(self._layout.allowed))
+    return busy_s, [
+        _sums([
+            own_s[g] * (busy_s[like[g]] / max(busy_s.max(), 1e-300))**power
+            for g in self._order
+        ]) for power in (0, 4)
+    ]
 
   def _near(self, devices: np.ndarray, start: int) -> int:
     others = self._others(devices, start)
@@ -124,9 +136,8 @@ class NaiveMoves:
     if kind == 'coordinate_trade' and (devices == target).any():
       starts.append(self._one_of(np.flatnonzero(devices == target)))
     if kind in ('coordinate_whole', 'coordinate_trade'):
-      axis = self._weighted(self._axes,
-                            [(1. + a.max())**-2 for a in self._axes])
-      return np.flatnonzero(np.isin(axis, axis[starts]))
+      axis = self._weighted(self._axes, self._axis_sums)
+      return np.flatnonzero((axis[:, None] == axis[starts]).any(axis=1))
     *equal, last = self._rng.permutation(self._axes)[:self._rng.integers(1, 4)]
     inside = self._stretch(last, last[start])
     for axis in equal:
@@ -160,10 +171,14 @@ class NaiveMoves:
   def _one_of(self, values: Sequence[Any]) -> Any:
     return values[self._rng.integers(len(values))]
 
-  def _weighted(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
-    total = sum(weights)
-    shares = None if not total > 0 else np.array(weights) / total
-    return values[self._rng.choice(len(values), p=shares)]
+  def _weighted(self, values: Sequence[Any], sums: np.ndarray) -> Any:
+    at = np.searchsorted(sums, self._rng.random() * sums[-1], side='right')
+    return values[min(at, len(values) - 1)]
+
+
+def _sums(odds: Sequence[float]) -> np.ndarray:
+  """Returns the cumulative odds; even ones if all odds are 0."""
+  return np.cumsum(odds if sum(odds) > 0 else np.ones(len(odds)))
 
 
 def compound(naive: NaiveMoves, kind: str, devices: np.ndarray,

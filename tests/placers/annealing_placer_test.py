@@ -40,8 +40,19 @@ def test_two_independent_ops_part():
   assert problems.seconds_of(problem, placement) == 3.
 
 
-def _best_of_all(problem):
-  """Every placement priced: the oracle of small graphs."""
+def _small_problem(seed):
+  """A problem with a random graph of few ops."""
+  rng = np.random.default_rng(seed)
+  edges = [(a, b, int(rng.integers(1, 300)))
+           for a, b in itertools.combinations(range(7), 2) if rng.random() < .3]
+  return _problem(graphs.make_graph(edges, 7), rng.uniform(1, 9, (7, 3)),
+                  seed=seed)
+
+
+@functools.cache
+def _best_of_all(seed):
+  """Every placement of a small graph priced: the oracle."""
+  problem = _small_problem(seed)
   every = np.array(
       list(
           itertools.product(range(problem.cluster.num_devices),
@@ -51,13 +62,9 @@ def _best_of_all(problem):
 
 def _over_the_best(seed):
   """A search's step over the shortest of all placements of a random graph."""
-  rng = np.random.default_rng(seed)
-  edges = [(a, b, int(rng.integers(1, 300)))
-           for a, b in itertools.combinations(range(7), 2) if rng.random() < .3]
-  problem = _problem(graphs.make_graph(edges, 7), rng.uniform(1, 9, (7, 3)),
-                     seed=seed)
+  problem = _small_problem(seed)
   found = problems.seconds_of(problem, _place(problem, 2000))
-  return found / _best_of_all(problem)
+  return found / _best_of_all(seed)
 
 
 def test_small_graphs_are_placed_as_well_as_can_be():
@@ -70,7 +77,7 @@ def test_small_graphs_are_placed_as_well_as_can_be():
 def test_compound_moves_find_more_of_the_best_placements(monkeypatch):
 
   def misses():
-    return sum(ratio > 1.0001 for ratio in map(_over_the_best, range(80)))
+    return sum(ratio > 1.0001 for ratio in map(_over_the_best, range(60)))
 
   compound, stock = misses(), moves.Moves.draw_each
   monkeypatch.setattr(

@@ -15,6 +15,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import shipped_policy
 from helpers import fresh
+from helpers import warm
 
 _TOP = pathlib.Path(__file__).parents[2]
 _ENTRIES = placer_table.table().values()
@@ -102,7 +103,7 @@ def test_entries_are_read_without_the_trainer_or_tensorflow():
 
 
 def test_planners_refuse_a_process_with_keras_3():
-  code = ('import json, tensorflow\n'
+  code = (f'{warm.MARK}import json, tensorflow\n'
           'from gdp_grappler import errors\n'
           'from gdp_grappler.placers import registry\n'
           'try:\n'

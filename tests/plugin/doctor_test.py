@@ -7,7 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.plugin import doctor
-from gdp_grappler.processes import calls
+from helpers import forked_calls
 
 _SOUND = {
     'logical': ['CPU:0', 'CPU:1'], 'gpus': ['GPU:0', 'GPU:1'], 'hook': True,
@@ -93,6 +93,13 @@ class _Dies:
     pass
 
 
+@pytest.fixture(name='calls', scope='module')
+def _calls():
+  """Calls in forks of a process that has imported TensorFlow."""
+  with forked_calls.Calls(['tensorflow'], {'GDP_PLACEMENT': '1'}) as result:
+    yield result
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize('split, memory_bytes, cut, fit', [
     (2, 16 << 30,
@@ -106,11 +113,10 @@ class _Dies:
       'is unknown (no NVML); use tf.config.set_logical_device_configuration'),
      'runs as without this package'),
 ])
-def test_it_knows_what_becomes_of_a_card(split, memory_bytes, cut, fit):
+def test_it_knows_what_becomes_of_a_card(calls, split, memory_bytes, cut, fit):
   """It said nothing of `split`, and counted cards."""
   found = calls.call('helpers.child_functions:doctor_of_gpus', '1xP100', split,
-                     memory_bytes, timeout_s=120,
-                     environment={'GDP_PLACEMENT': '1'})
+                     memory_bytes, timeout_s=120)
   assert found['split'] == cut
   assert fit in found['next fit'][1]
   assert (found['devices'][0] == doctor.GOOD) == (cut[0] == doctor.GOOD)

@@ -1,12 +1,10 @@
 """Comparisons of ways to run a step for which Keras would choose XLA.
 
-The devices are logical CPUs.
-
-One argument: 'one_gpu' for a program with one GPU, which is emulated.
+The devices are logical CPUs. A fork has one GPU, which is emulated.
 """
 
+import json
 import os
-import sys
 
 # Without this flag XLA makes no clusters on CPUs.
 os.environ['TF_XLA_FLAGS'] = '--tf_xla_cpu_global_jit'
@@ -97,7 +95,7 @@ def stays(option, lines):
   return results
 
 
-def over_cpus(lines):
+def over_cpus(lines, one_gpu):
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
   stock = fit(common.compiled())
@@ -108,7 +106,7 @@ def over_cpus(lines):
                 no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
                              lines), kept=stays({**GUARDED, 'xla': 'keep'},
-                                                lines))
+                                                lines), one_gpu=one_gpu)
 
 
 def with_one_gpu(lines):
@@ -118,8 +116,10 @@ def with_one_gpu(lines):
   from gdp_grappler.evaluation.emulation import native_gpus
   _ = native_gpus.NativeGpus(machine.Machine(presets.preset('1xP100')))
   results = [whole_program(option) for option in (False, True)]
-  common.finish(off=results[0], on=results[1], lines=lines.take(),
-                devices=len(tf.config.list_logical_devices()))
+  return {
+      'off': results[0], 'on': results[1], 'lines': lines.take(),
+      'devices': len(tf.config.list_logical_devices())
+  }
 
 
 def whole_program(option):
@@ -144,13 +144,27 @@ def whole_program(option):
     }
 
 
+def forked(function, *args):
+  """Returns the result of a call in a fork, whose TensorFlow begins anew."""
+  reading, writing = os.pipe()
+  process = os.fork()
+  if not process:
+    with open(writing, 'w') as file:
+      json.dump(function(*args), file)
+    os._exit(0)
+  os.close(writing)
+  with open(reading) as file:
+    text = file.read()
+  assert not os.waitpid(process, 0)[1]
+  return json.loads(text)
+
+
 def main():
-  one_gpu = sys.argv[1:] == ['one_gpu']
-  if not one_gpu:
-    common.make_devices()
   lines = common.Lines()
   logging.getLogger('gdp_grappler').addHandler(lines)
-  (with_one_gpu if one_gpu else over_cpus)(lines)
+  one_gpu = forked(with_one_gpu, lines)
+  common.make_devices()
+  over_cpus(lines, one_gpu)
 
 
 if __name__ == '__main__':
