@@ -380,10 +380,13 @@ def device_index(path: str, name: str, plan: Plan,
   try:
     return cluster.device_index(name)
   except errors.ClusterError as error:
-    op = next(op for op, device in plan.devices.items() if device == name)
+    ops = [op for op, device in plan.devices.items() if device == name]
+    # Of several ops the names would be TensorFlow's, such as "unknown_41".
+    which = (f'"{ops[0]}" where it'
+             if len(ops) == 1 else f'{len(ops)} ops where they')
     raise errors.PlanError(
-        f'Plan {path} puts "{op}" where it cannot go. {error} Use one of '
-        'these.') from error
+        f'Plan {path} puts {which} cannot go. {error} Use one of these, or '
+        'place the graph for this cluster.') from error
 
 
 def _damaged(path: str | os.PathLike[str], why: str) -> errors.PlanError:
