@@ -57,8 +57,8 @@ def of_variables(entries: plan_lib.Layers,
                  names: Sequence[str]) -> tuple[str, ...]:
   """Returns the device that a map gives to each variable; '' for none.
 
-  A map that names parts, as 'words/embeddings_part_0', is for tables in parts.
-  So it gives no device to a whole variable.
+  A map that names parts, as 'words/embeddings_part_0', is for `relocate` of
+  tables in parts. So it gives no device to a whole variable.
 
   Args:
     entries: Pairs of a pattern and a device.
