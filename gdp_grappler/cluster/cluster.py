@@ -307,13 +307,13 @@ class Cluster:
         return index
     own = [d for d in self.device_names if task(d) == task(wanted)]
     if wanted.startswith('/job:') and not own:
-      hosts = dict.fromkeys(map(_host, self.device_names))
+      hosts = dict.fromkeys(map(host, self.device_names))
       raise errors.ClusterError(
           f'Device "{name}" is on a host that is not in cluster "{self.name}". '
           f'Its hosts are {", ".join(hosts)}.')
     raise errors.ClusterError(
         f'Device "{name}" is not in cluster "{self.name}". '
-        + (f'{_host(wanted)} has: {", ".join(map(short_name, own))}.'
+        + (f'{host(wanted)} has: {", ".join(map(short_name, own))}.'
            if own else f'It has: {", ".join(self.device_labels)}.'))
 
   def to_json(self) -> str:
@@ -380,10 +380,10 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
 
 def host_label(name: str) -> str:
   """'worker/1/GPU:0' of a full name of a device."""
-  return f'{_host(name)}/{short_name(name)}'
+  return f'{host(name)}/{short_name(name)}'
 
 
-def _host(name: str) -> str:
+def host(name: str) -> str:
   """'worker/1' of a full name of a device."""
   match = _JOB_AND_TASK.fullmatch(task(name))
   return f'{match[1]}/{match[2]}' if match else task(name)

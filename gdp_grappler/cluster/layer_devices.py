@@ -1,6 +1,7 @@
-"""The devices that a map of layers gives to whole tables.
+"""What plans say about tables: devices of whole tables, and numbers of parts.
 
-A table that the map puts on a device as a whole is not made in parts.
+A table that a map of layers puts on a device as a whole is not made in parts. A
+plan of ops only fits a program that has the same tables in the same parts.
 """
 
 from __future__ import annotations
@@ -36,12 +37,28 @@ def layers(
   return layer_map.of_file(path, entries)
 
 
+def parts_in_plan(plan: plan_lib.Plan, layer: str) -> int:
+  """Returns the number of parts of a layer's table in a plan; 0 for others."""
+  return next(
+      (count for table, count in plan.tables.items() if _is_in(layer, [table])),
+      0)
+
+
+def has_whole(plan: plan_lib.Plan, layer: str) -> bool:
+  """Whether a plan has ops of a layer, but not its table in parts."""
+  return (not parts_in_plan(plan, layer) and _is_in(layer, list(plan.devices)))
+
+
+def _is_in(layer: str, names: Sequence[str]) -> bool:
+  return bool((layer_map.match([layer], names).patterns >= 0).any())
+
+
 def of_variables(entries: plan_lib.Layers,
                  names: Sequence[str]) -> tuple[str, ...]:
   """Returns the device that a map gives to each variable; '' for none.
 
-  A map that names parts, as 'words/embeddings_part_0', is for tables in parts.
-  So it gives no device to a whole variable.
+  A map that names parts, as 'words/embeddings_part_0', is for `relocate` of
+  tables in parts. So it gives no device to a whole variable.
 
   Args:
     entries: Pairs of a pattern and a device.

@@ -15,11 +15,11 @@ Further fields:
 
 * "priorities": {"conv1/Conv2D": 0.0123, ...}. Ready ops of a device start in
   order of decreasing priority.
-* "may_round": true. Float arithmetic may be on another type of device than
-  without a plan, where it rounds otherwise.
+* "may_round": true. Float ops may be on devices that round them differently.
 * "placed_by": the name of the placer, or a text that a map of layers chose the
   devices. "layers" is this map: {"encoder": "GPU:0"}. Both are ignored if the
   file was edited.
+* "tables": {"net/words/embeddings": 4}. Tables in parts, with their numbers.
 
 The digest is of all other fields. A plan without a digest is valid, and so is
 an edited plan. An edited plan causes a warning, because a damaged file looks
@@ -47,11 +47,13 @@ from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
+from gdp_grappler.sharding import choice
 
 _FORMAT = 'gdp-plan'
 _VERSION = 1  # Of the file's format.
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities', 'may_round', 'placed_by', 'layers', digests.FIELD)
+           'priorities', 'may_round', 'placed_by', 'layers', 'tables',
+           digests.FIELD)
 # A larger number is a mistake. Sums and products of priorities stay finite.
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
@@ -74,6 +76,7 @@ class Plan:
     placed_by: Name of the placer; '' if unknown, or if the file was edited.
     layers: Map of layers that chose the devices: patterns and devices; () if
       there is none, or if the file was edited.
+    tables: Number of parts of each table in parts, by the table's variable.
   """
 
   graph: str
@@ -84,6 +87,7 @@ class Plan:
   may_round: bool = False
   placed_by: str = ''
   layers: Layers = ()
+  tables: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
@@ -133,6 +137,8 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     fields['placed_by'] = placed_by
   if layers:
     fields['layers'] = dict(layers)
+  if tables := choice.tables_in_parts(graph.variables):
+    fields['tables'] = tables
   files.write_atomically(path,
                          json.dumps(digests.sealed(fields), indent=1) + '\n',
                          make_folder=private, private=private)
@@ -184,7 +190,8 @@ def read(path: str) -> Plan:
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'), fields.get('may_round', False),
               '' if edited else fields.get('placed_by', ''),
-              () if edited else tuple(fields.get('layers', {}).items()))
+              () if edited else tuple(fields.get('layers', {}).items()),
+              fields.get('tables', {}))
 
 
 def read_layers(path: str) -> dict[str, Any] | None:
@@ -241,9 +248,8 @@ def _check_placement(graph: op_graph.OpGraph,
 
 def _describe(cluster: cluster_lib.Cluster) -> Any:
   """The name of a preset, or all fields of another cluster."""
-  if presets.has_name_of(cluster):
-    return cluster.name
-  return json.loads(cluster.to_json())
+  named = presets.has_name_of(cluster)
+  return cluster.name if named else json.loads(cluster.to_json())
 
 
 def has_name(data: bytes) -> bool:
@@ -305,10 +311,12 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
     raise _damaged(path, '"may_round" is neither true nor false')
   if not isinstance(fields.get('placed_by', ''), str):
     raise _damaged(path, '"placed_by" is no text')
-  layers = fields.get('layers', {})
-  if not (isinstance(layers, dict) and
-          all(isinstance(device, str) for device in layers.values())):
-    raise _damaged(path, '"layers" is not an object from layer to device')
+  for key, kind, what in (('layers', str, 'layer to device'),
+                          ('tables', int, 'table to number')):
+    values = fields.get(key, {})
+    if not (isinstance(values, dict) and
+            all(isinstance(value, kind) for value in values.values())):
+      raise _damaged(path, f'"{key}" is not an object from {what}')
   _check_priorities(path, fields)
 
 
@@ -365,9 +373,8 @@ def _check_graph(path: str, plan: Plan, graph: op_graph.OpGraph) -> None:
 
 
 def _some(what: str, ops: Sequence[str]) -> str:
-  plural = '' if len(ops) == 1 else 's'
   example = f' (such as "{ops[0]}")' if ops else ''
-  return f'{len(ops)} {what}{plural}{example}'
+  return f'{len(ops)} {what}{"s" * (len(ops) != 1)}{example}'
 
 
 def device_index(path: str, name: str, plan: Plan,
@@ -380,10 +387,12 @@ def device_index(path: str, name: str, plan: Plan,
   try:
     return cluster.device_index(name)
   except errors.ClusterError as error:
-    op = next(op for op, device in plan.devices.items() if device == name)
+    # The name of one op of several may be TensorFlow's, such as "unknown_41".
+    ops = [op for op, device in plan.devices.items() if device == name]
+    which = f'"{ops[0]}"' if len(ops) == 1 else f'{len(ops)} ops'
     raise errors.PlanError(
-        f'Plan {path} puts "{op}" where it cannot go. {error} Use one of '
-        'these.') from error
+        f'Plan {path} cannot place {which}. {error} Place the graph for '
+        'this cluster.') from error
 
 
 def _damaged(path: str | os.PathLike[str], why: str) -> errors.PlanError:

@@ -249,8 +249,9 @@ def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:
   """A path within one of several hosts; its channels name the host."""
   if hosts == 1:
     return path
-  return topologies.Path(path.latency_s, path.bandwidth_bytes_per_s,
-                         tuple(f'task {host} {wire}' for wire in path.channels))
+  return topologies.Path(
+      path.latency_s, path.bandwidth_bytes_per_s,
+      tuple(f'worker/{host} {wire}' for wire in path.channels))
 
 
 def _across(paths: Mapping[tuple[int, int], topologies.Path],
@@ -266,9 +267,9 @@ def _across(paths: Mapping[tuple[int, int], topologies.Path],
   if source[1] >= 0:
     legs.append(_within(paths[source[1], -1], source[0], hosts))
   legs.append(
-      topologies.Path(
-          network.latency_s, network.bandwidth_bytes_per_s,
-          (f'task {source[0]} network out', f'task {target[0]} network in')))
+      topologies.Path(network.latency_s, network.bandwidth_bytes_per_s,
+                      (f'worker/{source[0]} network out',
+                       f'worker/{target[0]} network in')))
   if target[1] >= 0:
     legs.append(_within(paths[-1, target[1]], target[0], hosts))
   slowest = min(leg.bandwidth_bytes_per_s for leg in legs)

@@ -155,10 +155,10 @@ def link(source: cluster_lib.Device,
   tasks = cluster_lib.task(source.name), cluster_lib.task(target.name)
   if tasks[0] != tasks[1]:
     network = device_figures.NETWORKS[_NETWORK]
-    return cluster_lib.Link(
-        source.name, target.name, network.latency_s,
-        network.bandwidth_bytes_per_s,
-        (f'{tasks[0]} network out', f'{tasks[1]} network in'))
+    return cluster_lib.Link(source.name, target.name, network.latency_s,
+                            network.bandwidth_bytes_per_s,
+                            (f'{cluster_lib.host(source.name)} network out',
+                             f'{cluster_lib.host(target.name)} network in'))
   if source.type == target.type == 'CPU':
     return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
                             (f'{source.name} > {target.name}',))

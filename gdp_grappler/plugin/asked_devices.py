@@ -15,6 +15,9 @@ if TYPE_CHECKING:
   from gdp_grappler.graph.sources import wishes
   from gdp_grappler.plugin import settings as settings_lib
 
+# A strategy of tf.distribute, as TensorFlow's gauge of strategies names it.
+_ONE_DEVICE = 'OneDeviceStrategy'
+
 
 class _Local(threading.local):
   graph: Any = None
@@ -119,6 +122,20 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
   except errors.ClusterError:
     return False
   return True
+
+
+def who() -> str:
+  """Returns who puts ops on devices: tf.device, or a strategy, too.
+
+  A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's
+  scope and a scope of the user look the same. So the text names both if the
+  program's latest strategy is a `OneDeviceStrategy`.
+  """
+  from tensorflow.python.distribute import distribute_lib
+  gauge = distribute_lib.distribution_strategy_gauge
+  if _ONE_DEVICE in (gauge.get_cell(api).value() for api in ('V1', 'V2')):
+    return f'{_ONE_DEVICE} or tf.device'
+  return 'tf.device'
 
 
 def warn_of_missing(device: str, who: str,

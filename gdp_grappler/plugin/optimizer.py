@@ -35,6 +35,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.plugin import as_it_was
+from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -159,7 +160,8 @@ def _asked(source: source_graph.SourceGraph) -> str:
       for number, kind in ((variables, 'variable'), (ops, 'op')) if number
   ]
   one = variables + ops == 1
-  return (f'{" and ".join(what)} stay{"s" * one} where tf.device put '
+  return (f'{" and ".join(what)} stay{"s" * one} where '
+          f'{asked_devices.who()} put '
           f"{'it' if one else 'them'} ('pins')")
 
 

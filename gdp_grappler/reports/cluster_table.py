@@ -53,8 +53,9 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
     groups.setdefault((figures, sharing), []).append(index)
   rows = [('device', 'count', 'memory', 'ops at a time', 'FLOP/s each',
            'reached', 'memory rate', 'per op', 'per copy', 'launch', 'shares')]
+  labels = cluster.device_labels
   for (figures, sharing), members in groups.items():
-    names = [_short(cluster, index) for index in members]
+    names = [labels[index] for index in members]
     rows.append(
         (names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}',
          str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
@@ -111,44 +112,31 @@ def _links(cluster: cluster_lib.Cluster) -> str:
     key = (types[link.source], types[link.target], link.latency_s,
            link.bandwidth_bytes_per_s, len(link.channels))
     groups.setdefault(key, []).append(link)
-  index = {name: i for i, name in enumerate(cluster.device_names)}
+  labels = dict(zip(cluster.device_names, cluster.device_labels))
   rows = [('link', 'count', 'latency', 'bandwidth', 'such as', 'which occupies')
          ]
   for key, members in groups.items():
     first = members[0]
-    rows.append(
-        (f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
-         units.amount(key[3],
-                      'B/s'), f'{_short(cluster, index[first.source])} -> '
-         f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
+    rows.append((f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
+                 units.amount(key[3], 'B/s'), f'{labels[first.source]} -> '
+                 f'{labels[first.target]}', ', '.join(first.channels)))
   return tables.text(rows)
 
 
 def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
   links = {(l.source, l.target): l for l in cluster.links}
-  names = cluster.device_names
+  names, labels = cluster.device_names, cluster.device_labels
   rows = [('measured link', 'latency', 'bandwidth', 'median error of fit',
            'largest')]
   for pair in timings.pairs:
     link = links[names[pair.source], names[pair.target]]
     bound = 'over ' if pair.line.bounded else ''
-    rows.append(
-        (f'{_short(cluster, pair.source)} -> {_short(cluster, pair.target)}',
-         _seconds(link.latency_s),
-         bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
-         f'{100 * pair.line.error:.0f} %',
-         f'{100 * pair.line.worst_error:.0f} %'))
+    rows.append((f'{labels[pair.source]} -> {labels[pair.target]}',
+                 _seconds(link.latency_s),
+                 bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
+                 f'{100 * pair.line.error:.0f} %',
+                 f'{100 * pair.line.worst_error:.0f} %'))
   return tables.text(rows)
-
-
-def _short(cluster: cluster_lib.Cluster, index: int) -> str:
-  """Returns 'GPU:0', or 'task 1 GPU:0' if several tasks have a GPU:0."""
-  device = cluster.devices[index]
-  tasks = {cluster_lib.task(name) for name in cluster.device_names}
-  if len(tasks) == 1:
-    return device.short_name
-  return (f'task {device.name.split("/task:")[-1].split("/")[0]} '
-          f'{device.short_name}')
 
 
 def _number(things: tuple[Any, ...], what: str) -> str:

@@ -25,7 +25,7 @@ _FIRST_S = 1.
 _EVERY_S = 10.
 # Shorter times are not shown.
 _SHORT_S = 2.
-# Share of the work before which no time left is shown.
+# Share of the work between two reports that tells the time left.
 _LEAST_SHARE = .02
 _ERASE = '\r\x1b[K'
 
@@ -47,12 +47,15 @@ class ProgressLine:
     self._lock = threading.Lock()
     self._what, self._detail, self._share = '', '', 0.
     self._begin_s = self._due_s = 0.
+    # Moment and share of the first and of the latest report of this work.
+    self._reports: tuple[tuple[float, float], ...] = ()
     self._is_first, self._is_shown = True, False
 
   def doing(self, what: str) -> None:
     """See `progress.Listener`."""
     with self._lock:
       self._what, self._detail, self._share = what, '', 0.
+      self._reports = ()
       self._begin_s = self._clock()
       self._due_s = self._begin_s + _FIRST_S
       if not what:
@@ -64,6 +67,8 @@ class ProgressLine:
     """See `progress.Listener`."""
     with self._lock:
       self._share, self._detail = share, detail
+      latest = self._clock(), share
+      self._reports = *self._reports[:1], latest
 
   def make_room(self) -> None:
     """See `progress.Listener`. The next tick shows the line again."""
@@ -100,12 +105,27 @@ class ProgressLine:
       parts.append(f'{min(self._share, 1):.0%}')
     if self._detail:
       parts.append(self._detail)
-    if self._share > _LEAST_SHARE:
-      left_s = seconds * max(1 / self._share - 1, 0)
+    left_s = self._left_s()
+    if left_s > 0:
       parts.append(f'ETA {units.clock(left_s)}')
     elif seconds > _SHORT_S:
       parts.append(units.clock(seconds))
     return ', '.join(parts)
+
+  def _left_s(self) -> float:
+    """Returns the seconds that the work still takes; 0 if that is unknown.
+
+    The first report may include earlier work. The latest one may be old. So the
+    rate is that between both reports, and the time since the latest one counts.
+    Else the estimate would grow while nothing is reported, and exceed a budget.
+    """
+    if len(self._reports) < 2:
+      return 0.
+    (first_s, first), (latest_s, latest) = self._reports
+    if latest - first <= _LEAST_SHARE:
+      return 0.
+    end_s = latest_s + (1 - latest) * (latest_s - first_s) / (latest - first)
+    return end_s - self._clock()
 
   def _write(self, text: str) -> None:
     """Writes a text. A stream that is closed or full raises no error."""

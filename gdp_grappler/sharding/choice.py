@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import fnmatch
 import math
 import operator
-from typing import Any, Mapping, Sequence
+import re
+from typing import Any, Iterable, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import spelling
@@ -13,6 +15,7 @@ from gdp_grappler import spelling
 AUTO, OFF = 'auto', 'off'
 # Between the name of a weight and the number of a part.
 PART = '_part_'
+_OF_PART = re.compile(rf'.+{PART}\d+')
 # Names of layers, or patterns of names, with the number of parts of each table.
 Named = tuple[tuple[str, int], ...]
 Choice = str | Named
@@ -120,6 +123,18 @@ def sizes(length: int, count: int) -> tuple[int, ...]:
     each = _ALIGNMENT * math.ceil(each / _ALIGNMENT)
   full, rest = divmod(length, each)
   return (each,) * full + ((rest,) if rest else ())
+
+
+def tables_in_parts(variables: Iterable[str]) -> dict[str, int]:
+  """Returns the tables in parts among variables, with the numbers of parts.
+
+  Slots of parts, such as 'adam/words/embeddings_part_0_velocity', do not count.
+
+  Args:
+    variables: Names of variables; '' for an op without one.
+  """
+  found = {name for name in variables if _OF_PART.fullmatch(name)}
+  return dict(collections.Counter(name.rpartition(PART)[0] for name in found))
 
 
 def _name(name: Any) -> str:

@@ -49,3 +49,22 @@ def test_a_numbered_layer_alone_is_not_taken_for_the_layer_without_number():
 def test_a_map_of_parts_is_for_tables_in_parts():
   entries = (('words', 'CPU:0'), ('words/embeddings_part_1', 'GPU:1'))
   assert not layer_devices.of_variable(entries, 'words/embeddings')
+
+
+@pytest.mark.parametrize('variables, parts, whole', [
+    (('', 'net/words/embeddings'), 0, True),
+    (('net/words/embeddings_part_0', 'net/words/embeddings_part_1'), 2, False)
+])
+def test_a_plan_knows_whether_a_table_is_in_parts(variables, parts, whole,
+                                                  tmp_path):
+  graph = graphs.make_graph([
+      (0, 1, 8)
+  ]).replace(names=('net/words_1/GatherV2', 'unknown_1'), variables=variables)
+  path = str(tmp_path / 'plan.json')
+  plan_lib.save(path, graph,
+                placement_lib.Placement([0, 1], clusters.make_cluster(2)))
+  plan = plan_lib.read(path)
+  assert layer_devices.parts_in_plan(plan, 'words') == parts
+  assert layer_devices.has_whole(plan, 'words') == whole
+  assert not layer_devices.parts_in_plan(plan, 'head')
+  assert not layer_devices.has_whole(plan, 'head')

@@ -215,9 +215,11 @@ def test_a_plan_without_a_digest_is_as_good_as_any(path, graph, caplog):
 
 
 def test_unknown_device(path, graph, cluster):
+  """The error of a plan for GPUs named an op "unknown_41"."""
   edit(path, devices={f'op{i}': 'GPU:7' for i in range(4)})
-  check_error(lambda: plan.load(path, graph, cluster), '"op0"', 'GPU:7',
-              'CPU:0, GPU:0, GPU:1')
+  check_error(lambda: plan.load(path, graph, cluster), 'cannot place 4 ops',
+              'GPU:7', 'CPU:0, GPU:0, GPU:1',
+              'place the graph for this cluster')
 
 
 def test_unknown_and_missing_ops(path, graph):

@@ -5,6 +5,7 @@ from gdp_grappler.graph.legality import asked
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import settings
 from helpers import graph_defs
+from helpers import strategies
 
 _DEVICES = tuple(
     f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
@@ -80,3 +81,10 @@ def test_function_session_and_what_nobody_knows():
       ('a_graph', 'a'): '/device:CPU:1'
   }
   assert not asked_devices.of('a_graph').is_known
+
+
+def test_a_strategy_is_named_beside_tf_device():
+  """A program without `tf.device` read that tf.device put its ops there."""
+  assert asked_devices.who() == 'tf.device'
+  with strategies.one_device('/cpu:0'):
+    assert asked_devices.who() == 'OneDeviceStrategy or tf.device'

@@ -29,10 +29,11 @@ def test_what_is_shared_is_said():
   assert 'compute (2 devices), memory (3 devices)' in text
 
 
-def test_tasks_are_told_apart():
+def test_tasks_are_called_as_in_plans():
   text = cluster_table.text(presets.preset('2xcpu-eth10'))
-  assert 'task 0 CPU:0 ->' in text and 'task 1 CPU:0' in text
-  assert 'task 0 network out,' in text and 'task 1 network in' in text
+  assert 'worker/0/CPU:0 ->' in text and 'worker/1/CPU:0' in text
+  occupied = ' '.join(text.split())  # The table breaks lines.
+  assert 'worker/0 network' in occupied and 'worker/1' in occupied
 
 
 def test_copies_step_and_notes():

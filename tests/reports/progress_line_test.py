@@ -47,17 +47,34 @@ def test_plain_lines_are_the_first_and_what_takes_long():
     clock.s += .5
     line.tick()
   line.doing('searching')
-  line.reached(.5, 'best 3 ms')
+  line.reached(.1, '')
   for _ in range(24):
     clock.s += .5
+    if clock.s == 2:
+      line.reached(.2, 'best 3 ms')
     line.tick()
   line.doing('')
   clock.s += 100
   line.tick()
   assert stream.getvalue().splitlines() == [
-      'gdp: reading', 'gdp: searching, 50%, best 3 ms, ETA 0:01',
-      'gdp: searching, 50%, best 3 ms, ETA 0:11'
+      'gdp: reading', 'gdp: searching, 20%, best 3 ms, ETA 0:04',
+      'gdp: searching, 20%, best 3 ms, 0:11'
   ]
+
+
+def test_time_left_never_grows_while_nothing_is_reported():
+  """A share of 6 % that was old gave more seconds than the time budget."""
+  line, clock = _line(io.StringIO())
+  line.doing('searching')
+  line.reached(.05, '')
+  clock.s += 1
+  line.reached(.1, '')
+  left_s = [line._left_s()]
+  for _ in range(30):
+    clock.s += 1
+    left_s.append(line._left_s())
+  assert left_s[0] == pytest.approx(18)
+  assert all(after < before for before, after in zip(left_s, left_s[1:]))
 
 
 def test_a_terminal_has_one_line_which_ends():

@@ -61,3 +61,10 @@ def test_all_parts_but_the_last_have_as_many_rows(length, count, wanted):
 def test_parts_are_the_whole(length, count):
   found = choice.sizes(length, count)
   assert sum(found) == length and len(found) <= count and min(found) > 0
+
+
+def test_tables_in_parts_are_found_by_their_variables():
+  names = [f'net/words/embeddings_part_{i}' for i in (0, 1, 10)]
+  slots = [f'adam/{name}_velocity' for name in names]
+  assert choice.tables_in_parts(['', 'net/head/kernel', *names,
+                                 *slots]) == {'net/words/embeddings': 3}

@@ -5,6 +5,7 @@ import tf_keras
 
 from gdp_grappler.sharding import deciding
 from gdp_grappler.sharding import wanted
+from helpers import strategies
 
 
 @pytest.fixture(name='heard')
@@ -44,7 +45,7 @@ def test_what_looks_at_the_whole_table_has_it_whole(why, how, heard):
 
 
 def test_variables_of_strategies_and_of_old_graphs_are_whole(heard):
-  with tf.distribute.OneDeviceStrategy('CPU:0').scope():
+  with strategies.one_device('CPU:0') as strategy, strategy.scope():
     assert _parts() == 1
   with tf.Graph().as_default():
     assert _parts() == 1

@@ -62,9 +62,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
           'priced, as many as two idle cores price in that time, and each run '
           'writes the same plan'))
   parser.add_argument(
-      '--time_budget_s', type=common.seconds, help=(
-          'seconds that the search may take, once the graph has been read; by '
-          'default as many as it takes by itself'))
+      '--time_budget_s', type=common.seconds,
+      help=('seconds that the search may take, once the graph has been read; '
+            'quick placers always run, which takes a second or two for a large '
+            'graph; by default as many as the search takes by itself'))
   parser.set_defaults(action=run)
 
 

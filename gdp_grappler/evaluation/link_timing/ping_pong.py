@@ -108,22 +108,22 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
     MeasurementError: a device is missing, or a step fails.
   """
   import tensorflow as tf
-  names = cluster.device_names
+  names, labels = cluster.device_names, cluster.device_labels
   try:
     _check_devices(tf, cluster, target)
     with _session(tf, names, target) as session:
       step_s = _empty_step_s(tf, session, names)
     pairs = []
     for source, other in itertools.permutations(range(len(names)), 2):
-      progress(f'{_short(names[source])} -> {_short(names[other])}')
+      progress(f'{labels[source]} -> {labels[other]}')
       seconds = _round_trips(tf, names, source, other, target, sizes)
       pairs.append(
           PairTimes(source, other, tuple(sizes), line_fit.fit(sizes, seconds)))
     taken = {}
     for pair in pairs if copies else ():
       if _apart(cluster, pair):
-        progress(f'compute taken by {_short(names[pair.source])} -> '
-                 f'{_short(names[pair.target])}')
+        progress(f'compute taken by {labels[pair.source]} -> '
+                 f'{labels[pair.target]}')
         taken[pair.source, pair.target] = _copies(tf, names, pair, target)
     return Timings(step_s, tuple(pairs), taken)
   except (tf.errors.OpError, ValueError, RuntimeError) as error:
@@ -392,9 +392,3 @@ def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:
                          (i + 1, tf.matmul(x, start)), (tf.constant(0), start),
                          parallel_iterations=1)[1]
   return length, last.op
-
-
-def _short(name: str) -> str:
-  task = name.split('/task:')[-1].split('/')[0]
-  return f'task {task} ' * ('/job:localhost/' not in name) + name.rsplit(
-      'device:', 1)[-1]

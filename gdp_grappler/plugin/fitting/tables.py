@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import math
+import os
 from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
@@ -21,6 +22,7 @@ from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import deciding
 
 if TYPE_CHECKING:
+  from gdp_grappler.cluster import plan as plan_lib
   from gdp_grappler.plugin import settings as settings_lib
 
 # Copies of a table in training: the table, slots as Adam has them, and a
@@ -61,18 +63,43 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
   count = choice.of_layer(settings.split_tables, layer)
   why = 'as the option says'
   if not count and settings.split_tables == choice.AUTO:
-    rooms = _rooms_bytes(settings)
-    count = choice.parts_for(_KEPT_PER_TABLE * size, rooms)
-    why = (f'the largest device has room for {shortage.size(max(rooms))}, and '
-           f'the table may need {shortage.size(_KEPT_PER_TABLE * size)} with '
-           'slots and gradients') if count > 1 else ''
-    device = _mapped(settings, path or layer) if count > 1 else ''
-    if device and not whole_because:
-      whole_because = f'the map of layers puts it on {device}'
+    count, why, stays_because = _by_room(settings, layer, path or layer, size)
+    whole_because = whole_because or stays_because
   if count < 2:
     return count
   _say(layer, size, count, why, whole_because)
   return 1 if whole_because else count
+
+
+def _by_room(settings: settings_lib.Settings, layer: str, path: str,
+             size_bytes: int) -> tuple[int, str, str]:
+  """Decides on a table that the option does not name.
+
+  A plan of ops has the table whole or in parts. If the program had it
+  otherwise, ops of the plan and of the program would have other names.
+
+  Returns:
+    The number of parts, the reason for it, and why the table stays whole
+    nevertheless; '' if it does not.
+  """
+  from gdp_grappler.cluster import layer_devices
+  plan = _plan_of_ops(settings)
+  planned = layer_devices.parts_in_plan(plan, layer) if plan else 0
+  if planned > 1:
+    return planned, f'plan {settings.plan} has it so', ''
+  rooms, needs = _rooms_bytes(settings), _KEPT_PER_TABLE * size_bytes
+  count = choice.parts_for(needs, rooms)
+  if count < 2:
+    return count, '', ''
+  why = (
+      f'the largest device has room for {shortage.size(max(rooms))}, and the '
+      f'table may need {shortage.size(needs)} with slots and gradients')
+  device = _mapped(settings, path)
+  if device:
+    return count, why, f'the map of layers puts it on {device}'
+  if plan and layer_devices.has_whole(plan, layer):
+    return count, why, f'plan {settings.plan} has it whole'
+  return count, why, ''
 
 
 def warn_of_unused() -> None:
@@ -108,6 +135,24 @@ def _mapped(settings: settings_lib.Settings, path: str) -> str:
   except errors.GdpError:
     return ''  # The placement of a step reports this error.
   return layer_devices.of_variable(layers, path) if layers else ''
+
+
+def _plan_of_ops(settings: settings_lib.Settings) -> plan_lib.Plan | None:
+  """Returns the option's plan of ops; None for none, or for a map of layers."""
+  path = settings.plan
+  if path is None or isinstance(path, tuple):
+    return None
+  try:
+    return _read(path, os.stat(path).st_mtime_ns)
+  except (errors.GdpError, OSError):
+    return None  # The placement of a step reports this error.
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: str, _: int) -> plan_lib.Plan | None:
+  """Reads a plan once, because each layer asks for it."""
+  from gdp_grappler.cluster import plan as plan_lib
+  return None if plan_lib.read_layers(path) is not None else plan_lib.read(path)
 
 
 def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:

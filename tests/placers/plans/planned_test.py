@@ -272,7 +272,7 @@ def test_a_file_with_a_device_that_is_not_there(tmp_path):
   fields['devices']['w'] = 'GPU:9'
   with open(path, 'w', encoding='utf-8') as file:
     json.dump(fields, file)
-  with pytest.raises(errors.PlanError, match='puts "w" where it cannot go'):
+  with pytest.raises(errors.PlanError, match='cannot place "w"'):
     _placed(path, _step())
 
 

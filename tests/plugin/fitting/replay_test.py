@@ -1,6 +1,7 @@
 import tensorflow as tf
 
 from gdp_grappler.plugin.fitting import replay
+from helpers import strategies
 
 
 def test_batches_that_were_taken_come_again():
@@ -23,8 +24,8 @@ def test_iterators_in_graphs_are_handed_on():
 
 def test_an_iterator_of_a_strategy_is_not_read_in_python():
   """tf_keras fits a model of `OneDeviceStrategy` with one."""
-  strategy = tf.distribute.OneDeviceStrategy('/cpu:0')
   data = tf.data.Dataset.range(3)
-  iterator = iter(strategy.experimental_distribute_dataset(data))
+  with strategies.one_device('/cpu:0') as strategy:
+    iterator = iter(strategy.experimental_distribute_dataset(data))
   batches = replay.Replay(iterator)
   assert batches.first() is iterator and batches.again() is iterator

@@ -4,9 +4,12 @@ import dataclasses
 
 import pytest
 
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import tables
 from helpers import clusters
+from helpers import graphs
 
 _SHAPE, _ITEMSIZE = (1000, 8), 4
 _NEEDS = 4 * 1000 * 8 * 4
@@ -81,6 +84,33 @@ def test_a_table_that_a_map_places_stays_whole_with_a_line(
 def test_a_table_that_a_map_leaves_alone_is_split(option, monkeypatch, lines):
   assert _parts(monkeypatch, option, (_NEEDS - 1, _NEEDS // 2)) == 4
   assert len(lines) == 1 and 'is made in 4 parts' in lines[0]
+
+
+def _plan_of_ops(tmp_path, *variables):
+  graph = graphs.make_graph([
+      (0, 1, 8)
+  ]).replace(names=('net/words_1/GatherV2', 'unknown_1'), variables=variables)
+  path = str(tmp_path / 'plan.json')
+  plan_lib.save(path, graph,
+                placement_lib.Placement([0, 1], clusters.make_cluster(2)))
+  return {'plan': path}
+
+
+def test_a_table_that_a_plan_of_ops_has_whole_stays_whole_with_a_line(
+    monkeypatch, lines, tmp_path):
+  """A table without slots was cut as if it had Adam's, against the plan."""
+  option = _plan_of_ops(tmp_path, '', 'net/words/embeddings')
+  rooms = (_NEEDS - 1, _NEEDS // 2)
+  assert _parts(monkeypatch, option, rooms) == 1
+  assert len(lines) == 1 and 'plan.json has it whole' in lines[0]
+  assert _parts(monkeypatch, option, rooms, layer='other') == 4
+
+
+def test_a_table_is_in_the_parts_of_a_plan_of_ops(monkeypatch, lines, tmp_path):
+  option = _plan_of_ops(tmp_path,
+                        *(f'net/words/embeddings_part_{i}' for i in range(2)))
+  assert _parts(monkeypatch, option, (10**12, 10**12)) == 2
+  assert len(lines) == 1 and 'plan.json has it so' in lines[0]
 
 
 def test_a_name_that_no_table_has_is_told(monkeypatch, lines):
