@@ -311,12 +311,11 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
     raise _damaged(path, '"may_round" is neither true nor false')
   if not isinstance(fields.get('placed_by', ''), str):
     raise _damaged(path, '"placed_by" is no text')
-  for key, kind, what in (('layers', str, 'layer to device'),
-                          ('tables', int, 'table to number')):
+  for key, valid, what in (('layers', lambda v: isinstance(v, str), 'device'),
+                           ('tables', choice.is_count, 'number of parts')):
     values = fields.get(key, {})
-    if not (isinstance(values, dict) and
-            all(isinstance(value, kind) for value in values.values())):
-      raise _damaged(path, f'"{key}" is not an object from {what}')
+    if not (isinstance(values, dict) and all(map(valid, values.values()))):
+      raise _damaged(path, f'"{key}" is not an object from name to {what}')
   _check_priorities(path, fields)
 
 

@@ -137,6 +137,11 @@ def tables_in_parts(variables: Iterable[str]) -> dict[str, int]:
   return dict(collections.Counter(name.rpartition(PART)[0] for name in found))
 
 
+def is_count(value: Any) -> bool:
+  """Whether a value is a number of parts that a table may have."""
+  return isinstance(value, int) and 1 <= value <= _MOST_PARTS
+
+
 def _name(name: Any) -> str:
   if not isinstance(name, str) or not name:
     raise errors.GdpError(f'split_tables names a layer {name!r}; valid are '

@@ -69,6 +69,13 @@ def test_the_map_of_layers_is_kept_until_an_edit(tmp_path, graph, cluster):
     plan.read(path)
 
 
+@pytest.mark.parametrize('count', [0, 10**9, '2', None])
+def test_a_number_of_parts_that_no_table_has(path, count):
+  edit(path, tables={'words/embeddings': count})
+  with pytest.raises(errors.PlanError, match='"tables" is not an object from'):
+    plan.read(path)
+
+
 def test_a_preset_is_written_by_name(tmp_path, graph):
   path = str(tmp_path / 'plan.json')
   cluster = presets.preset('2xP100')
@@ -219,7 +226,7 @@ def test_unknown_device(path, graph, cluster):
   edit(path, devices={f'op{i}': 'GPU:7' for i in range(4)})
   check_error(lambda: plan.load(path, graph, cluster), 'cannot place 4 ops',
               'GPU:7', 'CPU:0, GPU:0, GPU:1',
-              'place the graph for this cluster')
+              'Place the graph for this cluster')
 
 
 def test_unknown_and_missing_ops(path, graph):
