@@ -37,16 +37,37 @@ def layers(
   return layer_map.of_file(path, entries)
 
 
-def parts_in_plan(plan: plan_lib.Plan, layer: str) -> int:
-  """Returns the number of parts of a layer's table in a plan; 0 for others."""
-  return next(
-      (count for table, count in plan.tables.items() if _is_in(layer, [table])),
-      0)
+def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
+  """Returns the number of parts of a table in a plan; 0 if it is not in parts.
+
+  Scopes around a table may be unknown, in the plan or in the path. If tables
+  with other numbers of parts are alike, it is not known which one is meant.
+
+  Args:
+    plan: The plan.
+    path: Scopes and name of the table, such as 'net/words/embeddings'.
+  """
+  tables = plan.tables or {}
+  if path in tables:
+    return tables[path]
+  alike = {
+      count for table, count in tables.items()
+      if f'/{table}'.endswith(f'/{path}') or f'/{path}'.endswith(f'/{table}')
+  }
+  return alike.pop() if len(alike) == 1 else 0
 
 
-def has_whole(plan: plan_lib.Plan, layer: str) -> bool:
-  """Whether a plan has ops of a layer, but not its table in parts."""
-  return (not parts_in_plan(plan, layer) and _is_in(layer, list(plan.devices)))
+def has_whole(plan: plan_lib.Plan, path: str) -> bool:
+  """Whether a plan has ops of a layer, but not its table in parts.
+
+  Args:
+    plan: The plan. One that does not say which tables are in parts is of an
+      earlier version.
+    path: Scopes and name of the table.
+  """
+  layer = path.rpartition('/')[0] or path
+  return (plan.tables is not None and not parts_in_plan(plan, path) and
+          _is_in(layer, list(plan.devices)))
 
 
 def _is_in(layer: str, names: Sequence[str]) -> bool:

@@ -19,7 +19,8 @@ Further fields:
 * "placed_by": the name of the placer, or a text that a map of layers chose the
   devices. "layers" is this map: {"encoder": "GPU:0"}. Both are ignored if the
   file was edited.
-* "tables": {"net/words/embeddings": 4}. Tables in parts, with their numbers.
+* "tables": {"net/words/embeddings": 4}. Number of parts of each table in
+  parts, by the name of its variable. A table that is missing is whole.
 
 The digest is of all other fields. A plan without a digest is valid, and so is
 an edited plan. An edited plan causes a warning, because a damaged file looks
@@ -76,7 +77,8 @@ class Plan:
     placed_by: Name of the placer; '' if unknown, or if the file was edited.
     layers: Map of layers that chose the devices: patterns and devices; () if
       there is none, or if the file was edited.
-    tables: Number of parts of each table in parts, by the table's variable.
+    tables: Number of parts of each table in parts, by the table's variable;
+      None in a plan of an earlier version.
   """
 
   graph: str
@@ -87,7 +89,7 @@ class Plan:
   may_round: bool = False
   placed_by: str = ''
   layers: Layers = ()
-  tables: Mapping[str, int] = dataclasses.field(default_factory=dict)
+  tables: Mapping[str, int] | None = None
 
 
 def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
@@ -137,8 +139,7 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     fields['placed_by'] = placed_by
   if layers:
     fields['layers'] = dict(layers)
-  if tables := choice.tables_in_parts(graph.variables):
-    fields['tables'] = tables
+  fields['tables'] = choice.tables_in_parts(graph.variables)
   files.write_atomically(path,
                          json.dumps(digests.sealed(fields), indent=1) + '\n',
                          make_folder=private, private=private)
@@ -191,7 +192,7 @@ def read(path: str) -> Plan:
               fields.get('priorities'), fields.get('may_round', False),
               '' if edited else fields.get('placed_by', ''),
               () if edited else tuple(fields.get('layers', {}).items()),
-              fields.get('tables', {}))
+              fields.get('tables'))
 
 
 def read_layers(path: str) -> dict[str, Any] | None:

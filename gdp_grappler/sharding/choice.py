@@ -133,13 +133,14 @@ def tables_in_parts(variables: Iterable[str]) -> dict[str, int]:
   Args:
     variables: Names of variables; '' for an op without one.
   """
-  found = {name for name in variables if _OF_PART.fullmatch(name)}
+  found = dict.fromkeys(name for name in variables if _OF_PART.fullmatch(name))
   return dict(collections.Counter(name.rpartition(PART)[0] for name in found))
 
 
 def is_count(value: Any) -> bool:
   """Whether a value is a number of parts that a table may have."""
-  return isinstance(value, int) and 1 <= value <= _MOST_PARTS
+  return (isinstance(value, int) and not isinstance(value, bool) and
+          1 <= value <= _MOST_PARTS)
 
 
 def _name(name: Any) -> str:

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -64,7 +65,28 @@ def test_a_plan_knows_whether_a_table_is_in_parts(variables, parts, whole,
   plan_lib.save(path, graph,
                 placement_lib.Placement([0, 1], clusters.make_cluster(2)))
   plan = plan_lib.read(path)
-  assert layer_devices.parts_in_plan(plan, 'words') == parts
-  assert layer_devices.has_whole(plan, 'words') == whole
-  assert not layer_devices.parts_in_plan(plan, 'head')
-  assert not layer_devices.has_whole(plan, 'head')
+  assert layer_devices.parts_in_plan(plan, 'words/embeddings') == parts
+  assert layer_devices.has_whole(plan, 'words/embeddings') == whole
+  assert not layer_devices.parts_in_plan(plan, 'head/kernel')
+  assert not layer_devices.has_whole(plan, 'head/kernel')
+  earlier = dataclasses.replace(plan, tables=None)
+  assert not layer_devices.has_whole(earlier, 'words/embeddings')
+
+
+@pytest.mark.parametrize('path, parts', [('a/words/embeddings', 4),
+                                         ('b/words/embeddings', 2),
+                                         ('words/embeddings', 0),
+                                         ('net/a/words/embeddings', 4),
+                                         ('words_1/embeddings', 3),
+                                         ('a/embeddings', 0),
+                                         ('words_2/embeddings', 0),
+                                         ('embeddings', 0),
+                                         ('dense/kernel', 0)])
+def test_a_table_is_told_by_its_path(path, parts):
+  """Once a table of a layer with another number or scope was taken for it."""
+  plan = plan_lib.Plan(
+      'net', '', clusters.make_cluster(2), {}, tables={
+          'a/words/embeddings': 4, 'b/words/embeddings': 2,
+          'words_1/embeddings': 3, 'dense_1/kernel': 2
+      })
+  assert layer_devices.parts_in_plan(plan, path) == parts

@@ -69,7 +69,7 @@ def test_the_map_of_layers_is_kept_until_an_edit(tmp_path, graph, cluster):
     plan.read(path)
 
 
-@pytest.mark.parametrize('count', [0, 10**9, '2', None])
+@pytest.mark.parametrize('count', [0, 10**9, '2', True, None])
 def test_a_number_of_parts_that_no_table_has(path, count):
   edit(path, tables={'words/embeddings': count})
   with pytest.raises(errors.PlanError, match='"tables" is not an object from'):

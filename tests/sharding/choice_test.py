@@ -68,3 +68,10 @@ def test_tables_in_parts_are_found_by_their_variables():
   slots = [f'adam/{name}_velocity' for name in names]
   assert choice.tables_in_parts(['', 'net/head/kernel', *names,
                                  *slots]) == {'net/words/embeddings': 3}
+
+
+def test_tables_in_parts_have_the_order_of_their_variables():
+  """A repeatable plan had its tables in another order in each process."""
+  tables = [f'{layer}/kernel' for layer in 'hgfedcba']
+  names = [f'{table}_part_{i}' for i in range(2) for table in tables]
+  assert list(choice.tables_in_parts(names)) == tables

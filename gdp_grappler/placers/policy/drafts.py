@@ -117,8 +117,9 @@ class Drafts:
       rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
     self.rows = np.concatenate([alone, rows])
 
-  def with_less_memory(self, found: priced_placements.PricedPlacements,
-                       most: int) -> np.ndarray:
+  def with_less_memory(
+      self, found: priced_placements.PricedPlacements, most: int,
+      deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
     """int32 [at most `most`, G], schedules anew, in less memory.
 
     A list scheduler only estimates how full a memory is. So a schedule may
@@ -128,20 +129,20 @@ class Drafts:
     Args:
       found: Placements with their prices, some of them schedules.
       most: Number of schedules, at the most.
+      deadline: Moment after which no further schedules are made.
     """
-    prices, fastest_s = found.prices, found.prices.valid_seconds.min()
-    room = self._problem.cluster.pool_bytes
+    prices, devices = found.prices, found.devices
+    again = np.flatnonzero(~prices.valid
+                           & (prices.seconds < prices.valid_seconds.min()))
     rows: list[np.ndarray] = []
-    again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     for k in again[np.argsort(prices.seconds[again], kind='stable')]:
-      asked = self._asked.get(found.devices[k].tobytes())
-      if asked is None or len(rows) == most:
-        continue
-      del self._asked[found.devices[k].tobytes()]
-      way, pool_bytes = asked
-      rows.append(
-          self._scheduled(
-              way, candidates.reduced(pool_bytes, prices.peak_bytes[k] / room)))
+      if len(rows) == most or deadline.passed:
+        break
+      asked = self._asked.pop(devices[k].tobytes(), None)
+      if asked is not None:
+        filled = prices.peak_bytes[k] / self._problem.cluster.pool_bytes
+        rows.append(
+            self._scheduled(asked[0], candidates.reduced(asked[1], filled)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
   def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:

@@ -29,13 +29,13 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-# Share of the time that drafts may take.
+# Share of the time that drafts may take, before the first one is priced.
 _DRAFTS_SHARE = .5
 # Number of placements that the placer proposes, the best by price. The best one
 # with control edges may be another than the best by price.
 _TOLD = 4
-# Rounds in which schedules that overflow a memory are made anew. As in
-# `candidates`, a few rounds are enough for most schedules to fit.
+# Rounds in which schedules that overflow a memory are made anew, as many as
+# list schedulers need (`candidates`).
 _AGAIN_ROUNDS = 4
 # Schedules that are made anew in one round.
 _AGAIN = 4
@@ -145,7 +145,7 @@ class MovePolicyPlacer:
       left = max(self._config.prices - len(found.prices), 0)
       if deadline.passed:
         break
-      found.see(drawn.with_less_memory(found, min(_AGAIN, left)),
+      found.see(drawn.with_less_memory(found, min(_AGAIN, left), deadline),
                 ceiling_s=found.ceiling_s(exact))
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)

@@ -63,7 +63,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
   count = choice.of_layer(settings.split_tables, layer)
   why = 'as the option says'
   if not count and settings.split_tables == choice.AUTO:
-    count, why, stays_because = _by_room(settings, layer, path or layer, size)
+    count, why, stays_because = _by_room(settings, path or layer, size)
     whole_because = whole_because or stays_because
   if count < 2:
     return count
@@ -71,7 +71,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
   return 1 if whole_because else count
 
 
-def _by_room(settings: settings_lib.Settings, layer: str, path: str,
+def _by_room(settings: settings_lib.Settings, path: str,
              size_bytes: int) -> tuple[int, str, str]:
   """Decides on a table that the option does not name.
 
@@ -84,9 +84,9 @@ def _by_room(settings: settings_lib.Settings, layer: str, path: str,
   """
   from gdp_grappler.cluster import layer_devices
   plan = _plan_of_ops(settings)
-  planned = layer_devices.parts_in_plan(plan, layer) if plan else 0
-  if planned > 1:
-    return planned, f'plan {settings.plan} has it so', ''
+  planned = layer_devices.parts_in_plan(plan, path) if plan else 0
+  if planned:
+    return planned, f'as in plan {settings.plan}', ''
   rooms, needs = _rooms_bytes(settings), _KEPT_PER_TABLE * size_bytes
   count = choice.parts_for(needs, rooms)
   if count < 2:
@@ -97,7 +97,7 @@ def _by_room(settings: settings_lib.Settings, layer: str, path: str,
   device = _mapped(settings, path)
   if device:
     return count, why, f'the map of layers puts it on {device}'
-  if plan and layer_devices.has_whole(plan, layer):
+  if plan and layer_devices.has_whole(plan, path):
     return count, why, f'plan {settings.plan} has it whole'
   return count, why, ''
 

@@ -140,9 +140,6 @@ def main(mode, *hosts):
     tf.config.experimental_connect_to_host(addresses)
     with tf.device('/job:worker/task:1'):
       results = {'fit': both(fit)}
-  elif mode == 'function':
-    tf.config.experimental_connect_to_cluster(spec)
-    results = {'function': both(call)}
   elif mode == 'cluster':
     tf.config.experimental_connect_to_cluster(spec)
     results = {'fit': both(fit), 'function': both(call)}

@@ -1,4 +1,5 @@
 import itertools
+import types
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.policy import drafts
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
@@ -111,7 +113,7 @@ def _tight(share):
 
   def problem(**memory):
     return problems.make(
-        graphs.random_graph(2, 300),
+        graphs.random_graph(23, 120),
         clusters.make_cluster(latency_s=1e-6, bandwidth_bytes_per_s=1e12,
                               **memory))
 
@@ -130,10 +132,12 @@ def test_schedules_that_overflow_are_made_anew_in_less_memory():
   """All prices went to placements that did not fit."""
   made, found = _tight(.7)
   assert not found.fits
-  for _ in range(5):
+  for _ in range(move_policy._AGAIN_ROUNDS):
     rows = made.with_less_memory(found, 4)
     assert 0 < len(rows) <= 4
     found.see(rows, ceiling_s=None)
+    if found.fits:
+      break
   assert found.fits
 
 
@@ -141,3 +145,20 @@ def test_schedules_that_fit_are_not_made_anew():
   made, found = _tight(2.)
   assert found.fits
   assert made.with_less_memory(found, 4).shape == (0, found.devices.shape[1])
+
+
+def test_schedules_slower_than_one_that_fits_are_not_made_anew():
+  made, found = _tight(.7)
+  seconds = np.arange(len(found.devices), 0., -1)
+  valid = seconds == 1.
+  prices = types.SimpleNamespace(seconds=seconds, valid=valid,
+                                 peak_bytes=found.prices.peak_bytes,
+                                 valid_seconds=np.where(valid, seconds, np.inf))
+  priced = types.SimpleNamespace(prices=prices, devices=found.devices)
+  assert not len(made.with_less_memory(priced, 4))
+
+
+def test_no_schedule_is_made_anew_when_time_is_over():
+  made, found = _tight(.7)
+  over = deadlines.within(0., itertools.count(1).__next__)
+  assert not len(made.with_less_memory(found, 4, over))

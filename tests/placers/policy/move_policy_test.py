@@ -7,6 +7,8 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import drafts
+from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search.moves import moves as moves_lib
@@ -147,3 +149,36 @@ def test_a_time_is_short_for_a_large_graph_first():
       problems.make(graphs.random_graph(0, count)) for count in (20, 10_000))
   assert move_policy.is_short(large, 2.)
   assert not move_policy.is_short(small, 2.)
+
+
+@pytest.mark.parametrize('fields, by_clock',
+                         [({}, False), ({'time_budget_s': 5.}, True),
+                          ({'time_budget_s': 5., 'repeatable': True}, False)])
+def test_the_clock_decides_about_draws_only_if_it_ends_the_search(
+    fields, by_clock, monkeypatch):
+  rounds_s = []
+  monkeypatch.setattr(improving.Improver, 'run',
+                      lambda _, __, round_s: rounds_s.append(round_s))
+  problem = problems.make(graphs.random_graph(3, 200), **fields)
+  move_policy.MovePolicyPlacer().found(problem)
+  move_policy.before_search(problem, 1e3, 5., problem.clock,
+                            moves_lib.Moves(problem),
+                            np.ones((1, problem.graph.num_groups), np.int32))
+  assert [round_s is not None for round_s in rounds_s] == [by_clock] * 2
+
+
+def test_drafts_that_overflow_are_made_anew(monkeypatch):
+  problem = problems.make(graphs.random_graph(3, 200))
+  anew = np.arange(problem.graph.num_groups, dtype=np.int32)[None] % 3
+  asked = []
+
+  def with_less_memory(_, found, most, deadline):
+    asked.append((len(found.prices), most, deadline.left_s))
+    return anew
+
+  monkeypatch.setattr(drafts.Drafts, 'with_less_memory', with_less_memory)
+  monkeypatch.setattr(improving.Improver, 'run', lambda *_: None)
+  config = policy_config.PolicyConfig(maps=0, cuts=0, prices=5)
+  found = move_policy.MovePolicyPlacer(config=config).found(problem)
+  assert found.knows(anew[0])
+  assert asked[0] == (5, 0, None)

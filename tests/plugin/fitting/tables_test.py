@@ -26,7 +26,7 @@ def _parts(monkeypatch, option, rooms=(), why='', layer='words'):
   settings = settings_lib.from_option(option)
   monkeypatch.setattr(tables.switch, 'settings', lambda: settings)
   monkeypatch.setattr(tables, '_rooms_bytes', lambda _: rooms)
-  return tables.parts(layer, _SHAPE, _ITEMSIZE, why)
+  return tables.parts(layer, _SHAPE, _ITEMSIZE, why, f'{layer}/embeddings')
 
 
 def test_a_table_that_fits_no_card_is_made_in_parts(monkeypatch, lines):
@@ -110,7 +110,17 @@ def test_a_table_is_in_the_parts_of_a_plan_of_ops(monkeypatch, lines, tmp_path):
   option = _plan_of_ops(tmp_path,
                         *(f'net/words/embeddings_part_{i}' for i in range(2)))
   assert _parts(monkeypatch, option, (10**12, 10**12)) == 2
-  assert len(lines) == 1 and 'plan.json has it so' in lines[0]
+  assert len(lines) == 1 and ': as in plan ' in lines[0]
+
+
+def test_a_numbered_layer_of_a_plan_is_another_layer(monkeypatch, lines,
+                                                     tmp_path):
+  """The table of "words" got the parts of "words_1"."""
+  option = _plan_of_ops(tmp_path,
+                        *(f'net/words_1/embeddings_part_{i}' for i in range(2)))
+  assert _parts(monkeypatch, option, (10**12, 10**12)) < 2
+  assert _parts(monkeypatch, option, (10**12, 10**12), layer='words_1') == 2
+  assert len(lines) == 1
 
 
 def test_a_name_that_no_table_has_is_told(monkeypatch, lines):
