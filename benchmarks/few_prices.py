@@ -60,7 +60,7 @@ _HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
          'most')
 _STEPS = 'best_of_s', 'plain_s', 'chosen_s'
 _Row = dict[str, Any]
-# Functions of each part of the policy of moves; other functions are `other`.
+# Functions of each part of `gdp_policy`; other functions are `other`.
 _PARTS: dict[str, Sequence[part_times.Function]] = {
     'coordinates': [(coordinates, 'of')],
     'maps': [(structured, 'candidates')],

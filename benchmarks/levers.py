@@ -4,7 +4,7 @@ Run it from the repository:
 
   python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with the proposals of the anchors and of the policy of moves.
+Each search begins with the proposals of the anchors and of `gdp_policy`.
 --seconds is the processor time of a search. The time of the policy counts, the
 time of the anchors does not. The placements that a search finds get the control
 edges that pay. The program searches with all levers ('all'), and without each:
@@ -20,7 +20,7 @@ edges that pay. The program searches with all levers ('all'), and without each:
   compound: every move moves one set of ops.
   anchors: the search begins with single devices and blocks of the
     topological order.
-  policy: the policy of moves proposes nothing.
+  policy: `gdp_policy` proposes nothing.
   mending: no repair of placements that exceed a memory.
   packing: no branch and bound that packs memories.
   search: the best of the anchors is the result; the policy proposes nothing.
@@ -88,7 +88,7 @@ class _Levers:
     coordinates: Whether coordinates make anchors, moves and a coarse graph.
     priorities: Whether the search prices placements by priorities.
     anchors: Whether the search begins with anchors.
-    policy: Whether the policy of moves proposes starts.
+    policy: Whether `gdp_policy` proposes starts.
     search: Whether there is a search at all.
   """
 

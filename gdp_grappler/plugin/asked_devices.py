@@ -129,7 +129,7 @@ def who() -> str:
 
   A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's
   scope and a scope of the user look the same. So the text names both if the
-  program's latest strategy is a `OneDeviceStrategy`.
+  program's latest strategy, of TensorFlow 1 or 2, is a `OneDeviceStrategy`.
   """
   from tensorflow.python.distribute import distribute_lib
   gauge = distribute_lib.distribution_strategy_gauge

@@ -1,11 +1,12 @@
 // The Grappler pass "gdp_placement", which calls a Python function.
 //
 // The pass itself refuses some graphs, because without Python a refusal takes
-// only microseconds. For all other graphs the Python function gets the
-// serialized graph. It answers with one device per node, and with control edges
-// that keep ops in an order. The answer may also have another graph, the graph
-// of an earlier instance of the same function. The devices and edges are then
-// for that graph. Any other answer leaves the graph as it was.
+// only microseconds. For all other graphs the Python function gets a
+// fingerprint, and the serialized graph if no answer is known. It answers with
+// one device per node, and with control edges that keep ops in an order. The
+// answer may also have another graph, the graph of an earlier instance of the
+// same function. The devices and edges are then for that graph. Any other
+// answer leaves the graph as it was.
 
 #include <algorithm>
 #include <atomic>

@@ -53,9 +53,9 @@ class Settings:
       `cluster.layer_map` and `placers.plans.planned` state the rules. Gradients
       are in the scope of their layer. Updates and optimizer slots follow their
       variable, which moves with its layer if variables may move. Graphs that
-      the plan is not for stay as they were. A file is read when a graph
-      arrives. If the file was edited since, messages name it differently. None
-      means no plan.
+      the plan is not for stay as they were. A file is read when a large table
+      is made and when a graph arrives. If the file was edited since, messages
+      name it differently. None means no plan.
     batch_size: Size of the dimensions that a graph leaves open. None means the
       batch size of the running `fit` if it is known, else a default.
     trip_count: Iterations of while loops whose number the graph does not state.
@@ -87,9 +87,9 @@ class Settings:
       number of priced placements, and the same seed gives the same plan on
       every run. A `fit` may still drop the plan after timing steps (`guard`).
     split_tables: Tables of layers that are made as several variables, which may
-      be on different devices. 'auto': tables that no card has room for. 'off':
-      none. Or names of layers with numbers of parts, as {'words': 4}. The value
-      counts when a layer is built.
+      be on different devices. 'auto': tables that no card has room for, or as a
+      plan of ops has them. 'off': none. Or names of layers with numbers of
+      parts, as {'words': 4}. The value counts when a layer is built.
     cache: Whether decisions are kept for later runs of the program, and
       decisions of earlier runs are used.
   """

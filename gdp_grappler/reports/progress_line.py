@@ -1,6 +1,7 @@
 """The progress of a program: a line that is rewritten, or plain lines.
 
-On a terminal the line has the present work, its time and the time that is left.
+On a terminal the line has the present work, and the time that is left or, if
+that is unknown, the time so far.
 In a file the first line comes at once. Further lines come for work that takes
 longer than a second, and every ten seconds with the progress.
 """
@@ -25,7 +26,8 @@ _FIRST_S = 1.
 _EVERY_S = 10.
 # Shorter times are not shown.
 _SHORT_S = 2.
-# Share of the work between two reports that tells the time left.
+# Least share of the work between the first and the latest report. After less
+# work the time left is unknown.
 _LEAST_SHARE = .02
 _ERASE = '\r\x1b[K'
 
@@ -98,7 +100,7 @@ class ProgressLine:
       self._is_shown = False
 
   def _text(self) -> str:
-    """Returns a text such as 'searching, 40 %, best 3 ms, 0:12 left'."""
+    """Returns a text such as 'searching, 40%, best 3 ms, ETA 0:12'."""
     seconds = self._clock() - self._begin_s
     parts = [self._what]
     if self._share:

@@ -63,9 +63,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
           'writes the same plan'))
   parser.add_argument(
       '--time_budget_s', type=common.seconds,
-      help=('seconds that the search may take, once the graph has been read; '
-            'quick placers always run, which takes a second or two for a large '
-            'graph; by default as many as the search takes by itself'))
+      help=('seconds that the search may take, once the graph has been read '
+            '(default: the search decides); quick placers always run, which '
+            'takes a second or two for a large graph'))
   parser.set_defaults(action=run)
 
 

@@ -188,7 +188,10 @@ class EdgeSearch:
                                        key=lambda edge: -waits_s[edge]))
 
   def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
-    """Leaves out edges that neither the target nor the present step needs."""
+    """Leaves out edges while the step stays within a limit.
+
+    The limit is the target or the present step, whichever is longer.
+    """
     limit_s = max(found.step_s, self._target_s)
     # The order of ops of nearly equal priority matters least, so try to leave
     # out their edges first.

@@ -268,8 +268,8 @@ def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
     if pattern and wanted == device:
       yield f'the map of layers has "{pattern}" there'
     elif pattern:
-      yield (f'the map of layers has "{pattern}" elsewhere, but the op stays '
-             'with its group')
+      yield (f'the map of layers has "{pattern}" on another device, where this '
+             'op or its group may not be')
     elif owner[0] and owner[1] == device:
       yield f'the map of layers has "{owner[0]}" there, which it belongs to'
     elif wanted == device:

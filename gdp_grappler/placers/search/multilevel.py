@@ -194,8 +194,8 @@ class _CoarseSearch:
     """Anneals layers or parts again and again; the best placement first.
 
     The stage ends at progress `until` if one annealing has priced enough
-    placements (`CoarseConfig.priced`). Otherwise the stage ends later, at the
-    progress `CoarseConfig.alone_until`. The stage ends at once if two
+    placements (`CoarseConfig.priced`). Otherwise the stage goes on, at most to
+    the progress `CoarseConfig.alone_until`. The stage ends at once if two
     annealings agree, or if the best start is faster than all of their results.
     """
     config, last = self._config, self._last

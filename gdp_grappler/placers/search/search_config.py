@@ -142,7 +142,7 @@ class CoarseConfig:
     layers_until: Progress at which the stage of layers ends, if layers have
       parts.
     alone_until: Progress at which the stage of layers ends, if layers have no
-      parts.
+      parts, or if no annealing has priced enough placements (`priced`).
     parts_until: Progress at which the stage of parts ends.
     parts_least: Least share of the time for the stage of parts.
     alike: Largest difference of step times that count as equal, as a share.

@@ -1,5 +1,7 @@
 """Tests of `layers`: which ops belong to which layer of the user's."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -280,6 +282,7 @@ def test_a_layer_that_was_fused_with_the_next_is_one():
                                            ('words/kernel', set())])
 def test_a_layer_may_have_the_name_of_a_type_of_op(kernel, found):
   """The layer `Conv_1` of MobileNet was in no row of the table."""
+  importlib.import_module('tensorflow')  # It knows the types of ops.
   graph = _step('net/Conv_1', 'net/b')
   variables = [''] * graph.num_ops
   variables[graph.names.index('unknown')] = kernel

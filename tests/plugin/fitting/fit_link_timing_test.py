@@ -42,7 +42,7 @@ print(json.dumps({{'notes': cluster.notes, 'devices': len(cluster.devices),
 
 @pytest.mark.e2e
 def test_fit_times_the_network_once(tmp_path):
-  # What servers have loaded before all else, so they may be forks.
+  # Servers preload this library. A fork has the libraries of its parent.
   finished = fresh.run_code(_CONNECTED, GDP_CACHE_DIR=str(tmp_path),
                             LD_PRELOAD=str(native.LOOPBACK_PATH))
   assert finished.results['devices'] == 3
