@@ -222,9 +222,9 @@ class DefaultPlacer:
         problem, found, worth.seconds(
             found.prices), deadline.remaining_s, repeats, moves) and found.fits:
       return
-    heard = self._ask_anchors(
-        problem, found, best_of.quickest_first(others),
-        deadlines.within(config.anchors * deadline.remaining_s, clock), heard)
+    left_s = move_policy.anchors_s(problem, deadline.remaining_s)
+    heard = self._ask_anchors(problem, found, best_of.quickest_first(others),
+                              deadlines.within(left_s, clock), heard)
     if found.enough:
       rest = []
     last = [*lists, *rest]

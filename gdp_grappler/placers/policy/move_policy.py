@@ -196,6 +196,15 @@ def may_begin(problem: placer_lib.Problem, own_s: float) -> bool:
   return own_s >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
 
 
+def anchors_s(problem: placer_lib.Problem, left_s: float) -> float:
+  """Seconds, of those left, for anchors other than list schedulers."""
+  config = search_config.DEFAULT.time
+  if problem.ends_by_count or may_begin(problem,
+                                        config.moves_if_short * left_s):
+    return config.anchors * left_s
+  return config.anchors_alone * left_s
+
+
 def needed_s(problem: placer_lib.Problem) -> float:
   """Seconds that a search must be worth for the policy to take part."""
   config = search_config.DEFAULT.time

@@ -201,6 +201,8 @@ class TimeConfig:
     waited_for: Share of the affordable placements that a repeatable search
       prices, because a program waits for the search.
     anchors: Share of the time for anchors other than list schedulers.
+    anchors_alone: The same if the time is too short for `gdp_policy`, and so
+      for a search as well.
     lists: Share of the time for list schedulers, which come afterwards.
     lists_of_large: The same share for large graphs, on which list schedulers
       would use up any time.
@@ -239,6 +241,7 @@ class TimeConfig:
   grace: float = .5
   waited_for: float = .5
   anchors: float = .35
+  anchors_alone: float = .75
   lists: float = .15
   lists_of_large: float = .1
   lists_least_s: float = .5

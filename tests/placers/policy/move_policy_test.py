@@ -151,6 +151,17 @@ def test_a_time_is_short_for_a_large_graph_first():
   assert not move_policy.is_short(small, 2.)
 
 
+def test_anchors_have_most_of_a_time_too_short_for_the_policy():
+  """In half a second, `structured` priced 4 of its placements, and none won."""
+  problem = problems.make(graphs.random_graph(0, 3000), time_budget_s=1.)
+  seconds = [move_policy.anchors_s(problem, left_s) for left_s in (.1, 10.)]
+  assert seconds[0] > .05
+  assert seconds[1] < 5
+  repeatable = dataclasses.replace(problem, repeatable=True)
+  assert move_policy.anchors_s(repeatable, 10.) == seconds[1]
+  assert move_policy.anchors_s(repeatable, .1) < .05
+
+
 @pytest.mark.parametrize('fields, by_clock',
                          [({}, False), ({'time_budget_s': 5.}, True),
                           ({'time_budget_s': 5., 'repeatable': True}, False)])
