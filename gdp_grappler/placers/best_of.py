@@ -22,9 +22,8 @@ from gdp_grappler.placers import registry
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
                  'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured',
                  'hierarchical')
-# The same placers by increasing time. They are called in this order, so that
-# many are called if there is little time. Placers that are not in this list are
-# called last.
+# The same placers, the quickest first. `best_of` calls the placers in this
+# order, so that a short time is enough for many. Other placers are called last.
 _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')

@@ -53,9 +53,9 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# List schedulers, the best on most graphs first. If the time is short, the
-# first one may take all of it, because its best proposal often comes late. If
-# there is time for all, or if the graph is large, the quickest runs first.
+# List schedulers, the best on most graphs first. The first scheduler may take
+# all of a short time, because its best proposal often comes late. If there is
+# time for all, or if the graph is large, the quickest scheduler runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.

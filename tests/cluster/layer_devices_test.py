@@ -9,6 +9,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from helpers import clusters
 from helpers import graphs
+from helpers import plans
 
 _MAP = (('head', 'GPU:1'), ('words', 'CPU:0'))
 
@@ -58,12 +59,8 @@ def test_a_map_of_parts_is_for_tables_in_parts():
 ])
 def test_a_plan_knows_whether_a_table_is_in_parts(variables, parts, whole,
                                                   tmp_path):
-  graph = graphs.make_graph([
-      (0, 1, 8)
-  ]).replace(names=('net/words_1/GatherV2', 'unknown_1'), variables=variables)
   path = str(tmp_path / 'plan.json')
-  plan_lib.save(path, graph,
-                placement_lib.Placement([0, 1], clusters.make_cluster(2)))
+  plans.save_with_words(path, *variables)
   plan = plan_lib.read(path)
   assert layer_devices.parts_in_plan(plan, 'words/embeddings') == parts
   assert layer_devices.has_whole(plan, 'words/embeddings') == whole

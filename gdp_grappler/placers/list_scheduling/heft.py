@@ -48,8 +48,8 @@ class HeftPlacer(candidates.ListSchedulingPlacer):
   * co-placement: ops that share large tensors share a device;
   * devices: a CPU gets only ops that no accelerator can have.
 
-  Ops of one group share a device. The first op of the group that is scheduled
-  determines this device, by the time of all ops of the group.
+  Ops of one group share a device. The placer chooses this device when it
+  schedules the first op of the group, by the time of all ops of the group.
   """
 
   def _proposers(self,

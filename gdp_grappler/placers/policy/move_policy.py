@@ -143,10 +143,10 @@ class MovePolicyPlacer:
       found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
     for _ in range(_AGAIN_ROUNDS):
       left = max(self._config.prices - len(found.prices), 0)
-      if deadline.passed:
+      again = drawn.with_less_memory(found, min(_AGAIN, left), deadline)
+      if not len(again):
         break
-      found.see(drawn.with_less_memory(found, min(_AGAIN, left), deadline),
-                ceiling_s=found.ceiling_s(exact))
+      found.see(again, ceiling_s=found.ceiling_s(exact))
     if self._policy is not None:
       said = learned.LearnedPlacer(self._policy).candidates(problem)
       found.see(said[:, problem.graph.first_ops])

@@ -4,12 +4,10 @@ import dataclasses
 
 import pytest
 
-from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import tables
 from helpers import clusters
-from helpers import graphs
+from helpers import plans
 
 _SHAPE, _ITEMSIZE = (1000, 8), 4
 _NEEDS = 4 * 1000 * 8 * 4
@@ -87,12 +85,8 @@ def test_a_table_that_a_map_leaves_alone_is_split(option, monkeypatch, lines):
 
 
 def _plan_of_ops(tmp_path, *variables):
-  graph = graphs.make_graph([
-      (0, 1, 8)
-  ]).replace(names=('net/words_1/GatherV2', 'unknown_1'), variables=variables)
   path = str(tmp_path / 'plan.json')
-  plan_lib.save(path, graph,
-                placement_lib.Placement([0, 1], clusters.make_cluster(2)))
+  plans.save_with_words(path, *variables)
   return {'plan': path}
 
 
