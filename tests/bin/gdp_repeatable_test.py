@@ -65,5 +65,5 @@ def test_a_plan_tells_no_time(tmp_path):
   fields = json.loads(_place(tmp_path / 'plan.json', '--placer=metis'))
   assert set(fields) == {
       'format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-      'placed_by', 'digest'
+      'placed_by', 'tables', 'digest'
   }
