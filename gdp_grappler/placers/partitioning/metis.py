@@ -33,6 +33,7 @@ _IMBALANCES = (0.005, 0.1, 0.3, 1.)
 # Seeds that are tried.
 _NUM_SEEDS = 3
 # METIS takes seeds below this number. A negative seed is the library's default.
+# The seeds 0 and 1 are one seed, because C's `srand` takes them for one.
 _SEEDS = 1 << 31
 
 
@@ -56,6 +57,36 @@ _FURTHER = (*(_Cut(imbalance) for imbalance in _IMBALANCES),
             *(_Cut(seed=seed) for seed in range(1, _NUM_SEEDS)),
             *(_Cut(imbalance, recursive=True)
               for imbalance in (_IMBALANCE, *_IMBALANCES[1:])))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Setting:
+  """A cut, and the edges and the accelerators that it is for.
+
+  Attributes:
+    cut: Arguments of METIS.
+    latency: Whether the latency of a message counts as bytes of an edge.
+    half: Whether half of the accelerators take part, and not all of them.
+  """
+
+  cut: _Cut = _Cut()
+  latency: bool = True
+  half: bool = False
+
+
+# Settings of `few` in greedy order: each one adds the most to maps of
+# coordinates, to list schedules and to the settings before it
+# (docs/results/experiments.md).
+_FEW = (
+    _Setting(),
+    _Setting(_Cut(.3, seed=1), latency=False),
+    _Setting(_Cut(recursive=True)),
+    _Setting(_Cut(1., recursive=True)),
+    _Setting(_Cut(seed=1), latency=False),
+    _Setting(_Cut(.3, recursive=True)),
+    _Setting(_Cut(.1, seed=1)),
+    _Setting(half=True),
+)
 
 
 class MetisPlacer:
@@ -99,30 +130,27 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
   return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
 
 
-def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
-  """int32 [at most `most`, G], legal placements by one cut each.
-
-  All accelerators come first, then half of them, edges with and without the
-  latency of a message.
+def few(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
+  """Legal placements int32 [G] by one cut each, the best settings first.
 
   Args:
     problem: G groups.
-    most: Largest number of placements.
 
   Raises:
     GdpError: pymetis is not installed.
   """
-  targets = [
-      target for target in partitioning.make_targets(problem)
-      if target.num_workers > 1
-  ][:most]
-  rows = [
-      partitioning.repair(
-          problem, target.graph,
-          _proposal(target, problem.allowed, problem.seed, _Cut()).devices)
-      for target in targets
-  ]
-  return np.array(rows, np.int32).reshape(-1, problem.graph.num_groups)
+  targets: dict[int, list[partitioning.Target]] = {}
+  for target in partitioning.make_targets(problem):
+    targets.setdefault(target.num_workers, []).append(target)
+  every = max(targets)
+  for setting in _FEW:
+    count = -(-every // 2) if setting.half else every
+    if count > 1:
+      with_latency, without = targets[count]
+      target = with_latency if setting.latency else without
+      proposal = _proposal(target, problem.allowed, problem.seed, setting.cut)
+      yield partitioning.repair(problem, target.graph,
+                                proposal.devices).astype(np.int32)
 
 
 def _proposal(target: partitioning.Target, allowed: np.ndarray, seed: int,
@@ -172,12 +200,17 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
   # METIS prints a warning if a part is empty.
   with partition_process.stdout_dropped():
     _, parts = pymetis.part_graph(
-        count, pymetis.CSRAdjacency(starts, neighbours),
-        vweights=graph.integer_weights, eweights=graph.integer_edges,
-        tpwgts=_exact(shares), recursive=recursive,
-        options=pymetis.Options(seed=int(seed) % _SEEDS if seed >= 0 else -1,
-                                ufactor=ufactor))
+        count, pymetis.CSRAdjacency(starts,
+                                    neighbours), vweights=graph.integer_weights,
+        eweights=graph.integer_edges, tpwgts=_exact(shares),
+        recursive=recursive, options=pymetis.Options(seed=_library_seed(seed),
+                                                     ufactor=ufactor))
   return np.array(parts, int)
+
+
+def _library_seed(seed: int) -> int:
+  """The seed of METIS: other seeds for neighbours, -1 for a negative one."""
+  return 1 + int(seed) % (_SEEDS - 1) if seed >= 0 else -1
 
 
 def _exact(shares: np.ndarray) -> list[float]:

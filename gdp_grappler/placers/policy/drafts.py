@@ -10,6 +10,8 @@ device.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from typing import Iterator
 
 import numpy as np
 
@@ -108,9 +110,7 @@ class Drafts:
                                     problem.op_seconds)
     found = [structured.candidates(problem)[:config.maps]]
     if len(problem.cluster.accelerators) > 1:
-      if config.cuts and not deadline.passed and _METIS in extras.of_placers():
-        found.append(metis.few(problem, config.cuts))
-      found.append(self._schedules(deadline))
+      found.append(self._cuts_and_schedules(deadline))
     rows = _different(np.concatenate([alone, *found]))[len(alone):]
     if len(rows) > config.drafts:
       estimates = describer.estimates(alone[0], rows)
@@ -145,15 +145,30 @@ class Drafts:
             self._scheduled(asked[0], candidates.reduced(asked[1], filled)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
-  def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
-    """int32 [K, G], schedules; one in any case if the config allows one."""
+  def _cuts_and_schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
+    """int32 [K, G], a cut and a schedule in turn until the deadline.
+
+    After the deadline, one schedule is made in any case if the config allows
+    one.
+    """
+    cuts, schedules = self._cuts(), self._schedules()
+    sources = (schedules,) if deadline.passed else (cuts, schedules)
     rows: list[np.ndarray] = []
-    for way in self._scheduler.ways[:self._config.schedules]:
-      if rows and deadline.passed:
+    while not (rows and deadline.passed):
+      made = [row for source in sources for row in itertools.islice(source, 1)]
+      if not made:
         break
-      rows.append(
-          self._scheduled(way, self._problem.cluster.pool_bytes.astype(float)))
+      rows += made
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
+
+  def _cuts(self) -> Iterator[np.ndarray]:
+    if self._config.cuts and _METIS in extras.of_placers():
+      yield from itertools.islice(metis.few(self._problem), self._config.cuts)
+
+  def _schedules(self) -> Iterator[np.ndarray]:
+    pool_bytes = self._problem.cluster.pool_bytes.astype(float)
+    for way in self._scheduler.ways[:self._config.schedules]:
+      yield self._scheduled(way, pool_bytes)
 
   def _scheduled(self, way: proposals.Way,
                  pool_bytes: np.ndarray) -> np.ndarray:

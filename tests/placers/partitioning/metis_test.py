@@ -110,13 +110,33 @@ def test_without_pymetis(monkeypatch):
     _place(_two_chains(), clusters.make_cluster(2))
 
 
-def test_a_few_cuts_are_legal_and_over_all_accelerators():
-  problem = problems.make(_two_chains())
-  rows = metis.few(problem, 2)
-  assert 1 <= len(rows) <= 2
+def test_a_few_cuts_are_legal_and_over_several_accelerators():
+  problem = problems.make(_two_chains(), presets.preset('4xP100'))
+  rows = np.stack(list(metis.few(problem)))
   assert (problem.allowed[np.arange(rows.shape[1]), rows]).all()
-  assert all({1, 2} <= set(row.tolist()) for row in rows)
-  assert not len(metis.few(problem, 0))
+  gpus = set(problem.cluster.accelerators)
+  used = [gpus & set(row.tolist()) for row in rows]
+  assert used[0] == gpus
+  assert {len(devices) for devices in used} == {2, 4}
+
+
+def test_half_of_two_accelerators_is_not_cut():
+  problem = problems.make(_two_chains())
+  for row in metis.few(problem):
+    assert set(problem.cluster.accelerators) <= set(row.tolist())
+
+
+def test_neighbouring_seeds_are_different_seeds():
+  """METIS gives equal cuts for the seeds 0 and 1."""
+  graph = weighted_graphs.make([1.] * 576, [
+      *((k, k + 1, 1.) for k in range(575) if (k + 1) % 24),
+      *((k, k + 24, 1.) for k in range(552))
+  ])
+  shares = np.full(4, 1 / 4)
+  cuts = {
+      metis._cut(graph, shares, False, 30, seed).tobytes() for seed in range(4)
+  }
+  assert len(cuts) == 4
 
 
 def test_large_seeds_are_different_seeds(monkeypatch):
@@ -132,4 +152,4 @@ def test_large_seeds_are_different_seeds(monkeypatch):
   shares = np.array([.5, .5])
   for seed in (-1, 0, (1 << 31) - 1, 1 << 31, (1 << 31) + 5, 1 << 40):
     metis._cut(weighted_graphs.path(4), shares, False, 30, seed)
-  assert seeds == [-1, 0, (1 << 31) - 1, 0, 5, 0]
+  assert seeds == [-1, 1, 1, 2, 7, 513]
