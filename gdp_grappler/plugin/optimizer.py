@@ -115,10 +115,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   try:
     if not (stays and _stays_on_one(before, problem, settings)):
       proposals, origin = _proposals(problem, settings)
-  except misfits.NoLayerError as error:
-    return _without_layers(source, graph, error)
   except misfits.DoesNotFitError as error:
-    return _left(source, str(error))
+    return _of_misfit(source, graph, error)
   choice = edge_selection.best(problem,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
@@ -227,16 +225,19 @@ def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
                              '' if source.name == _MAKES_VARIABLES else said)
 
 
-def _without_layers(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
-                    error: misfits.NoLayerError) -> outcome_lib.Outcome:
-  """Leaves a graph that has no layer of the map of layers as it was.
+def _of_misfit(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
+               error: misfits.DoesNotFitError) -> outcome_lib.Outcome:
+  """Leaves a graph as it was, because the plan is for another graph.
 
   A graph without variables is no part of a model, so no layer is missing in it,
   unless a name in the map is misspelt.
   """
+  left = _left(source, str(error))
+  if not isinstance(error, misfits.NoLayerError):
+    return left
   if not graph.holds_variables.any() and not error.is_near:
     return outcome_lib.Outcome(None, '')
-  return dataclasses.replace(_left(source, str(error)), topic=str(error))
+  return dataclasses.replace(left, topic=str(error))
 
 
 def _cluster(source: source_graph.SourceGraph,
