@@ -34,6 +34,7 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.search.edges import edge_selection
@@ -355,8 +356,8 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
   graph = step.graph
   try:
     found = planned.place(layers, step.problem())
-  except planned.DoesNotFitError as error:
-    raise planned.DoesNotFitError(
+  except misfits.DoesNotFitError as error:
+    raise misfits.DoesNotFitError(
         f'The map of layers is not for "{graph.name}": {error}. Correct it.'
     ) from error
   for line in (*found.notes, *found.refused):

@@ -78,17 +78,20 @@ def of_variables(entries: plan_lib.Layers,
                  names: Sequence[str]) -> tuple[str, ...]:
   """Returns the device that a map gives to each variable; '' for none.
 
-  A map that names parts, as 'words/embeddings_part_0', is for `relocate` of
-  tables in parts. So it gives no device to a whole variable.
+  A map that names a part, as 'words/embeddings_part_0', is for a table in
+  parts. So it gives no device to the whole variable.
 
   Args:
     entries: Pairs of a pattern and a device.
     names: [N], names of all variables of a graph.
   """
-  if any(choice.PART in pattern for pattern, _ in entries):
-    return ('',) * len(names)
-  found = layer_map.match([pattern for pattern, _ in entries], names)
-  return tuple(entries[i][1] if i >= 0 else '' for i in found.patterns.tolist())
+  patterns = [pattern for pattern, _ in entries]
+  tables = sorted(
+      {p.partition(choice.PART)[0] for p in patterns if choice.PART in p})
+  in_parts = layer_map.match(tables, names).patterns >= 0
+  found = layer_map.match(patterns, names).patterns
+  return tuple('' if i < 0 or cut else entries[i][1]
+               for i, cut in zip(found.tolist(), in_parts.tolist()))
 
 
 def of_variable(entries: plan_lib.Layers, path: str) -> str:

@@ -35,6 +35,7 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import name_parts
+from gdp_grappler.sharding import choice
 
 _MAX_PATTERNS = 10_000  # Of a map.
 _MAX_LETTERS = 1_000  # Of a pattern.
@@ -57,12 +58,15 @@ class Matches:
     idle: A message for each pattern that matches no op.
     overruled: A message for each pattern that matches ops, if other patterns
       hold for all of them.
+    is_near: Whether a name of the graph is similar to a pattern that matches no
+      op.
   """
 
   patterns: np.ndarray
   only_default: np.ndarray
   idle: tuple[str, ...]
   overruled: tuple[str, ...] = ()
+  is_near: bool = False
 
 
 def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
@@ -118,12 +122,21 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
   default = matcher.default
   idle = set(range(len(patterns))) - set(found.tolist()) - {default}
   result = np.where(found < 0, default, found)
-  known = {_bare(part) for path in paths for part in path[:-1]}
+  # The number of a part is no number that TensorFlow added.
+  known = {
+      part if choice.PART in part else _bare(part) for path in paths
+      for part in path[:-1]
+  }
   overruled = {i: _overruled(patterns, i, paths, found) for i in sorted(idle)}
+  near = {
+      patterns[i]: _near(patterns[i], known) for i in overruled
+      if not overruled[i]
+  }
   return Matches(
       result, (found < 0) & (result >= 0),
-      tuple(_idle(patterns[i], known) for i in overruled if not overruled[i]),
-      tuple(filter(None, overruled.values())))
+      tuple(f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)' for n in names)
+            for pattern, names in near.items()),
+      tuple(filter(None, overruled.values())), any(near.values()))
 
 
 def bare_name(name: str) -> str:
@@ -156,10 +169,10 @@ def _overruled(patterns: Sequence[str], number: int,
   return f'"{patterns[number]}" is overruled by "{winner}"'
 
 
-def _idle(pattern: str, known: set[str]) -> str:
+def _near(pattern: str, known: set[str]) -> list[str]:
+  """The known name that is most similar to that of a pattern, if any is."""
   last = pattern.rsplit('/', 1)[-1]
-  near = suggestions.nearest(last, known - {last})
-  return f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)' for n in near)
+  return suggestions.nearest(last, known - {last})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.sharding import choice
@@ -110,7 +111,7 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
   made = np.where(runs & own, graph.output_bytes, 0)
   result = []
   largest = [
-      f'"{graph.label(op)}", {size(made[op])}'
+      f'{_op_name(graph, op)}, {size(made[op])}'
       for op in np.argsort(-made, kind='stable')[:_MOST_NAMED] if made[op]
   ]
   if largest:
@@ -119,9 +120,38 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
   used = np.where(runs, temporary_bytes[np.arange(graph.num_ops), devices], 0)
   if used.max(initial=0) >= max(cause, 1):
     op = int(used.argmax())
-    result.append(f'"{graph.label(op)}" ({graph.op_types[op]}) alone may take '
-                  f'{size(used[op])} of temporary memory while it runs')
+    result.append(f'{_op_name(graph, op)} ({graph.op_types[op]}) alone may '
+                  f'take {size(used[op])} of temporary memory while it runs')
   return result
+
+
+def _op_name(graph: op_graph.OpGraph, op: int | np.integer) -> str:
+  """'"adam/Sub_2" of the update of "words/embeddings"', or '"dense/MatMul"'."""
+  name = graph.variables[op] or name_parts.without_callers(graph.names[op])
+  updated = _updated(graph, int(op))
+  if updated < 0:
+    return f'"{name}"'
+  variable = _label(graph, _first(graph, updated))
+  return f'"{name}" of the update of "{variable}"'
+
+
+def _updated(graph: op_graph.OpGraph, op: int) -> int:
+  """The group of the only variable that an op serves to update; else -1."""
+  holds = graph.holds_variables[graph.groups]
+  if holds[op]:
+    return -1
+  successors, starts = graph.successors
+  found: set[int] = set()
+  seen, waiting = {op}, [op]
+  while waiting and len(found) < 2:
+    at = waiting.pop()
+    if holds[at]:
+      found.add(int(graph.groups[at]))
+      continue
+    readers = set(successors[starts[at]:starts[at + 1]]) - seen
+    seen |= readers
+    waiting += readers
+  return found.pop() if len(found) == 1 else -1
 
 
 def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:

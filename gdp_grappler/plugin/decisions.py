@@ -163,7 +163,7 @@ def _to_json(outcome: outcome_lib.Outcome) -> dict[str, Any]:
   return dict(names=names, devices=packed if outcome.devices else None,
               message=outcome.message, control_edges=outcome.control_edges,
               before_s=outcome.before_s, after_s=outcome.after_s,
-              fitted=outcome.fitted)
+              fitted=outcome.fitted, topic=outcome.topic)
 
 
 def _from_json(fields: Mapping[str, Any],
@@ -176,7 +176,7 @@ def _from_json(fields: Mapping[str, Any],
   """
   if digests.FIELD not in fields or digests.differs(fields):
     raise ValueError('changed since it was written')
-  if 'fitted' not in fields:
+  if not {'fitted', 'topic'} <= set(fields):
     return None
   names, placed = list(fields['names']), None
   if not set(names) <= devices:
@@ -191,7 +191,8 @@ def _from_json(fields: Mapping[str, Any],
   edges = tuple((int(a), int(b)) for a, b in fields['control_edges'])
   message = fields['message'] and str(fields['message']) + _RECALLED
   return outcome_lib.Outcome(placed, message, edges, fields['before_s'],
-                             fields['after_s'], fitted=bool(fields['fitted']))
+                             fields['after_s'], fitted=bool(fields['fitted']),
+                             topic=str(fields['topic']))
 
 
 def optimize(

@@ -85,6 +85,30 @@ def _excused_s() -> float:
   return deadlines.LOADING.seconds
 
 
+@dataclasses.dataclass(frozen=True)
+class _Kept:
+  """An answer, and the line about it.
+
+  Attributes:
+    decision: The decision; None if the graph stays as it was.
+    message: The line; '' for none.
+    topic: See `outcome.Outcome`.
+  """
+
+  decision: library.Decision | None = None
+  message: str = ''
+  topic: str = ''
+
+  @classmethod
+  def of(cls, outcome: outcome_lib.Outcome) -> _Kept:
+    """Returns the answer that an outcome gives."""
+    if outcome.devices is None:
+      return cls(None, outcome.message, outcome.topic)
+    return cls(
+        library.Decision(tuple(outcome.devices), tuple(outcome.control_edges),
+                         outcome.graph), outcome.message, outcome.topic)
+
+
 class Host:
   """Answers every query of the pass. Only Ctrl-C raises an exception."""
 
@@ -132,7 +156,7 @@ class Host:
       settings = _settings(query)
       # A garbage collection would lengthen the time that the program waits.
       with garbage.uncollected():
-        decision, message = self._thread.run(
+        kept = self._thread.run(
             functools.partial(self._serve, query, settings, wishes, key, call,
                               task), settings.time_budget_s, _excused_s)
     except KeyboardInterrupt:
@@ -143,8 +167,8 @@ class Host:
       return None
     if call and task:
       call.decided()
-    _say(_timed(message, start), query)
-    return decision
+    _say(kept, start, query)
+    return kept.decision
 
   def _known(self, query: library.Query, key: tuple[Any, ...],
              start: float) -> library.Answer:
@@ -153,11 +177,11 @@ class Host:
       outcome = self._recalled(query)
       if outcome is None:
         return library.NeedsGraph
-      self._cache[key] = _decision(outcome), outcome.message
+      self._cache[key] = _Kept.of(outcome)
       how = ''
-    decision, message = self._cache[key]
-    _say(_timed(message, start, how), query)
-    return decision
+    kept = self._cache[key]
+    _say(kept, start, query, how)
+    return kept.decision
 
   def _recalled(self, query: library.Query) -> outcome_lib.Outcome | None:
     """Returns the decision of an earlier run; None if the graph is needed.
@@ -176,12 +200,10 @@ class Host:
     except Exception:
       return None  # Placing the graph fails in the same way, and reports it.
 
-  def _serve(
-      self, query: library.Query, settings: settings_lib.Settings,
-      wishes: wishes_lib.Wishes, key: tuple[Any, ...],
-      call: current_call.RunningCall | None,
-      optimize: current_call.Optimize | None
-  ) -> tuple[library.Decision | None, str]:
+  def _serve(self, query: library.Query, settings: settings_lib.Settings,
+             wishes: wishes_lib.Wishes, key: tuple[Any, ...],
+             call: current_call.RunningCall | None,
+             optimize: current_call.Optimize | None) -> _Kept:
     """Returns the decision and the line to print. Runs on the placer thread.
 
     The cache gets the answer even if the answer is too late for this query. The
@@ -192,17 +214,18 @@ class Host:
     directory = environment.capture_directory()
     if directory:
       _capture(source, query, directory, call)
-    decision, message = None, ''
+    kept = _Kept()
     if query.may_place:
       source = asked_devices.that_can_be_kept(source, settings)
       outcome = (optimize or self._optimize)(source, settings)
-      decision, message = _decision(outcome), outcome.message
-      _check(decision, source, query)
-      if message and decision is not None and not wishes.is_known:
-        message = f'{message}{_UNKNOWN_WISHES}'
+      kept = _Kept.of(outcome)
+      _check(kept.decision, source, query)
+      if kept.message and kept.decision and not wishes.is_known:
+        kept = dataclasses.replace(kept,
+                                   message=f'{kept.message}{_UNKNOWN_WISHES}')
     if optimize is None:
-      self._cache[key] = (decision, message)
-    return decision, message
+      self._cache[key] = kept
+    return kept
 
 
 def _settings(query: library.Query) -> settings_lib.Settings:
@@ -231,23 +254,19 @@ def _with_wishes(
       query, fingerprint=f'{query.fingerprint}-{wishes.digest}')
 
 
-def _say(message: str, query: library.Query) -> None:
-  notices.say(
-      current_call.named(message, current_call.current(), query.graph_id))
-  _note_that_told(bool(message))
+def _say(kept: _Kept, start: float, query: library.Query,
+         how: str = '') -> None:
+  notices.say_of(
+      kept.topic,
+      current_call.named(_timed(kept.message, start, how),
+                         current_call.current(), query.graph_id))
+  _note_that_told(bool(kept.message))
 
 
 def _note_that_told(told: bool) -> None:
   call = current_call.current()
   if call is not None and told:
     call.was_told, call.waiting_since = True, None
-
-
-def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
-  if outcome.devices is None:
-    return None
-  return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges),
-                          outcome.graph)
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
@@ -262,22 +281,20 @@ class _Cache:
 
   def __init__(self, size: int) -> None:
     self._size = size
-    self._items: collections.OrderedDict[tuple[Any, ...], tuple[
-        library.Decision | None, str]] = collections.OrderedDict()
+    self._items: collections.OrderedDict[tuple[Any, ...],
+                                         _Kept] = collections.OrderedDict()
     self._lock = threading.Lock()
 
   def __contains__(self, key: tuple[Any, ...]) -> bool:
     with self._lock:
       return key in self._items
 
-  def __getitem__(self, key: tuple[Any,
-                                   ...]) -> tuple[library.Decision | None, str]:
+  def __getitem__(self, key: tuple[Any, ...]) -> _Kept:
     with self._lock:
       self._items.move_to_end(key)
       return self._items[key]
 
-  def __setitem__(self, key: tuple[Any, ...],
-                  value: tuple[library.Decision | None, str]) -> None:
+  def __setitem__(self, key: tuple[Any, ...], value: _Kept) -> None:
     with self._lock:
       self._items[key] = value
       self._items.move_to_end(key)

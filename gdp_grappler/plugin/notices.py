@@ -10,6 +10,8 @@ from typing import Any
 from gdp_grappler import errors
 
 _LOGGER_NAME = 'gdp_grappler'
+# Topics about which a line was printed.
+_topics: set[str] = set()
 
 
 def say(message: str) -> None:
@@ -22,6 +24,18 @@ def say(message: str) -> None:
 def say_once(message: str) -> None:
   """Prints one line, the same text only once per process."""
   say(message)
+
+
+def say_of(topic: str, message: str) -> None:
+  """Prints one line, unless the process printed a line about the topic.
+
+  Args:
+    topic: The topic; '' if each message is printed.
+    message: The line; '' for none.
+  """
+  if message and (not topic or topic not in _topics):
+    _topics.add(topic)
+    say(message)
 
 
 @functools.cache

@@ -32,6 +32,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.plugin import as_it_was
@@ -114,8 +115,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   try:
     if not (stays and _stays_on_one(before, problem, settings)):
       proposals, origin = _proposals(problem, settings)
-  except planned.DoesNotFitError as error:
-    return _left(source, str(error))
+  except misfits.DoesNotFitError as error:
+    return _of_misfit(source, graph, error)
   choice = edge_selection.best(problem,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
@@ -222,6 +223,21 @@ def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
   said = f'{source.name}: left as it was: {why}'
   return outcome_lib.Outcome(None,
                              '' if source.name == _MAKES_VARIABLES else said)
+
+
+def _of_misfit(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
+               error: misfits.DoesNotFitError) -> outcome_lib.Outcome:
+  """Leaves a graph as it was, because the plan is for another graph.
+
+  A graph without variables is no part of a model, so no layer is missing in it,
+  unless a name in the map is misspelt.
+  """
+  left = _left(source, str(error))
+  if not isinstance(error, misfits.NoLayerError):
+    return left
+  if not graph.holds_variables.any() and not error.is_near:
+    return outcome_lib.Outcome(None, '')
+  return dataclasses.replace(left, topic=str(error))
 
 
 def _cluster(source: source_graph.SourceGraph,

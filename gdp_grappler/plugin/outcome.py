@@ -22,6 +22,8 @@ class Outcome:
     graph: Serialized GraphDef with N nodes that replaces the graph. None keeps
       the graph.
     fitted: Whether the graph as it was fits the memories.
+    topic: A program prints one line per topic, about the first graph that has
+      it. '' if each graph has its line.
   """
 
   devices: tuple[str, ...] | None
@@ -31,6 +33,7 @@ class Outcome:
   after_s: float | None = None
   graph: bytes | None = None
   fitted: bool = True
+  topic: str = ''
 
 
 def leave_alone(source: Any, settings: Any) -> Outcome:

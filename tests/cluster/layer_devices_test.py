@@ -48,8 +48,13 @@ def test_a_numbered_layer_alone_is_not_taken_for_the_layer_without_number():
   assert layer_devices.of_variable(entries, 'head_1/kernel') == 'GPU:1'
 
 
-def test_a_map_of_parts_is_for_tables_in_parts():
-  entries = (('words', 'CPU:0'), ('words/embeddings_part_1', 'GPU:1'))
+@pytest.mark.parametrize('pattern',
+                         ['words/embeddings_part_1', 'words/*_part_1'])
+def test_a_map_of_parts_is_for_tables_in_parts(pattern):
+  """A map of the parts of one table left the device of all others open."""
+  entries = (('words', 'CPU:0'), (pattern, 'GPU:1'), ('head', 'GPU:0'))
+  names = ['net/words/embeddings', 'net/head/kernel']
+  assert layer_devices.of_variables(entries, names) == ('', 'GPU:0')
   assert not layer_devices.of_variable(entries, 'words/embeddings')
 
 

@@ -70,6 +70,15 @@ def test_only_the_default_is_called_so():
 def test_a_pattern_for_nothing_is_told_with_what_is_near():
   found = layer_map.match(('encodr', 'decoder', '', 'zzz'), _KERAS_3)
   assert found.idle == ('"encodr" (did you mean "encoder"?)', '"zzz"')
+  assert found.is_near
+  assert not layer_map.match(('decoder', 'zzz'), _KERAS_3).is_near
+
+
+def test_the_number_of_a_part_belongs_to_its_name():
+  names = [f'net_1/words_1/embeddings_part_{i}/Gather' for i in range(3)]
+  found = layer_map.match(['words/embedding_part_2'], names)
+  assert found.idle == (
+      '"words/embedding_part_2" (did you mean "embeddings_part_2"?)',)
 
 
 @pytest.mark.parametrize('name, bare', [

@@ -99,6 +99,27 @@ def test_where_tensors_are_too_large_no_small_variable_is_blamed():
   assert largest.index('9 MB') < largest.index('8 MB')
 
 
+def test_an_update_is_named_by_its_variable():
+  """An error named "StatefulPartitionedCall/adam/Sub_2" alone."""
+  call = 'StatefulPartitionedCall'
+  graph = graphs.make_graph([(0, 1, 9 * 10**6), (1, 2, 8 * 10**6), (2, 3, 8),
+                             (1, 4, 8)], names=[
+                                 f'{call}/net/words/Gather',
+                                 f'{call}/adam/Sub_2', f'{call}/assign',
+                                 'arg_0', 'arg_1'
+                             ], op_types=['Gather', 'Sub', 'Add', 'A', 'A'],
+                            param_bytes=[0, 0, 0, 7, 0])
+  graph = graph.replace(variables=('', '', '', 'words/embeddings', ''))
+  cluster = _cluster(1, 10**7, 10**7)
+  said = _of_placement(graph, cluster, [1] * 5, [0, 2 * 10**7, 0])
+  assert ('those of "net/words/Gather" of the update of "words/embeddings", 9 '
+          'MB; "adam/Sub_2" of the update of "words/embeddings", 8 MB') in said
+  # What several variables read is no update.
+  several = graph.replace(param_bytes=np.array([0, 0, 0, 7, 7]))
+  said = _of_placement(several, cluster, [1] * 5, [0, 2 * 10**7, 0])
+  assert 'those of "net/words/Gather", 9 MB; "adam/Sub_2", 8 MB' in said
+
+
 def test_temporary_memory_that_does_not_fit_is_named():
   graph = _graph([0, 0, 0]).replace(op_types=('Const', 'Conv2D', 'Relu'))
   temporary = np.zeros((3, 3), np.int64)

@@ -54,6 +54,21 @@ def test_every_call_has_its_line(results):
       'placed by random' in line or 'left as it was' in line for line in lines)
 
 
+def test_methods_of_one_batch_are_named(results):
+  """Lines about `train_on_batch` said "fit of"."""
+  lines = [
+      l for l in results['one_batch'] if not l.startswith('initial values')
+  ]
+  assert [line.split(' of ')[0] for line in lines
+         ] == ['train_on_batch', 'test_on_batch', 'predict_on_batch']
+
+
+def test_a_map_of_no_layer_is_told_of_once(results):
+  """Each function without a layer of the map had a line."""
+  line, = (l for l in results['misspelled'] if 'no op is in "absent"' in l)
+  assert line.startswith('fit of "net": left as it was')
+
+
 def test_callback_reports_every_epoch(results):
   for placed_ops, moved, predicted_s, measured_s in results['watched']:
     assert placed_ops > 50 and moved > 0

@@ -36,6 +36,10 @@ def test_parts_are_on_several_devices_which_hold_them(program):
 def test_numbers_and_weights_are_those_of_the_whole(program, keras, tmp_path):
   off = fresh.run('split_tables.py', str(tmp_path), 'off', **keras).results
   on = program.results
+  mapped = fresh.run('split_tables.py', str(tmp_path), 'mapped',
+                     **keras).results
+  assert mapped['losses'] == pytest.approx(off['losses'], rel=1e-6)
+  assert mapped['parts'] == ['CPU:0', 'CPU:1', 'CPU:2']
   assert not off['parts']
   assert on['shapes'] == off['shapes']
   for name in ('losses', 'evaluated', 'sums', 'loaded'):

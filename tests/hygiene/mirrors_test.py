@@ -44,6 +44,7 @@ evaluation/ordering/edge_search evaluation/ordering/control_edges_test
 evaluation/profiling/contention_worker evaluation/profiling/contention_test
 graph/sources/tracing_worker graph/sources/sources_test
 placers/placer_table placers/registry_test
+placers/plans/misfits placers/plans/planned_test
 placers/list_scheduling/heft placers/list_scheduling/placers_test
 bin/placer_docs hygiene/repository_test
 placers/partitioning/min_cut placers/partitioning/scotch_test

@@ -59,9 +59,16 @@ def test_a_step_that_does_not_fit_is_recalled_as_such():
   assert not decisions.recall('k', _DEVICES).fitted
 
 
-def test_a_file_without_fitted_is_decided_anew_without_a_warning(warnings):
+def test_a_topic_is_recalled():
+  decisions.keep('k', outcome_lib.Outcome(None, 'f: left', topic='left'))
+  assert decisions.recall('k', _DEVICES).topic == 'left'
+
+
+@pytest.mark.parametrize('field', ['fitted', 'topic'])
+def test_a_file_without_a_field_is_decided_anew_without_a_warning(
+    field, warnings):
   fields = json.loads(json.dumps(decisions._to_json(_OUTCOME)))
-  del fields['fitted']
+  del fields[field]
   decisions.keep('k', _OUTCOME)
   decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
   assert decisions.recall('k', _DEVICES) is None

@@ -31,6 +31,7 @@ class _Outcome:
   message: str = ''
   control_edges: tuple[tuple[int, int], ...] = ()
   graph: bytes | None = None
+  topic: str = ''
 
 
 class _Optimizer:
@@ -102,6 +103,16 @@ def test_placer_sees_graph_and_settings(lines):
   assert source.devices == _DEVICES
   assert option == settings.Settings(seed=4)
   assert _untimed(lines) == ['done; spent']
+
+
+def test_graphs_with_one_topic_have_one_line(lines, monkeypatch):
+  monkeypatch.setattr(host.notices, '_topics', set())
+  served = _host(lambda source, option: _Outcome(
+      None, f'{source.name}: left as it was: why', topic='why'))
+  for name in ('__inference_step_12', '__inference_other_4'):
+    assert served.answer(_query(graph_id=name, fingerprint=name)) is None
+  served.answer(_query(graph=None, fingerprint='__inference_other_4'))
+  assert _untimed(lines) == ['step: left as it was: why; spent']
 
 
 def test_unknown_graph_is_asked_for_and_known_one_is_not(lines):

@@ -32,6 +32,13 @@ def test_warning_is_said_once(capsys):
   assert capsys.readouterr().err == '[gdp] Warning: x\n[gdp] Warning: y\n'
 
 
+def test_a_topic_has_one_line(capsys, monkeypatch):
+  monkeypatch.setattr(notices, '_topics', set())
+  for topic, text in (('t', ''), ('t', 'a'), ('t', 'b'), ('', 'c'), ('', 'd')):
+    notices.say_of(topic, text)
+  assert capsys.readouterr().err == '[gdp] a\n[gdp] c\n[gdp] d\n'
+
+
 def test_percent_signs_are_text(capsys):
   notices.say('100 %s')
   assert capsys.readouterr().err == '[gdp] 100 %s\n'

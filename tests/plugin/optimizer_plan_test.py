@@ -4,11 +4,13 @@ import dataclasses
 import pathlib
 
 import pytest
+import tensorflow as tf
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.plugin import optimizer
@@ -55,6 +57,31 @@ def test_a_plan_for_other_graphs_leaves_this_one():
   outcome = optimizer.optimize(_captured('dense'), settings)
   assert outcome.devices is None
   assert 'left as it was: no op is in "encoder"' in outcome.message
+  assert outcome.topic == 'no op is in "encoder"'
+
+
+@pytest.mark.parametrize(
+    'layer, said', [('encoder', ''),
+                    ('towr', 'f: left as it was: no op is in "towr" (did you '
+                     'mean "tower"?)')])
+def test_a_function_of_no_model_needs_no_layer(layer, said):
+  """Each function without a layer of the map had a line."""
+
+  @tf.function
+  def function(x):
+    with tf.name_scope('tower'):
+      for _ in range(4):
+        x = tf.sin(x) @ x
+    return x
+
+  graph_def = function.get_concrete_function(tf.ones(
+      (4, 4))).graph.as_graph_def()
+  for node in graph_def.node:
+    node.device = _CPUS[0]
+  source = source_graph.SourceGraph('f', graph_def, (), (), _CPUS)
+  outcome = optimizer.optimize(source,
+                               settings_lib.Settings(plan=((layer, 'CPU:1'),)))
+  assert outcome.devices is None and outcome.message == said
 
 
 @pytest.mark.parametrize('layer', ['encoder', '*'])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from typing import Any, Iterable, Iterator
+import warnings
 
 import tensorflow as tf
 from tensorflow.python.framework import func_graph
@@ -74,7 +75,11 @@ def _without_value(next_creator: Any, **kwargs: Any) -> Any:
   initial = kwargs.get('initial_value')
   if callable(initial):
     # Only the shape and type of an initializer's result are needed.
-    with func_graph.FuncGraph('initial_value').as_default():
+    with (func_graph.FuncGraph('initial_value').as_default(),
+          warnings.catch_warnings()):
+      # tf_keras warns that an initializer gives several parts of a table equal
+      # values. Here no value is drawn.
+      warnings.filterwarnings('ignore', 'The initializer .* is unseeded')
       value = tf.convert_to_tensor(initial(), kwargs.get('dtype'))
   elif tf.is_symbolic_tensor(initial):
     value = initial

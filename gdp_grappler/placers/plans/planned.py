@@ -35,7 +35,9 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.plans import layer_notes
 from gdp_grappler.placers.plans import layers as layers_lib
+from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import neighbour_fill
+from gdp_grappler.placers.plans import part_names
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
 
@@ -44,10 +46,6 @@ Plan = str | plan_lib.Layers
 
 # Share of the ops, and of the FLOPs, that a plan has to know.
 _MIN_SHARE = .5
-
-
-class DoesNotFitError(errors.PlanError):
-  """A plan is for another graph."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -180,7 +178,7 @@ def _of_file(path: str, graph: op_graph.OpGraph,
   known = np.array([bool(devices) for devices in candidates])
   share, work = known.mean(), _share_of_flops(graph, known)
   if min(share, work) < _MIN_SHARE:
-    raise DoesNotFitError(
+    raise misfits.DoesNotFitError(
         f'plan {path} was made for "{plan.graph}" and knows {share:.0%} of '
         f'the ops and {work:.0%} of the FLOPs; it takes {_MIN_SHARE:.0%}')
   index = {
@@ -228,10 +226,11 @@ def _of_layers(layers: Sequence[tuple[str, str]],
                problem: placer_lib.Problem) -> _Wishes:
   graph, cluster = problem.graph, problem.cluster
   patterns = [pattern for pattern, _ in layers]
-  matches = layer_map.match(patterns, graph.names)
+  matches = layer_map.match(patterns, part_names.of(graph))
   by_layer = (matches.patterns >= 0) & ~matches.only_default
   if matches.idle and not by_layer.any():
-    raise DoesNotFitError(f'no op is in {" or in ".join(matches.idle)}')
+    raise misfits.NoLayerError(f'no op is in {" or in ".join(matches.idle)}',
+                               matches.is_near)
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
   # A pattern such as 'a*' is for layers, but also matches the scope 'adam'.
@@ -289,16 +288,13 @@ def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
   """
   graph, cluster = problem.graph, problem.cluster
   gpu = single_device.first_device(cluster, 'GPU')
-  if gpu is not None and not any(map(_names_gpu, set(graph.devices))):
+  was_on = {cluster_lib.device_type(device) for device in set(graph.devices)}
+  if gpu is not None and 'GPU' not in was_on:
     return single_device.OnlyDevicePlacer(gpu).place(problem)
   was = _as_it_was(graph, cluster)
   instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(np.where(was < 0, instead[graph.groups], was),
                                  cluster)
-
-
-def _names_gpu(device: str) -> bool:
-  return cluster_lib.device_type(device) == 'GPU'
 
 
 def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:

@@ -16,6 +16,7 @@ from gdp_grappler.plugin import option
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 
 # Value of the option before it is read.
@@ -39,7 +40,8 @@ class KerasFunction:
 
     Args:
       function: The function of Keras.
-      what: Name of the function for users, such as 'fit of "sequential"'.
+      what: Name of the function for users, such as 'fit of "sequential"'. In
+        calls of `train_on_batch`, lines name this method instead.
       eager: Whether the function runs op by op.
       make_placeable: Makes the same function without XLA. None means that Keras
         does not choose XLA by itself.
@@ -59,7 +61,7 @@ class KerasFunction:
     self._is_trained_placed = is_trained_placed
     # Handling of Keras' choice of XLA; None if Keras did not choose XLA.
     self._xla: xla.Handling | None = None
-    self._what = what
+    self._asked_what = self._what = what
     self._eager = eager
     self._seen: Any = _UNSEEN
     self._settings: settings_lib.Settings | None = None
@@ -71,6 +73,7 @@ class KerasFunction:
     return self._stock
 
   def __call__(self, *args: Any) -> Any:
+    self._what = batch_methods.named(self._asked_what)
     value = switch.value(context.context())
     if value is not self._seen:
       # If the library is missing, a line has said so.

@@ -14,6 +14,7 @@ from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 
 # Module and class of the objects that make train functions.
@@ -59,6 +60,7 @@ def install() -> None:
 def _wrap(name: str, module: Any) -> None:
   for kind in _KINDS:
     _wrap_maker(getattr(module, name), kind)
+  batch_methods.watch(getattr(module, name))
 
 
 def _wrap_maker(cls: Any, kind: str) -> None:

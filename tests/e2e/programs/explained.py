@@ -91,6 +91,34 @@ def every_call(lines):
   return lines.take()
 
 
+def one_batch(lines):
+  """Runs single batches, without a fit before."""
+  model = common.compiled()
+  model.train_on_batch(X, Y)
+  model.test_on_batch(X, Y)
+  model.predict_on_batch(X)
+  return lines.take()
+
+
+def misspelled(lines):
+  """Runs a model and another function with a map of layers of neither."""
+  common.set_option({'plan': {'absent': 'CPU:1'}})
+
+  @tf.function
+  def own(x):
+    for _ in range(9):
+      x = tf.sin(x) @ x
+    return x
+
+  own(tf.ones((3, 3)))
+  model = common.compiled()
+  fit(model)
+  model.evaluate(X, Y, verbose=0)
+  model.predict(X, verbose=0)
+  common.set_option(common.RANDOM)
+  return lines.take()
+
+
 def watched(lines):
   import gdp_grappler
   callback = gdp_grappler.PlacementCallback(verbose=False)
@@ -111,7 +139,8 @@ def main():
   if sys.argv[1:] == ['one']:
     common.finish(every_call=every_call(lines))
     return
-  programs = (auto, explicit, function, small, every_call, watched)
+  programs = (auto, explicit, function, small, every_call, one_batch,
+              misspelled, watched)
   common.finish(**{program.__name__: program(lines) for program in programs})
 
 

@@ -1,7 +1,8 @@
-"""Trains a model whose table no card can hold; FOLDER [off|whole].
+"""Trains a model whose table no card can hold; FOLDER [off|whole|mapped].
 
 The cards are logical CPUs with small memories in a cluster file. Keras is Keras
 3, or tf_keras with TF_USE_LEGACY_KERAS=1. "whole" forbids to split the table.
+"mapped" gives each part a device.
 """
 
 import collections
@@ -22,6 +23,12 @@ keras = tf.keras
 def _option(folder):
   if sys.argv[2:] == ['whole']:
     return {'split_tables': {'words': 3}, 'cache': False}
+  if sys.argv[2:] == ['mapped']:
+    layers = {
+        'words': 'CPU:2', 'words/embeddings_part_0': 'CPU:0',
+        '*_part_1': 'CPU:1'
+    }
+    return {'split_tables': {'words': 3}, 'cache': False, 'plan': layers}
   # A quick placer, which also keeps the limits of memories.
   cluster = small_memories.write(folder, _HOST_BYTES, _CARD_BYTES)
   return {'cluster': cluster, 'cache': False, 'placer': 'm_etf'}

@@ -6,6 +6,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import planned
 from helpers import clusters
 from helpers import graphs
@@ -192,7 +193,7 @@ def test_an_idle_pattern_is_told():
 
 
 def test_a_map_for_other_models():
-  with pytest.raises(planned.DoesNotFitError,
+  with pytest.raises(misfits.DoesNotFitError,
                      match='no op is in "bb" .* or in "net/c"'):
     _placed((('', 'GPU:0'), ('bb', 'GPU:1'), ('net/c', 'GPU:0')), _step())
 
@@ -253,14 +254,14 @@ def test_names_that_mean_several_devices_are_not_guessed(tmp_path):
 def test_a_plan_for_another_graph(tmp_path, flops, share, work):
   path = _file(tmp_path, graphs.chain(2, names=['a', 'b']), [1, 2])
   with pytest.raises(
-      planned.DoesNotFitError,
+      misfits.DoesNotFitError,
       match=f'made for "test" and knows {share} of the ops and {work} of'):
     _placed(path, graphs.chain(4, names=['a', 'x', 'y', 'z'], flops=flops))
 
 
 def test_few_heavy_ops_do_not_make_a_graph(tmp_path):
   path = _file(tmp_path, graphs.chain(3, names=['a', 'b', 'c']), [1, 2, 0])
-  with pytest.raises(planned.DoesNotFitError, match='10% of the FLOPs'):
+  with pytest.raises(misfits.DoesNotFitError, match='10% of the FLOPs'):
     _placed(path, graphs.chain(4, names=['a', 'b', 'c', 'z'],
                                flops=[1, 0, 0, 9]))
 

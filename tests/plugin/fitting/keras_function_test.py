@@ -86,3 +86,26 @@ def test_with_one_gpu_it_is_the_function_itself(said, monkeypatch, names,
   assert bool(keras_function._with_choice(True)) == is_on
   assert keras_function._with_choice(False) is None
   del said
+
+
+def test_lines_name_the_method_that_the_user_called(said):
+  function = keras_function.KerasFunction(lambda step: step, 'fit of "model"',
+                                          eager=True)
+  function._settings = settings_lib.Settings()
+
+  class Model:
+
+    def train_on_batch(self):
+      function._seen = keras_function.switch.value(
+          keras_function.context.context())
+      return function([1])
+
+    test_on_batch = predict_on_batch = None
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(keras_function.batch_methods, '_METHODS',
+                  {'fit': 'train_on_batch'})
+    keras_function.batch_methods.watch(Model)
+    Model().train_on_batch()
+  line, = said
+  assert line.startswith('train_on_batch of "model": left as it was')
