@@ -142,11 +142,11 @@ class Placement:
     highest = np.full(graph.num_groups, -1)
     np.minimum.at(lowest, graph.groups, self.devices)
     np.maximum.at(highest, graph.groups, self.devices)
-    torn = np.flatnonzero(lowest != highest)
+    divided = np.flatnonzero(lowest != highest)
     members = collections.defaultdict(list)
-    for op in np.flatnonzero(np.isin(graph.groups, torn)):
+    for op in np.flatnonzero(np.isin(graph.groups, divided)):
       members[graph.groups[op]].append(op)
-    for group in torn:
+    for group in divided:
       ops = members[group]
       first, other = ops[0], next(
           op for op in ops if self.devices[op] != self.devices[ops[0]])

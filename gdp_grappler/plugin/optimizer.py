@@ -34,10 +34,10 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
-from gdp_grappler.plugin import as_it_was
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import placement_before
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
 from gdp_grappler.plugin import task_links
@@ -97,11 +97,11 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
       simulator=simulator, may_add_edges=settings.order != order_names.FIFO)
-  before = as_it_was.placement(problem, source)
+  before = placement_before.placement(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if ((problem.allowed.sum(axis=1) == 1).all() and
-        not as_it_was.brought_home(graph, before)):
+        not placement_before.num_rejoined(graph, before)):
       order = edge_selection.order_of(problem, before, simulator, orders)
       choice = edge_selection.SelectedPlacement(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
@@ -280,7 +280,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   predicted = (f'predicted step {_ms(old_s)} (as it was) -> {_ms(new_s)} ms '
                '(simulated)')
   apply = settings.mode == 'apply'
-  home = as_it_was.brought_home(graph, before)
+  home = placement_before.num_rejoined(graph, before)
   if after is not before:
     tensors, size = after.cut(graph)
     counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())

@@ -10,7 +10,7 @@ from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
@@ -80,7 +80,7 @@ def _problem(seconds, num_ops=12, *, repeatable=True, **fields):
                           np.full((num_ops, 3), seconds), repeatable=repeatable,
                           **fields)
   return dataclasses.replace(
-      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+      problem, evaluator=recording_evaluator.Recorder(problem.evaluator))
 
 
 def test_it_is_a_proposer_and_a_chooser():

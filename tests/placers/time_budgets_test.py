@@ -10,7 +10,7 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
@@ -42,7 +42,7 @@ def _problem(*, repeatable=True, **fields):
                           clusters.make_cluster(2), np.ones(
                               (12, 3)), repeatable=repeatable, **fields)
   return dataclasses.replace(
-      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+      problem, evaluator=recording_evaluator.Recorder(problem.evaluator))
 
 
 def _ticking(ticks, tick_s):

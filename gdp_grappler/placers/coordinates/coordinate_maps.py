@@ -198,14 +198,14 @@ class Maps:
 
   def _skewed(self, first: str, second: str,
               count: int) -> Iterator[np.ndarray]:
-    for a, b in itertools.product(self._steps(first, count),
-                                  self._steps(second, count)):
+    for a, b in itertools.product(self._turns(first, count),
+                                  self._turns(second, count)):
       total, rest = a + b, a - b
       # This takes less time than a division.
       yield np.where(total < count, total, total - count)
       yield np.where(rest < 0, rest + count, rest)
 
-  def _steps(self, axis: str, count: int) -> Iterator[np.ndarray]:
+  def _turns(self, axis: str, count: int) -> Iterator[np.ndarray]:
     """Turns along an axis with growing strides, then blocks."""
     values, kind = self._axes[axis], _kind(count)
     scale = np.arange(int(values.max()) + 1)

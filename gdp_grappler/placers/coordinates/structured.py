@@ -32,7 +32,7 @@ _BATCH = 8
 # over all devices. An example is the CPU of a client beside servers with GPUs.
 _FAR_SLOWER = 10.
 # Placements that the placer proposes, the best by price.
-_PROPOSED = 4
+_NUM_PROPOSALS = 4
 
 
 class StructuredPlacer:
@@ -77,16 +77,16 @@ class StructuredPlacer:
     if not priced.fits:
       _see(
           priced,
-          memory_repair.MemoryRepair(problem).fitted(priced.ranked(_PROPOSED),
-                                                     deadline), deadline)
+          memory_repair.MemoryRepair(problem).fitted(
+              priced.ranked(_NUM_PROPOSALS), deadline), deadline)
     # If few placements fit, not every start of a search leads to one of them.
-    for row in priced.ranked(_PROPOSED):
+    for row in priced.ranked(_NUM_PROPOSALS):
       if priced.fits or deadline.passed:
         break
       priced.see([annealing.relieved(problem, row, deadline=deadline)])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
-        for row in priced.ranked(_PROPOSED))
+        for row in priced.ranked(_NUM_PROPOSALS))
 
 
 def candidates(problem: placer_lib.Problem,
@@ -163,11 +163,11 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
   """
   fresh = [row for row in rows if not priced.knows(row)]
   # The first few prices give a ceiling for the others, which then cost less.
-  begins = [0, *range(_PROPOSED, len(fresh), _BATCH)]
+  begins = [0, *range(_NUM_PROPOSALS, len(fresh), _BATCH)]
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:
       break
-    priced.see(fresh[begin:end], ceiling_s=priced.ceiling_s(_PROPOSED))
+    priced.see(fresh[begin:end], ceiling_s=priced.ceiling_s(_NUM_PROPOSALS))
 
 
 def _affordable(problem: placer_lib.Problem) -> int:

@@ -36,7 +36,7 @@ class ListSchedulingPlacer(abc.ABC):
 
   published = False
   # Ways for problems in which one accelerator cannot hold all ops.
-  _tight: Sequence[proposals.Way] = ()
+  _tight: Sequence[proposals.ScheduleConfig] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
@@ -47,7 +47,7 @@ class ListSchedulingPlacer(abc.ABC):
     shared = proposals.Proposals(problem.graph, problem.cluster,
                                  problem.busy_seconds, problem.allowed)
     return best(problem, self._proposers(shared), beyond=not self.published,
-                tight=[shared.proposer(way) for way in self._tight])
+                tight=[shared.proposer(config) for config in self._tight])
 
   @abc.abstractmethod
   def _proposers(self,
@@ -87,7 +87,7 @@ def best(
       not alone.valid[list(problem.cluster.accelerators)].all()):
     if tight:
       _ask(problem, tight, priced, deadline)
-    memory_fit.mend(problem, priced, deadline)
+    memory_fit.repair_faster(problem, priced, deadline)
     priced.see([
         annealing.relieved(problem, priced.best, refined=True,
                            deadline=deadline)

@@ -1,4 +1,4 @@
-"""Ways to make proposals, which all list schedulers share."""
+"""What all list schedulers share: tasks, bundles and proposals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Ops above which a problem is large, so that placers try fewer ways.
+# Ops above which a problem is large. Placers then make fewer schedules.
 LARGE_OPS = 40_000
-# Ops times devices above which a problem is large.
+# Ops times devices above which a problem is large, too.
 LARGE = 200_000
 # Halvings that leave one accelerator of any number.
 _ALL = 63
@@ -51,11 +51,11 @@ class Bundles:
 
 
 @dataclasses.dataclass(frozen=True)
-class Way:
-  """One way to make a proposal.
+class ScheduleConfig:
+  """How a list scheduler makes a proposal.
 
   Attributes:
-    bundles: The tasks and bundles that are scheduled.
+    bundles: The tasks and bundles to schedule.
     rules: The rules of the scheduler.
   """
 
@@ -92,7 +92,7 @@ class Proposals:
 
   @property
   def large(self) -> bool:
-    """Whether placers should try fewer ways, to save time."""
+    """Whether placers should make fewer schedules, to save time."""
     num_ops = self.graph.num_ops
     return num_ops > LARGE_OPS or num_ops * self.cluster.num_devices > LARGE
 
@@ -135,17 +135,17 @@ class Proposals:
         self._tasks[bundles] = self._make_tasks(bundles)
       return self._tasks[bundles]
 
-  def proposer(self, way: Way,
+  def proposer(self, config: ScheduleConfig,
                favourites: np.ndarray | None = None) -> Proposer:
-    """A proposer of one way.
+    """A proposer that makes one schedule.
 
     Args:
-      way: Tasks and rules.
+      config: Tasks and rules.
       favourites: int [M], favourite child of each task; needed by the rule
         `Rules.favourites`.
     """
-    return lambda pool_bytes: self.schedule(self.tasks(way.bundles), way.rules,
-                                            pool_bytes, favourites)
+    return lambda pool_bytes: self.schedule(self.tasks(config.bundles), config.
+                                            rules, pool_bytes, favourites)
 
   def alone(self, pool_bytes: np.ndarray) -> np.ndarray:
     """int [G], a proposal with all groups on the fastest accelerator.

@@ -117,7 +117,7 @@ def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
       if target.num_workers > 1
   ][:most]
   rows = [
-      partitioning.repair(
+      partitioning.cheapest_legal(
           problem, target.graph,
           _proposal(target, problem.allowed, problem.seed, _Cut()).devices)
       for target in targets

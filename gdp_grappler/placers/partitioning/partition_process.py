@@ -52,7 +52,7 @@ class PartitionJob:
   begin_by_s: float = math.inf
 
 
-def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
+def lengths(distances: np.ndarray, shortest_length: int) -> np.ndarray:
   """int64 [k, k], integer distances for libraries.
 
   Between two parts the distance is at least 1, and small enough that a library
@@ -60,11 +60,11 @@ def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
 
   Args:
     distances: float64 [k, k], seconds.
-    steps: Integer distance of the shortest distance that is not 0.
+    shortest_length: Integer that stands for the shortest distance above 0.
   """
   apart = ~np.eye(len(distances), dtype=bool)
   shortest = distances[apart & (distances > 0)].min(initial=np.inf)
-  whole = np.round(distances / shortest * steps)
+  whole = np.round(distances / shortest * shortest_length)
   return np.where(apart, np.clip(whole, 1, _FARTHEST), 0).astype(np.int64)
 
 

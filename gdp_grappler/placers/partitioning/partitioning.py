@@ -176,8 +176,8 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
   ]
 
 
-def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
-           devices: np.ndarray) -> np.ndarray:
+def cheapest_legal(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
+                   devices: np.ndarray) -> np.ndarray:
   """int [G], a legal placement: groups on a forbidden device move.
 
   Such a group moves to the allowed device on which its ops and its transfers
@@ -280,7 +280,7 @@ class _Judge:
       if self._deadline.passed:
         break
     devices = [
-        repair(self._problem, proposal.target.graph, proposal.devices)
+        cheapest_legal(self._problem, proposal.target.graph, proposal.devices)
         for proposal in seen
     ]
     keys = self.priced.see(devices, ceiling_s=None).keys()

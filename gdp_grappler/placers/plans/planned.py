@@ -291,7 +291,7 @@ def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
   gpu = single_device.first_device(cluster, 'GPU')
   if gpu is not None and not any(map(_names_gpu, set(graph.devices))):
     return single_device.OnlyDevicePlacer(gpu).place(problem)
-  was = _as_it_was(graph, cluster)
+  was = _devices_when_read(graph, cluster)
   instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(np.where(was < 0, instead[graph.groups], was),
                                  cluster)
@@ -321,7 +321,7 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   result = np.where(fixed, allowed.argmax(axis=1), result)
   if wishes.weak.any():
     return _rest(problem, result, wishes)
-  was = _as_it_was(graph, problem.cluster)
+  was = _devices_when_read(graph, problem.cluster)
   result = np.where((result < 0) & holds, _voted(problem, was), result)
   result = neighbour_fill.follow(graph, result, allowed)
   anywhere = _voted(problem, np.where(was < 0, problem.cluster.host, was))
@@ -363,8 +363,8 @@ def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
   return np.where(asked, best, -1)
 
 
-def _as_it_was(graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> np.ndarray:
+def _devices_when_read(graph: op_graph.OpGraph,
+                       cluster: cluster_lib.Cluster) -> np.ndarray:
   """int [N], device of each op when the graph was read; -1 for none."""
   index = {name: i for i, name in enumerate(cluster.device_names)}
   return np.array([index.get(name, -1) for name in graph.devices], int)

@@ -31,50 +31,61 @@ from gdp_grappler.placers.search.moves import move_filter
 _METIS = 'pymetis'
 
 _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
-# Ways of list schedulers in greedy order: each one adds the most to the maps,
-# the cuts and the ways before it (docs/results/experiments.md).
-_WAYS = (
-    proposals.Way(_Bundles(grain=1., every_device=True), _Rules(insert=True)),
-    proposals.Way(_Bundles(grain=16.), _Rules()),
-    proposals.Way(_Bundles(grain=1., dear=1.),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=1., every_device=True),
-                  _Rules(earliest_finish=True, local_first=True)),
-    proposals.Way(_Bundles(), _Rules(local_first=True, favourites=True)),
-    proposals.Way(_Bundles(every_device=True), _Rules(queues=False,
-                                                      insert=True)),
-    proposals.Way(_Bundles(grain=1., halvings=1),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=16., parts=1),
-                  _Rules(ports=True, in_order=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1., dear=10.),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=1.),
-                  _Rules(ports=True, in_order=True, favourites=True)),
-    proposals.Way(_Bundles(parts=1), _Rules(queues=False, insert=True)),
-    proposals.Way(_Bundles(), _Rules(in_order=True, favourites=True)),
-    proposals.Way(
+# Configurations of list schedulers in greedy order: each one adds the most to
+# the maps, the cuts and the configurations before it
+# (docs/results/experiments.md).
+_CONFIGS = (
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
+                             _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=1., dear=1.),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
+                             _Rules(earliest_finish=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(every_device=True),
+                             _Rules(queues=False, insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=1),
+                             _Rules(ports=True, in_order=True,
+                                    favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., dear=10.),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(ports=True, in_order=True,
+                                    favourites=True)),
+    proposals.ScheduleConfig(_Bundles(parts=1), _Rules(queues=False,
+                                                       insert=True)),
+    proposals.ScheduleConfig(_Bundles(), _Rules(in_order=True,
+                                                favourites=True)),
+    proposals.ScheduleConfig(
         _Bundles(grain=1., every_device=True),
         _Rules(earliest_finish=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1., parts=4), _Rules(insert=True)),
-    proposals.Way(_Bundles(grain=1.), _Rules(queues=False, favourites=True)),
-    proposals.Way(_Bundles(), _Rules(ports=True, in_order=True,
-                                     local_first=True)),
-    proposals.Way(_Bundles(),
-                  _Rules(ports=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(), _Rules(queues=False, favourites=True)),
-    proposals.Way(_Bundles(parts=4), _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=16., parts=4), _Rules()),
-    proposals.Way(_Bundles(grain=4.), _Rules(local_first=True,
-                                             favourites=True)),
-    proposals.Way(_Bundles(grain=1.),
-                  _Rules(ports=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1.), _Rules(local_first=True,
-                                             favourites=True)),
-    proposals.Way(_Bundles(grain=1., halvings=1), _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., parts=4), _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(queues=False, favourites=True)),
+    proposals.ScheduleConfig(
+        _Bundles(), _Rules(ports=True, in_order=True, local_first=True)),
+    proposals.ScheduleConfig(
+        _Bundles(), _Rules(ports=True, local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(), _Rules(queues=False, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(parts=4),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=4.),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(
+        _Bundles(grain=1.), _Rules(ports=True, local_first=True,
+                                   favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
+                             _Rules(insert=True)),
 )
-# Ways that a large graph tries (`Proposals.large`).
-_FEW = 8
+# Number of configurations for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 8
 
 
 class Drafts:
@@ -102,8 +113,8 @@ class Drafts:
     """
     self._problem, self._config = problem, config
     self._scheduler = _Scheduler(problem)
-    # The ways of schedules, with the capacities of memories that they had.
-    self._asked: dict[bytes, tuple[proposals.Way, np.ndarray]] = {}
+    # The configuration of each schedule, and its capacities of memories.
+    self._asked: dict[bytes, tuple[proposals.ScheduleConfig, np.ndarray]] = {}
     alone = one_device.of_each_kind(problem.cluster, problem.allowed,
                                     problem.op_seconds)
     found = [structured.candidates(problem)[:config.maps]]
@@ -148,17 +159,18 @@ class Drafts:
   def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
     """int32 [K, G], schedules; one in any case if the config allows one."""
     rows: list[np.ndarray] = []
-    for way in self._scheduler.ways[:self._config.schedules]:
+    for config in self._scheduler.configs[:self._config.schedules]:
       if rows and deadline.passed:
         break
       rows.append(
-          self._scheduled(way, self._problem.cluster.pool_bytes.astype(float)))
+          self._scheduled(config,
+                          self._problem.cluster.pool_bytes.astype(float)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
-  def _scheduled(self, way: proposals.Way,
+  def _scheduled(self, config: proposals.ScheduleConfig,
                  pool_bytes: np.ndarray) -> np.ndarray:
-    row = self._scheduler.row(way, pool_bytes).astype(np.int32)
-    self._asked.setdefault(row.tobytes(), (way, pool_bytes))
+    row = self._scheduler.row(config, pool_bytes).astype(np.int32)
+    self._asked.setdefault(row.tobytes(), (config, pool_bytes))
     return row
 
 
@@ -169,7 +181,7 @@ def _different(rows: np.ndarray) -> np.ndarray:
 
 
 class _Scheduler:
-  """Schedules one problem in many ways."""
+  """Makes schedules of one problem."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._shared = proposals.Proposals(problem.graph, problem.cluster,
@@ -178,21 +190,22 @@ class _Scheduler:
     self._children: dict[proposals.Bundles, np.ndarray] = {}
 
   @property
-  def ways(self) -> tuple[proposals.Way, ...]:
-    """The ways to schedule the problem."""
-    return _WAYS[:_FEW] if self._shared.large else _WAYS
+  def configs(self) -> tuple[proposals.ScheduleConfig, ...]:
+    """The configurations of the problem's schedules."""
+    return _CONFIGS[:_NUM_FOR_LARGE] if self._shared.large else _CONFIGS
 
-  def row(self, way: proposals.Way, pool_bytes: np.ndarray) -> np.ndarray:
-    """int32 [G], a schedule of one way.
+  def row(self, config: proposals.ScheduleConfig,
+          pool_bytes: np.ndarray) -> np.ndarray:
+    """int32 [G], a schedule.
 
     Args:
-      way: The tasks and rules.
+      config: The tasks and rules.
       pool_bytes: float64 [P], capacities of the memories.
     """
-    tasks, rules = self._shared.tasks(way.bundles), way.rules
+    tasks, rules = self._shared.tasks(config.bundles), config.rules
     if not self._shared.equal_devices:
       rules = dataclasses.replace(rules, earliest_finish=True)
-    children = self._favourites(way.bundles) if rules.favourites else None
+    children = self._favourites(config.bundles) if rules.favourites else None
     return self._shared.schedule(tasks, rules, pool_bytes, children)
 
   def _favourites(self, bundles: proposals.Bundles) -> np.ndarray:

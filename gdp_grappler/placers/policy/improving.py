@@ -21,11 +21,11 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
-from gdp_grappler.placers.search.moves import repair as repair_lib
+from gdp_grappler.placers.search.moves import rescheduling
 
 # Probability that a further move is added to a move: some gain only together.
 _COMPOUND = .25
-_REPAIR = repair_lib.RepairConfig()
+_RESCHEDULING = rescheduling.ReschedulingConfig()
 # Fewest moves to draw in a round. With fewer moves, a round would find no gain.
 _FEWEST_DRAWS = 32
 # Largest number of moves that gained in one round and are tried together.
@@ -141,8 +141,8 @@ class Improver:
     moves, rng = self._moves, self._rng
     kinds = rng.choice(len(moves.kinds), draws, p=moves.shares)
     rows = moves.draw_each(kinds, here, rng, _COMPOUND)
-    names = self._describer.repair(here, rows,
-                                   [moves.kinds[kind] for kind in kinds],
-                                   _REPAIR, rng)
+    names = self._describer.reschedule(here, rows,
+                                       [moves.kinds[kind] for kind in kinds],
+                                       _RESCHEDULING, rng)
     fresh = self._found.fresh(rows)
     return rows[fresh], [names[k] for k in fresh]

@@ -33,7 +33,7 @@ from gdp_grappler.placers.search.moves import shipped_moves
 _DRAFTS_SHARE = .5
 # Number of placements that the placer proposes, the best by price. The best one
 # with control edges may be another than the best by price.
-_TOLD = 4
+_NUM_PROPOSALS = 4
 # Rounds in which schedules that overflow a memory are made anew, as many as
 # list schedulers need (`candidates`).
 _AGAIN_ROUNDS = 4
@@ -107,12 +107,12 @@ class MovePolicyPlacer:
     found = self.found(problem)
     best = memory_fit.settled(problem, found, deadline)
     others = (placement_lib.from_groups(problem.graph, row, problem.cluster)
-              for row in found.ranked(_TOLD)[1:])
+              for row in found.ranked(_NUM_PROPOSALS)[1:])
     return (best, *others)
 
   def found(self, problem: placer_lib.Problem,
             moves: moves_lib.Moves | None = None,
-            starts: Sequence[np.ndarray] = (), exact: int = _TOLD,
+            starts: Sequence[np.ndarray] = (), exact: int = _NUM_PROPOSALS,
             by_count: bool = False) -> priced_placements.PricedPlacements:
     """All placements that the placer has priced.
 

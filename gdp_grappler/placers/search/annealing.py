@@ -134,7 +134,7 @@ class Annealing:
     """Whether any group has more than one device to choose from."""
     return bool(self._moves.movable.size)
 
-  def step(self, progress: float, count: int) -> None:
+  def price_batch(self, progress: float, count: int) -> None:
     """Prices `count` moves at a progress from 0 to 1, and makes at most one."""
     config = self._config
     if (progress >= config.closely_from and not self.looks_closely and
@@ -291,7 +291,7 @@ def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
     if deadline.passed:
       break
     begin_s = deadline.clock()
-    search.step(search.evaluations / most, batch)
+    search.price_batch(search.evaluations / most, batch)
     batch_s = deadline.clock() - begin_s
   return search
 

@@ -12,9 +12,9 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_repair
 
 
-def mend(problem: placer_lib.Problem,
-         priced: priced_placements.PricedPlacements,
-         deadline: deadlines.Deadline) -> None:
+def repair_faster(problem: placer_lib.Problem,
+                  priced: priced_placements.PricedPlacements,
+                  deadline: deadlines.Deadline) -> None:
   """Repairs placements that overflow but are faster (`memory_repair`).
 
   Args:
@@ -45,7 +45,7 @@ def settled(problem: placer_lib.Problem,
       one_device.of_each_kind(problem.cluster, problem.allowed,
                               problem.op_seconds))
   if not priced.enough:
-    mend(problem, priced, deadline)
+    repair_faster(problem, priced, deadline)
   if not priced.fits and problem.evaluator.simulated:
     priced.see([annealing.relieved(problem, priced.best, deadline=deadline)])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)

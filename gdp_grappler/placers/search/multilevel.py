@@ -127,16 +127,17 @@ class _CoarseSearch:
     tiles = self._annealings(coarse, moves_lib.Moves.kinds)
     self._start_key = tiles.start_key
     self._moves_wholes = not _is_slower(layers.start_key, self._start_key,
-                                        self._config.torn)
+                                        self._config.most_slowdown)
     self._ranked: list[_Ranked] = []  # The best first.
     self._parted: coarse_problem.CoarseProblem | None = None
 
-  def run(self, stage: stages.Level) -> None:
+  def run(self, stage: stages.CoarseStage) -> None:
     """Runs a stage to its end; a stage with nothing to move does nothing."""
-    if stage is stages.Level.TILES:
+    if stage is stages.CoarseStage.TILES:
       self._run_tiles()
     elif self._moves_wholes:
-      self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
+      self._run_layers(
+      ) if stage is stages.CoarseStage.LAYERS else self._run_parts()
 
   def result(self) -> CoarseResult:
     """The best placements of all stages."""
@@ -161,18 +162,18 @@ class _CoarseSearch:
     self._ranked = sorted(ranked + self._ranked, key=operator.itemgetter(0))
 
   def _run_tiles(self) -> None:
-    """Moves tiles, for the time that is left or for a brief share of it."""
+    """Moves tiles, for the time that is left or for a short part of it."""
     ranked = self._ranked
     if ranked and self._last.progress >= 1:
       return
     # The best placement of layers may overflow a memory. Then tiles need all of
     # the time, to make a placement fit.
     fits = bool(ranked) and not any(ranked[0][0][:-1])
-    brief = fits and _is_slower(self._start_key, ranked[0][0],
-                                self._config.faster)
+    is_short = fits and _is_slower(self._start_key, ranked[0][0],
+                                   self._config.faster)
     tiles = self._annealings(self._coarse, moves_lib.Moves.kinds, ranked)
-    share = self._config.brief if brief else self._config.round
-    while not tiles.annealings or not brief and tiles.can_continue:
+    share = self._config.short_share if is_short else self._config.round
+    while not tiles.annealings or not is_short and tiles.can_continue:
       tiles.run(max(min(share, 1 - tiles.progress), 0.), models=self._models)
     self._ranked, self._last = tiles.ranked() + ranked, tiles
 
@@ -299,11 +300,11 @@ class _RepeatedAnnealing:
       return True
     config = self._coarse.config.coarse
     *before, last = [annealing.best_key for annealing in self.annealings]
-    if not before or self.annealings[-1].evaluations < config.alike_after:
+    if not before or self.annealings[-1].evaluations < config.equal_after:
       return False
     best = min(before)
     return (last[:-1] == best[:-1] and
-            abs(last[-1] - best[-1]) <= config.alike * last[-1])
+            abs(last[-1] - best[-1]) <= config.equal_difference * last[-1])
 
   def run(self, share: float, most: int = sys.maxsize,
           models: staged_search.Models = staged_search.no_model) -> None:

@@ -88,7 +88,7 @@ class PriorityAnnealing:
                                        best.row[None], rng, model, moves,
                                        config.annealing)
     self._pass_priorities()
-    self._refreshed, self._steps = 0., 0
+    self._refreshed, self._batches = 0., 0
     self._keep()
 
   @property
@@ -108,18 +108,18 @@ class PriorityAnnealing:
     """Whether any group has more than one device to choose from."""
     return self._search.can_move
 
-  def step(self, progress: float, count: int) -> None:
+  def price_batch(self, progress: float, count: int) -> None:
     """Prices `count` placements at a progress from 0 to 1."""
     config = self._config
     due = progress - self._refreshed >= 1 / config.refreshes
-    if (due and self._steps >= config.fewest_batches and
+    if (due and self._batches >= config.fewest_batches and
         count > _REFRESH_PRICES):
       before = self.evaluations
       self._refresh(progress)
       count -= self.evaluations - before
-    self._steps += 1
+    self._batches += 1
     looked_closely = self._search.looks_closely
-    self._search.step(progress, count)
+    self._search.price_batch(progress, count)
     if self._search.looks_closely and not looked_closely:
       # A close price is mostly higher than a usual one: the two do not compare.
       assert self.best.priorities is not None
@@ -132,7 +132,7 @@ class PriorityAnnealing:
 
     The old priorities stay if the new ones make the step too long.
     """
-    self._refreshed, self._steps = progress, 0
+    self._refreshed, self._batches = progress, 0
     row = self._search.best
     ordered = self._in_order(row[None])[0]
     key = ordered.key

@@ -145,14 +145,15 @@ class CoarseConfig:
       parts, or if no annealing has priced enough placements (`priced`).
     parts_until: Progress at which the stage of parts ends.
     parts_least: Least share of the time for the stage of parts.
-    alike: Largest difference of step times that count as equal, as a share.
-    alike_after: Least number of placements of an annealing whose result may
+    equal_difference: Largest difference of step times that count as equal, as a
+      share of a step.
+    equal_after: Least number of placements of an annealing whose result may
       count as equal to another result.
-    torn: Layers do not move if the best start becomes slower by at least this
-      factor when each layer is put on one device.
+    most_slowdown: Layers move only if the best start becomes slower by less
+      than this factor when each of its layers is put on one device.
     faster: If the best placement of layers is faster than the starts by this
-      factor, tiles move only for a brief time.
-    brief: The brief time, as a share of the time.
+      factor, tiles move only for a short time.
+    short_share: This short time, as a share of the time.
     passed_on: Largest number of placements that the search of the graph gets.
     slowest: Longest step of a placement that the search of the graph gets, in
       steps of the best placement.
@@ -173,11 +174,11 @@ class CoarseConfig:
   alone_until: float = .7
   parts_until: float = .8
   parts_least: float = .1
-  alike: float = 3e-4
-  alike_after: int = 500
-  torn: float = 1.5
+  equal_difference: float = 3e-4
+  equal_after: int = 500
+  most_slowdown: float = 1.5
   faster: float = 1.05
-  brief: float = .1
+  short_share: float = .1
   passed_on: int = 16
   slowest: float = 1.1
   further: int = 4

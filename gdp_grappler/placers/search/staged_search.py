@@ -96,8 +96,8 @@ def anneal(annealings: Sequence[_AnyAnnealing],
     if progress >= stretch.end or budget.ends_within(batch_s):
       break
     begin_s = budget.seen_s
-    first.step(stretch.cooled(progress),
-               min(batch, budget.evaluations - evaluations))
+    first.price_batch(stretch.cooled(progress),
+                      min(batch, budget.evaluations - evaluations))
 
 
 class _StagedSearch:

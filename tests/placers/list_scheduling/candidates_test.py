@@ -1,7 +1,7 @@
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.placers.list_scheduling import candidates
 from helpers import clusters
 from helpers import graphs
@@ -91,7 +91,7 @@ def test_one_device_is_priced_however_late_and_nothing_else():
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=200),
                           [[9, 1, 9], [9, 1, 9]])
-  prices = counting_evaluator.Recorder(problem.evaluator)
+  prices = recording_evaluator.Recorder(problem.evaluator)
   found = candidates.best(
       problem.priced_by(prices).until(deadlines.within(0.)),
       [lambda _: np.array([1, 2])])

@@ -84,7 +84,8 @@ def test_large_problems(num_ops, num_gpus, large):
 
 
 def test_a_proposal_gives_every_group_the_device_of_its_bundle(mixed):
-  way = proposals.Way(proposals.Bundles(grain=1.), native_scheduler.Rules())
+  way = proposals.ScheduleConfig(proposals.Bundles(grain=1.),
+                                 native_scheduler.Rules())
   devices = mixed.proposer(way)(mixed.cluster.pool_bytes)
   assert devices[3] == 0 and devices[4] in (1, 2)
   assert mixed._allowed[np.arange(5), devices].all()

@@ -8,7 +8,7 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -50,7 +50,7 @@ def test_no_more_is_looked_at_when_time_is_over():
                    allowed_types=[[False, True]] * 20))
   counts = []
   for budget_s in (None, 0.):
-    watched = counting_evaluator.Recorder(problem.evaluator)
+    watched = recording_evaluator.Recorder(problem.evaluator)
     annealing.relieved(problem.priced_by(watched), np.full(20, 1),
                        deadline=deadlines.within(budget_s))
     counts.append(watched.evaluations)
@@ -85,7 +85,7 @@ def test_the_best_and_the_number_of_those_priced_are_told():
   search = annealing.Annealing(problem, starts, np.random.default_rng(0))
   assert search.best.tolist() == [1, 2]
   assert search.fits and search.can_move and search.evaluations == 3
-  search.step(0., 16)
+  search.price_batch(0., 16)
   assert search.evaluations == 19 and search.fits
 
 
@@ -111,7 +111,7 @@ def test_steps_that_take_next_to_no_time(op_s, memory_bytes):
     search = annealing.Annealing(problem, np.ones((1, 30), np.int32),
                                  np.random.default_rng(0))
     for step in range(20):
-      search.step(step / 20, 16)
+      search.price_batch(step / 20, 16)
     assert search.evaluations == 321
 
 
@@ -140,7 +140,7 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
   search = annealing.Annealing(problem, start, np.random.default_rng(0),
                                moves=moves.Moves(problem, ('group', 'swap')))
   for step in range(20):
-    search.step(step / 20, search_config.DEFAULT.annealing.batch)
+    search.price_batch(step / 20, search_config.DEFAULT.annealing.batch)
   assert drawn == further == {'group', 'swap'}
 
 
@@ -176,7 +176,7 @@ def test_the_best_of_many_is_priced_closely(steps, closely):
                                                 np.int32),
                                np.random.default_rng(0))
   for step in range(steps):
-    search.step(step / steps, 16)
+    search.price_batch(step / steps, 16)
   honest = simulator_lib.Simulator(cluster).price_groups(
       graph, search.best[None]).keys()[0]
   assert (search.best_key == honest) == closely == bool(prices.asked)

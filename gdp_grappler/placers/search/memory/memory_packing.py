@@ -117,7 +117,8 @@ class _Packer:
     self._others = order[_MOST_ITEMS:].tolist()
     # Number of the kind of each memory. Memories are of one kind if they may
     # have the same groups.
-    _, self._alike = np.unique(self._homes >= 0, axis=1, return_inverse=True)
+    _, self._memory_kinds = np.unique(self._homes >= 0, axis=1,
+                                      return_inverse=True)
 
   def load(self, devices: np.ndarray) -> np.ndarray:
     """float64 [P], estimated bytes in each memory.
@@ -180,8 +181,8 @@ class _Packer:
     for pool in range(self._num_pools):
       left = memories.left(pool, self._kept[group], self._passing[group])
       if left >= 0 and self._homes[group, pool] != _NOWHERE:
-        fitting.setdefault((int(self._alike[pool]), *memories.state[pool]),
-                           pool)
+        fitting.setdefault(
+            (int(self._memory_kinds[pool]), *memories.state[pool]), pool)
     return sorted(fitting.values(), key=lambda pool: memories.left(pool, 0, 0))
 
   def _with_others(self, chosen: list[int],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import rescheduling
 
 
 class _Features:
@@ -23,8 +23,9 @@ def _asked(seed: int = 0, **fields: object) -> _Features:
   """What is asked of 2000 moves."""
   features = _Features()
   rows = np.zeros((2000, 3), np.int32)
-  done = repair.repair(repair.RepairConfig(**fields), features,
-                       np.ones((3, 2), bool), rows, np.random.default_rng(seed))
+  done = rescheduling.reschedule(rescheduling.ReschedulingConfig(**fields),
+                                 features, np.ones((3, 2), bool), rows,
+                                 np.random.default_rng(seed))
   assert done is features.places
   return features
 
@@ -78,4 +79,4 @@ def test_a_seed_decides():
 ])
 def test_settings_out_of_range_are_told(name, value):
   with pytest.raises(ValueError, match=f'^{name} is '):
-    repair.RepairConfig(**{name: value})
+    rescheduling.ReschedulingConfig(**{name: value})
