@@ -194,7 +194,7 @@ class Host:
       _capture(source, query, directory, call)
     decision, message = None, ''
     if query.may_place:
-      source = asked_devices.that_can_be_kept(source, settings)
+      source = asked_devices.with_feasible_requests(source, settings)
       outcome = (optimize or self._optimize)(source, settings)
       decision, message = _decision(outcome), outcome.message
       _check(decision, source, query)

@@ -161,7 +161,7 @@ def _asked(source: source_graph.SourceGraph) -> str:
   ]
   one = variables + ops == 1
   return (f'{" and ".join(what)} stay{"s" * one} where '
-          f'{asked_devices.who()} put '
+          f'{asked_devices.request_source()} put '
           f"{'it' if one else 'them'} ('pins')")
 
 

@@ -158,7 +158,7 @@ def _to_order(
   simulated = dataclasses.replace(
       problem, evaluator=robust_evaluator.objective(simulator))
   return edge_selection.best(simulated, proposals, simulator,
-                             lambda _: control_edges.OrderConfig()).kept
+                             lambda _: control_edges.OrderConfig()).with_order
 
 
 def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,

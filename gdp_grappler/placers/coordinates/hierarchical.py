@@ -49,13 +49,13 @@ class HierarchicalPlacer:
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
+             price: partitioning.PriceProposals) -> None:
   """Makes the proposals of one round of `partitioning.best`.
 
   Args:
     problem: The problem to place.
     memory: Weight of memory, see `partitioning.make_target`.
-    see: Function that prices the proposals.
+    price: Function that prices the proposals.
   """
   hosts = _hosts(problem)
   everywhere = np.concatenate(hosts)
@@ -69,7 +69,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
     split = _Split(target, hosts[:count], tiles, problem.cluster.link_arrays)
-    see(partitioning.Proposal(row, target) for row in split.rows())
+    price(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
 

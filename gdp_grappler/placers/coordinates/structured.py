@@ -62,7 +62,7 @@ class StructuredPlacer:
     deadline = problem.deadline()
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
-    priced.see(
+    priced.add(
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds))
     for weights in (None, group_graph.memory_bytes(problem.graph)):
@@ -83,7 +83,7 @@ class StructuredPlacer:
     for row in priced.ranked(_NUM_PROPOSALS):
       if priced.fits or deadline.passed:
         break
-      priced.see([annealing.relieved(problem, row, deadline=deadline)])
+      priced.add([annealing.find_fitting(problem, row, deadline=deadline)])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in priced.ranked(_NUM_PROPOSALS))
@@ -161,13 +161,13 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
     rows: int [K, G], the most promising first.
     deadline: Afterwards, nothing is priced if a placement fits.
   """
-  fresh = [row for row in rows if not priced.knows(row)]
+  fresh = [row for row in rows if not priced.contains(row)]
   # The first few prices give a ceiling for the others, which then cost less.
   begins = [0, *range(_NUM_PROPOSALS, len(fresh), _BATCH)]
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:
       break
-    priced.see(fresh[begin:end], ceiling_s=priced.ceiling_s(_NUM_PROPOSALS))
+    priced.add(fresh[begin:end], ceiling_s=priced.ceiling_s(_NUM_PROPOSALS))
 
 
 def _affordable(problem: placer_lib.Problem) -> int:

@@ -80,7 +80,7 @@ def best(
   """
   deadline = problem.deadline()
   priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  alone = (priced.see(one_device.on_each(problem.cluster, problem.allowed))
+  alone = (priced.add(one_device.on_each(problem.cluster, problem.allowed))
            if beyond else None)
   _ask(problem, proposers, priced, deadline)
   if (alone is not None and not (deadline.passed and priced.fits) and
@@ -88,9 +88,9 @@ def best(
     if tight:
       _ask(problem, tight, priced, deadline)
     memory_fit.repair_faster(problem, priced, deadline)
-    priced.see([
-        annealing.relieved(problem, priced.best, refined=True,
-                           deadline=deadline)
+    priced.add([
+        annealing.find_fitting(problem, priced.best, refined=True,
+                               deadline=deadline)
     ])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
@@ -104,7 +104,7 @@ def _ask(problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
   for _ in range(_ROUNDS):
     answers = _answers(asked, deadline)
     asked = [question for question, _ in answers]
-    prices = priced.see([row for _, row in answers], ceiling_s=None)
+    prices = priced.add([row for _, row in answers], ceiling_s=None)
     fastest_s = priced.prices.valid_seconds.min()
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     if not again.size or (deadline.passed and np.isfinite(fastest_s)):

@@ -45,7 +45,7 @@ class MinCutPlacer:
 
 
 def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
-             memory: float, see: partitioning.See) -> None:
+             memory: float, price: partitioning.PriceProposals) -> None:
   """One round of proposals."""
   seconds = problem.busy_seconds
   accelerators = partitioning.accelerators(problem.cluster, seconds)
@@ -57,7 +57,7 @@ def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
       for size in ((latency, 0.) if len(accelerators) > 1 else (0.,))
   ]
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
-  see(
+  price(
       scotch.map_targets([
           (target, scotch.arguments(imbalance, problem.seed + seed, balanced))
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES

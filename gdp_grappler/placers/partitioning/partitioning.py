@@ -81,7 +81,7 @@ class Proposal:
 
 # Prices proposals, and returns the best proposal so far. After the time is
 # over, the function takes only the first proposal from the iterator.
-See = Callable[[Iterable[Proposal]], Proposal]
+PriceProposals = Callable[[Iterable[Proposal]], Proposal]
 # Makes proposals for targets.
 Propose = Callable[[Sequence[Target]], Iterable[Proposal]]
 
@@ -226,25 +226,28 @@ def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
     further: Makes the proposals of the second round.
   """
 
-  def propose(memory: float, see: See) -> None:
+  def propose(memory: float, price: PriceProposals) -> None:
     targets = make_targets(problem, memory, with_all=True)
-    count = see(first(targets)).target.num_workers
+    count = price(first(targets)).target.num_workers
     wanted = {count, min(count, len(problem.cluster.accelerators))} - {1}
-    see(further([each for each in targets if each.num_workers in wanted]))
+    price(further([each for each in targets if each.num_workers in wanted]))
 
   return best(problem, propose)
 
 
-def best(problem: placer_lib.Problem,
-         propose: Callable[[float, See], object]) -> placement_lib.Placement:
+def best(
+    problem: placer_lib.Problem,
+    propose: Callable[[float, PriceProposals],
+                      object]) -> placement_lib.Placement:
   """The best of many proposals by price.
 
   A placement that fits into the memories is better than one that does not. The
   first round of proposals balances seconds. If a faster placement does not fit,
   a second round balances seconds and bytes, and a third one bytes alone. Then
-  `memory_fit.settled` prices each single device, and repairs placements that
-  are faster but overflow. If still no placement fits, a local search starts
-  with the best one. No round begins after `Problem.time_budget_s`.
+  `memory_fit.best_fitting` prices each single device, and repairs placements
+  that are faster but overflow a memory. If no placement fits after that, a
+  local search starts with the best one. No round begins after
+  `Problem.time_budget_s`.
 
   Args:
     problem: The problem to place.
@@ -256,10 +259,10 @@ def best(problem: placer_lib.Problem,
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
   for memory in (0., 0.5, 1.):
-    propose(memory, judge.see)
-    if judge.priced.enough or deadline.passed:
+    propose(memory, judge.price)
+    if judge.priced.fastest_fits or deadline.passed:
       break
-  return memory_fit.settled(problem, judge.priced, deadline)
+  return memory_fit.best_fitting(problem, judge.priced, deadline)
 
 
 class _Judge:
@@ -272,8 +275,8 @@ class _Judge:
                                                      problem.evaluator)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
-  def see(self, proposals: Iterable[Proposal]) -> Proposal:
-    """See `See`."""
+  def price(self, proposals: Iterable[Proposal]) -> Proposal:
+    """See `PriceProposals`."""
     seen = []
     for proposal in proposals:
       seen.append(proposal)
@@ -283,7 +286,7 @@ class _Judge:
         cheapest_legal(self._problem, proposal.target.graph, proposal.devices)
         for proposal in seen
     ]
-    keys = self.priced.see(devices, ceiling_s=None).keys()
+    keys = self.priced.add(devices, ceiling_s=None).keys()
     for key, proposal in zip(keys, seen):
       if self._leader is None or key < self._leader[0]:
         self._leader = key, proposal

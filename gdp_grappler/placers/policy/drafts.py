@@ -114,22 +114,23 @@ class Drafts:
     self._problem, self._config = problem, config
     self._scheduler = _Scheduler(problem)
     # The configuration of each schedule, and its capacities of memories.
-    self._asked: dict[bytes, tuple[proposals.ScheduleConfig, np.ndarray]] = {}
+    self._settings: dict[bytes, tuple[proposals.ScheduleConfig,
+                                      np.ndarray]] = {}
     alone = one_device.of_each_kind(problem.cluster, problem.allowed,
                                     problem.op_seconds)
-    found = [structured.candidates(problem)[:config.maps]]
+    drafted = [structured.candidates(problem)[:config.maps]]
     if len(problem.cluster.accelerators) > 1:
       if config.cuts and not deadline.passed and _METIS in extras.of_placers():
-        found.append(metis.few(problem, config.cuts))
-      found.append(self._schedules(deadline))
-    rows = _different(np.concatenate([alone, *found]))[len(alone):]
+        drafted.append(metis.few(problem, config.cuts))
+      drafted.append(self._schedules(deadline))
+    rows = _different(np.concatenate([alone, *drafted]))[len(alone):]
     if len(rows) > config.drafts:
       estimates = describer.estimates(alone[0], rows)
       rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
     self.rows = np.concatenate([alone, rows])
 
   def with_less_memory(
-      self, found: priced_placements.PricedPlacements, most: int,
+      self, priced: priced_placements.PricedPlacements, most: int,
       deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
     """int32 [at most `most`, G], schedules anew, in less memory.
 
@@ -138,22 +139,22 @@ class Drafts:
     a schedule is made anew with less of this memory, the fastest one first.
 
     Args:
-      found: Placements with their prices, some of them schedules.
+      priced: Placements with their prices, some of them schedules.
       most: Number of schedules, at the most.
       deadline: Moment after which no further schedules are made.
     """
-    prices, devices = found.prices, found.devices
+    prices, devices = priced.prices, priced.devices
     again = np.flatnonzero(~prices.valid
                            & (prices.seconds < prices.valid_seconds.min()))
     rows: list[np.ndarray] = []
     for k in again[np.argsort(prices.seconds[again], kind='stable')]:
       if len(rows) == most or deadline.passed:
         break
-      asked = self._asked.pop(devices[k].tobytes(), None)
-      if asked is not None:
+      setting = self._settings.pop(devices[k].tobytes(), None)
+      if setting is not None:
         filled = prices.peak_bytes[k] / self._problem.cluster.pool_bytes
         rows.append(
-            self._scheduled(asked[0], candidates.reduced(asked[1], filled)))
+            self._scheduled(setting[0], candidates.reduced(setting[1], filled)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
   def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
@@ -170,7 +171,7 @@ class Drafts:
   def _scheduled(self, config: proposals.ScheduleConfig,
                  pool_bytes: np.ndarray) -> np.ndarray:
     row = self._scheduler.row(config, pool_bytes).astype(np.int32)
-    self._asked.setdefault(row.tobytes(), (config, pool_bytes))
+    self._settings.setdefault(row.tobytes(), (config, pool_bytes))
     return row
 
 

@@ -71,16 +71,18 @@ class GainLearning:
     inputs, logits, gained = (np.concatenate(parts)
                               for parts in (self._inputs, self._logits,
                                             self._gained))
-    found = self._coefficients
-    if found is None:
-      found = np.zeros(inputs.shape[1])
-    bounded = np.clip(logits + products.product(inputs, found), -_MOST, _MOST)
+    coefficients = self._coefficients
+    if coefficients is None:
+      coefficients = np.zeros(inputs.shape[1])
+    bounded = np.clip(logits + products.product(inputs, coefficients), -_MOST,
+                      _MOST)
     chance = 1 / (1 + np.exp(-bounded))
-    slope = products.product(inputs.T, chance - gained) + _PRECISION * found
+    slope = products.product(inputs.T,
+                             chance - gained) + _PRECISION * coefficients
     curvature = np.maximum(chance * (1 - chance), _LEAST_CURVATURE)
     second = products.product(inputs.T * curvature, inputs)
     second[np.diag_indices_from(second)] += _PRECISION
-    self._coefficients = found - np.linalg.solve(second, slope)
+    self._coefficients = coefficients - np.linalg.solve(second, slope)
     self._fitted = True
 
 

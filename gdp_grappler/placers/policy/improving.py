@@ -35,7 +35,7 @@ _TOGETHER = 3
 class Improver:
   """Improves the best placement so far, with few prices."""
 
-  def __init__(self, found: priced_placements.PricedPlacements,
+  def __init__(self, priced: priced_placements.PricedPlacements,
                describer: move_filter.MoveDescriber,
                chooser: choosers.MoveChooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
@@ -43,7 +43,7 @@ class Improver:
     """Prepares the rounds.
 
     Args:
-      found: Priced placements of G groups, at least one; gets all others.
+      priced: Priced placements of G groups, at least one; gets all others.
       describer: Describer of moves of the same groups.
       chooser: Chooser of the moves to price.
       config: Numbers of moves to draw and to price.
@@ -53,7 +53,7 @@ class Improver:
         all placements.
     """
     self._exact = exact
-    self._found, self._describer, self._chooser = found, describer, chooser
+    self._priced, self._describer, self._chooser = priced, describer, chooser
     self._config, self._rng = config, rng
     self._moves = moves
 
@@ -83,14 +83,14 @@ class Improver:
   @property
   def _left(self) -> int:
     """Number of placements that may still be priced."""
-    return max(self._config.prices - len(self._found.prices), 0)
+    return max(self._config.prices - len(self._priced.prices), 0)
 
   @property
   def _ceiling_s(self) -> float:
     """Step in seconds above which the exact price is not needed."""
     if self._exact is None:
       return math.inf
-    return self._found.ceiling_s(self._exact)
+    return self._priced.ceiling_s(self._exact)
 
   def _affordable(self, draws: int, round_s: float, left_s: float) -> int:
     """Number of moves to draw, so that some rounds have time.
@@ -113,7 +113,7 @@ class Improver:
     Args:
       draws: Number of moves to draw.
     """
-    here, key = self._found.best, min(self._found.prices.keys())
+    here, key = self._priced.best, min(self._priced.prices.keys())
     rows, kinds = self._drawn(here, draws)
     if not kinds:
       return
@@ -121,14 +121,14 @@ class Improver:
     first = np.argsort(-scores,
                        kind='stable')[:min(self._config.at_once, self._left)]
     chosen = rows[first]
-    prices = self._found.see(chosen, ceiling_s=self._ceiling_s)
+    prices = self._priced.add(chosen, ceiling_s=self._ceiling_s)
     keys = prices.keys()
     gained = np.array([price < key for price in keys])
     self._chooser.learn(first, gained)
     gaining = [chosen[k] for k in prices.ranking() if gained[k]]
     together = neighbourhood.unions(here, gaining[:_TOGETHER])[:self._left]
     if together:
-      self._found.see(together, ceiling_s=self._ceiling_s)
+      self._priced.add(together, ceiling_s=self._ceiling_s)
 
   def _drawn(self, here: np.ndarray,
              draws: int) -> tuple[np.ndarray, list[str]]:
@@ -144,5 +144,5 @@ class Improver:
     names = self._describer.reschedule(here, rows,
                                        [moves.kinds[kind] for kind in kinds],
                                        _RESCHEDULING, rng)
-    fresh = self._found.fresh(rows)
+    fresh = self._priced.unpriced(rows)
     return rows[fresh], [names[k] for k in fresh]

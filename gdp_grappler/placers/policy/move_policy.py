@@ -36,9 +36,9 @@ _DRAFTS_SHARE = .5
 _NUM_PROPOSALS = 4
 # Rounds in which schedules that overflow a memory are made anew, as many as
 # list schedulers need (`candidates`).
-_AGAIN_ROUNDS = 4
+_MEMORY_ROUNDS = 4
 # Schedules that are made anew in one round.
-_AGAIN = 4
+_SCHEDULES_PER_ROUND = 4
 # Drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
@@ -104,20 +104,20 @@ class MovePolicyPlacer:
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
     deadline = problem.deadline()
-    found = self.found(problem)
-    best = memory_fit.settled(problem, found, deadline)
+    priced = self.search(problem)
+    best = memory_fit.best_fitting(problem, priced, deadline)
     others = (placement_lib.from_groups(problem.graph, row, problem.cluster)
-              for row in found.ranked(_NUM_PROPOSALS)[1:])
+              for row in priced.ranked(_NUM_PROPOSALS)[1:])
     return (best, *others)
 
-  def found(self, problem: placer_lib.Problem,
-            moves: moves_lib.Moves | None = None,
-            starts: Sequence[np.ndarray] = (), exact: int = _NUM_PROPOSALS,
-            by_count: bool = False) -> priced_placements.PricedPlacements:
+  def search(self, problem: placer_lib.Problem,
+             moves: moves_lib.Moves | None = None,
+             starts: Sequence[np.ndarray] = (), exact: int = _NUM_PROPOSALS,
+             by_count: bool = False) -> priced_placements.PricedPlacements:
     """All placements that the placer has priced.
 
     The best placements have exact prices. The other placements are slower, but
-    their prices are not exact (`PricedPlacements.see`).
+    their prices are not exact (`PricedPlacements.add`).
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -136,38 +136,41 @@ class MovePolicyPlacer:
         problem, self._config, describer,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
-    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    priced = priced_placements.PricedPlacements(problem.graph,
+                                                problem.evaluator)
     drafted = [*starts, *drawn.rows][:self._config.prices]
     # The prices of the first few are a ceiling, so that others take less time.
     for begin in range(0, len(drafted), _BATCH):
-      found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
-    for _ in range(_AGAIN_ROUNDS):
-      left = max(self._config.prices - len(found.prices), 0)
-      again = drawn.with_less_memory(found, min(_AGAIN, left), deadline)
+      priced.add(drafted[begin:begin + _BATCH],
+                 ceiling_s=priced.ceiling_s(exact))
+    for _ in range(_MEMORY_ROUNDS):
+      left = max(self._config.prices - len(priced.prices), 0)
+      again = drawn.with_less_memory(priced, min(_SCHEDULES_PER_ROUND, left),
+                                     deadline)
       if not len(again):
         break
-      found.see(again, ceiling_s=found.ceiling_s(exact))
+      priced.add(again, ceiling_s=priced.ceiling_s(exact))
     if self._policy is not None:
-      said = learned.LearnedPlacer(self._policy).candidates(problem)
-      found.see(said[:, problem.graph.first_ops])
+      proposed = learned.LearnedPlacer(self._policy).candidates(problem)
+      priced.add(proposed[:, problem.graph.first_ops])
     # A round takes less time than the drafts.
     round_s = (None if by_count or problem.ends_by_count else problem.clock()
                - begin_s)
-    improving.Improver(found, describer,
+    improving.Improver(priced, describer,
                        self._chooser(describer, problem.seed), self._config,
                        np.random.default_rng(problem.seed), moves or
                        moves_lib.Moves(problem), exact).run(deadline, round_s)
-    return found
+    return priced
 
   def _chooser(self, describer: move_filter.MoveDescriber,
                seed: int) -> choosers.MoveChooser:
     rng = np.random.default_rng((seed, 1))
     network = self._network or shipped_moves.network()
     if self._choice == MoveChoice.RANDOM:
-      return choosers.ByChance(describer, network, rng)
+      return choosers.RandomChooser(describer, network, rng)
     if self._choice == MoveChoice.UNTRAINED:
       network = choosers.untrained(network, rng)
-    return choosers.ByNetwork(describer, network, self._config.gain_weight)
+    return choosers.NetworkChooser(describer, network, self._config.gain_weight)
 
 
 def time_share(by_count: bool, repeats: bool, short: bool) -> float:
@@ -232,7 +235,7 @@ def before_search(
   """
   if worth_s < needed_s(problem):
     return None
-  return MovePolicyPlacer(network=network).found(
+  return MovePolicyPlacer(network=network).search(
       problem.until(deadlines.within(budget_s,
                                      clock)), moves, [*starts[:_STARTS]],
       search_config.DEFAULT.priorities.starts, problem.ends_by_count)

@@ -244,9 +244,9 @@ class Annealing:
     return prices.keys()[0]
 
 
-def relieved(problem: placer_lib.Problem, devices: np.ndarray,
-             refined: bool = False,
-             deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
+def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,
+                 refined: bool = False,
+                 deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
   """int [G], the first placement that fits, else the one with least overflow.
 
   The function serves placers whose proposals overflow a memory although other

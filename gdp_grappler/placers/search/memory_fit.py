@@ -22,14 +22,15 @@ def repair_faster(problem: placer_lib.Problem,
     priced: Placements of the groups; gets the repaired ones.
     deadline: Afterwards, no repair begins but the first one.
   """
-  priced.see(
+  priced.add(
       memory_repair.MemoryRepair(problem).fitted(
-          priced.overfull(search_config.DEFAULT.fit.repaired), deadline))
+          priced.faster_overflowing(search_config.DEFAULT.fit.repaired),
+          deadline))
 
 
-def settled(problem: placer_lib.Problem,
-            priced: priced_placements.PricedPlacements,
-            deadline: deadlines.Deadline) -> placement_lib.Placement:
+def best_fitting(problem: placer_lib.Problem,
+                 priced: priced_placements.PricedPlacements,
+                 deadline: deadlines.Deadline) -> placement_lib.Placement:
   """The best placement, after three more sources of placements.
 
   The function prices all ops on one device, for each kind of device. It repairs
@@ -41,11 +42,12 @@ def settled(problem: placer_lib.Problem,
     priced: Placements of the groups; gets further ones.
     deadline: Afterwards, repair and search end.
   """
-  priced.see(
+  priced.add(
       one_device.of_each_kind(problem.cluster, problem.allowed,
                               problem.op_seconds))
-  if not priced.enough:
+  if not priced.fastest_fits:
     repair_faster(problem, priced, deadline)
   if not priced.fits and problem.evaluator.simulated:
-    priced.see([annealing.relieved(problem, priced.best, deadline=deadline)])
+    priced.add(
+        [annealing.find_fitting(problem, priced.best, deadline=deadline)])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)

@@ -164,7 +164,7 @@ def test_what_is_told_of_is_priced_in_full(seed):
   told = []
   for kind in simulator.Simulator, _Deaf:
     priced = priced_placements.PricedPlacements(graph, kind(cluster, costs))
-    priced.see(rows[:1])
+    priced.add(rows[:1])
     for some in np.split(rows, 6):
       structured._see(priced, some, deadlines.NEVER)
     told.append(priced.ranked(4).tolist())

@@ -124,7 +124,7 @@ def _tight(share):
   made = drafts.Drafts(tight, policy_config.PolicyConfig(maps=0, cuts=0),
                        move_filter.MoveDescriber(tight))
   found = priced_placements.PricedPlacements(tight.graph, tight.evaluator)
-  found.see(made.rows, ceiling_s=None)
+  found.add(made.rows, ceiling_s=None)
   return made, found
 
 
@@ -132,10 +132,10 @@ def test_schedules_that_overflow_are_made_anew_in_less_memory():
   """All prices went to placements that did not fit."""
   made, found = _tight(.7)
   assert not found.fits
-  for _ in range(move_policy._AGAIN_ROUNDS):
+  for _ in range(move_policy._MEMORY_ROUNDS):
     rows = made.with_less_memory(found, 4)
     assert 0 < len(rows) <= 4
-    found.see(rows, ceiling_s=None)
+    found.add(rows, ceiling_s=None)
     if found.fits:
       break
   assert found.fits

@@ -36,11 +36,11 @@ class SelectedPlacement:
   order: control_edges.Order | None = None
 
   @property
-  def kept(self) -> placement_lib.Placement:
+  def with_order(self) -> placement_lib.Placement:
     """The placement, which keeps its order if it has one."""
     if self.order is None:
       return self.placement
-    return control_edges.keep(self.placement, self.order)
+    return control_edges.attach(self.placement, self.order)
 
 
 def best(problem: placer_lib.Problem,

@@ -55,7 +55,7 @@ def packed(problem: placer_lib.Problem) -> np.ndarray:
   for sizes in _sizes(graph) if search_config.DEFAULT.fit.packs else ():
     packer, target = _Packer(problem, sizes), room
     for _ in range(_ROUNDS):
-      rows = packer.evenly(target)
+      rows = packer.balanced(target)
       if not rows:
         break
       packings += rows
@@ -131,7 +131,7 @@ class _Packer:
     np.maximum.at(passing, pools, self._passing)
     return np.bincount(pools, self._kept, self._num_pools) + passing
 
-  def evenly(self, room: np.ndarray) -> list[np.ndarray]:
+  def balanced(self, room: np.ndarray) -> list[np.ndarray]:
     """Placements, int32 [G] each; first the one that leaves the most room.
 
     Args:

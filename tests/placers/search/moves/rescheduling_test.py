@@ -11,7 +11,7 @@ from gdp_grappler.placers.search.moves import rescheduling
 class _Features:
   """Says that it did as it was told, and remembers that."""
 
-  def replace(self, devices, places, allowed, weights, most):
+  def reschedule(self, devices, places, allowed, weights, most):
     """As `featurizer.MoveFeaturizer`."""
     self.places, self.allowed, self.most = places, allowed, most
     self.late, self.sent, self.busy = weights.T
