@@ -1,4 +1,4 @@
-"""The best by price of the placements of several placers."""
+"""Calls several placers and keeps the placement with the best price."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
 
-# Warnings that are remembered.
+# Largest number of warnings that the process remembers.
 _MOST_NOTICES = 100
-# Share of the remaining time that a placer may take if others follow.
+# Share of the remaining time that a placer may take if other placers follow.
 _PART = .5
 
 

@@ -1,4 +1,4 @@
-"""The tables of all placers, which can be read without importing a placer.
+"""The tables of all placers. Reading them imports no placer.
 
 The tables are data files. So a program can read the trainer's table although it
 must not import the trainer's package.

@@ -7,8 +7,8 @@ map assigns a device to each value of one axis or to each pair of values of two:
 * blocks: consecutive values of an axis share a device;
 * turns: values get the devices in turn;
 * grids: blocks or turns along two axes, on rows and columns of devices;
-* skewed maps, such as `(layer - segment) mod k`: the devices take turns along
-  both axes at once, as in pipelines and wavefronts.
+* skewed maps, such as `(layer - segment) mod k`: the device changes along both
+  axes, as in pipelines and wavefronts.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Maps:
       yield np.where(rest < 0, rest + count, rest)
 
   def _turns(self, axis: str, count: int) -> Iterator[np.ndarray]:
-    """Turns along an axis with growing strides, then blocks."""
+    """Turns along one axis with growing strides, then blocks."""
     values, kind = self._axes[axis], _kind(count)
     scale = np.arange(int(values.max()) + 1)
     for stride in _STRIDES:
@@ -228,7 +228,7 @@ class Maps:
 
 
 def _kind(count: int) -> np.dtype:
-  """A type for numbers below `count`, and for their sums and differences."""
+  """A type for numbers below `count` and for the sum or difference of two."""
   return np.min_scalar_type(-2 * count)
 
 

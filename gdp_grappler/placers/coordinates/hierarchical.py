@@ -27,10 +27,10 @@ from gdp_grappler.placers.coordinates import coordinate_maps
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.partitioning import partitioning
 
-# Maps of coordinates to hosts that are combined with maps to devices, for each
-# number of hosts.
+# For each number of hosts: number of maps of coordinates to hosts. Each of them
+# is combined with maps to devices.
 _OVER_HOSTS = 4
-# Maps of coordinates to the devices of a host, for each map to hosts.
+# For each map to hosts: number of maps of coordinates to the devices of a host.
 _WITHIN = 3
 
 

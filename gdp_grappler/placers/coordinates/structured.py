@@ -18,20 +18,21 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.memory import memory_repair
 
-# Maps that are priced, at the most.
+# Largest number of maps that are priced.
 _PRICED = 200
-# Ops of all priced maps together, at the most: fewer maps of a large graph.
+# Largest number of ops of all priced maps together. So the placer prices fewer
+# maps of a large graph.
 _PRICED_OPS = 4_000_000
-# Maps that are priced of a large graph, at the least.
+# Least number of maps that are priced, even of a large graph.
 _FEWEST = 32
-# Maps that are priced if a price is a real step.
+# Number of maps that are priced if a price is a real step.
 _MEASURED = 16
-# Maps that are priced together.
+# Number of maps that are priced together.
 _BATCH = 8
 # A device that is slower than the fastest by this factor is used only by maps
 # over all devices. An example is the CPU of a client beside servers with GPUs.
 _FAR_SLOWER = 10.
-# Placements that the placer proposes, the best by price.
+# Number of placements that the placer proposes, the best by price.
 _NUM_PROPOSALS = 4
 
 
@@ -79,7 +80,7 @@ class StructuredPlacer:
           priced,
           memory_repair.MemoryRepair(problem).fitted(
               priced.ranked(_NUM_PROPOSALS), deadline), deadline)
-    # If few placements fit, not every start of a search leads to one of them.
+    # If few placements fit, a search may need several starts to find one.
     for row in priced.ranked(_NUM_PROPOSALS):
       if priced.fits or deadline.passed:
         break
@@ -159,10 +160,10 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
   Args:
     priced: Placements so far; gets the new ones.
     rows: int [K, G], the most promising first.
-    deadline: Afterwards, nothing is priced if a placement fits.
+    deadline: After this time, pricing ends as soon as a placement fits.
   """
   fresh = [row for row in rows if not priced.contains(row)]
-  # The first few prices give a ceiling for the others, which then cost less.
+  # The first prices give a ceiling, so that further prices take less time.
   begins = [0, *range(_NUM_PROPOSALS, len(fresh), _BATCH)]
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:

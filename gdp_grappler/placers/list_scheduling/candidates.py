@@ -1,4 +1,4 @@
-"""The best of several proposals by price."""
+"""Prices the proposals of list schedulers, and keeps the best one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 
-# Calls of a proposer, at the most. If a proposal overflows a memory, the next
-# call gets a smaller capacity of that memory.
+# Largest number of calls of one proposer. If a proposal overflows a memory, the
+# next call gets a smaller capacity of that memory.
 _ROUNDS = 4
 # Share of the reduced capacity that the next call gets.
 _MARGIN = 0.95
@@ -65,15 +65,15 @@ def best(
   placements that do not fit, the one with the least overflow is better. A
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
-  After `Problem.time_budget_s` no proposer is called, except the first one, and
-  except while no placement fits.
+  After `Problem.time_budget_s` only the first proposer is called, or all
+  proposers as long as no placement fits.
 
   Args:
     problem: Prices the placements.
     proposers: Proposers to call, at least one.
-    beyond: Whether to price further placements. The first ones have all ops on
-      one device, and are priced even if there is no time. If not every
-      accelerator can hold all ops, two more sources follow: repairs of
+    beyond: Whether to price placements of other sources, too. Placements of all
+      ops on one device are priced even if there is no time. If not every
+      accelerator can hold all ops, two more sources follow: repair of
       placements that overflow but are faster (`memory_repair`), and a short
       local search from the best placement.
     tight: Further proposers, called if not every accelerator can hold all ops.

@@ -46,7 +46,7 @@ _CONFIGS = (
     (proposals.ScheduleConfig(_FUSED, _LOCAL), 16),
     (proposals.ScheduleConfig(_DEAREST, _LOCAL), None),
     (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL_ORDER), None),
-    # Without favourite children: for graphs in which no wait pays.
+    # Without favourite children, for graphs in which waiting does not pay.
     (proposals.ScheduleConfig(_Bundles(parts=4),
                               _Rules(ports=True, in_order=True)), None),
     (_PUBLISHED, None),
@@ -83,12 +83,12 @@ _CONFIGS = (
 )
 # Number of configurations for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 6
-# Tasks of one linear program. HiGHS solves such a program in a few seconds.
+# Number of tasks of one linear program. HiGHS solves it in a few seconds.
 _WINDOW = 4000
-# Tasks of one linear program of a graph with more than `_MOST_OPS` ops. Smaller
-# programs take less time per task, and the result is hardly worse.
+# The same for a graph with more than `_MOST_OPS` ops. Smaller programs take
+# less time per task, and their result is hardly worse.
 _SMALL_WINDOW = 2000
-# Ops of a graph up to which a linear program has `_WINDOW` tasks.
+# Largest number of ops of a graph whose linear programs have `_WINDOW` tasks.
 _MOST_OPS = 10_000
 
 

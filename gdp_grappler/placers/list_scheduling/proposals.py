@@ -20,7 +20,7 @@ from gdp_grappler.placers.search.memory import memory_estimate
 LARGE_OPS = 40_000
 # Ops times devices above which a problem is large, too.
 LARGE = 200_000
-# Halvings that leave one accelerator of any number.
+# Number of halvings that always leaves one accelerator.
 _ALL = 63
 
 
@@ -34,13 +34,13 @@ class Bundles:
     grain: Grain of `bundling.fuse`; None for one task per op.
     parts: Bundles per device that `bundling.co_place` makes at the least. None
       for one bundle per group of ops.
-    dear: Grain of `bundling.co_place_dear`. None for one bundle per group of
-      ops. Not together with `parts`.
+    dear: Grain of `bundling.co_place_dear`; None for one bundle per group of
+      ops. It must be None if `parts` is given.
     every_device: Whether every op may be on every device. Otherwise a CPU gets
       only ops that no accelerator can have.
-    halvings: How often to halve the number of accelerators in use; at least one
-      is left. If transfers take long, fewer accelerators are better. The
-      fastest accelerators stay in use.
+    halvings: Number of times to halve the number of accelerators in use; at
+      least one stays in use. If transfers take long, fewer accelerators are
+      better. The fastest accelerators stay in use.
   """
 
   grain: float | None = None
@@ -63,7 +63,8 @@ class ScheduleConfig:
   rules: native_scheduler.Rules
 
 
-# From capacities of memories [P] in bytes to devices of groups, int [G].
+# Function of the capacities of memories [P], in bytes. Returns the devices of
+# groups, int [G].
 Proposer = Callable[[np.ndarray], np.ndarray]
 
 
@@ -153,7 +154,7 @@ class Proposals:
     A group that may not be there gets another device.
 
     Args:
-      pool_bytes: [P], not used: the proposal ignores memories.
+      pool_bytes: [P], not used, because the proposal ignores memories.
     """
     del pool_bytes
     return self._choices(Bundles(halvings=_ALL)).argmax(axis=1)

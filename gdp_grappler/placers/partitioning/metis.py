@@ -28,11 +28,11 @@ _IMBALANCE = 0.03
 # The library's default `ufactor` of k-way partitioning (False) and of recursive
 # bisection (True), in thousandths.
 _DEFAULT_UFACTORS = {False: 30, True: 1}
-# Further shares of excess that are tried.
+# Further allowed excesses that are tried.
 _IMBALANCES = (0.005, 0.1, 0.3, 1.)
-# Seeds that are tried.
+# Number of seeds that are tried.
 _NUM_SEEDS = 3
-# METIS takes seeds below this number. A negative seed is the library's default.
+# Seeds of METIS are below this number. A seed below 0 means the default seed.
 _SEEDS = 1 << 31
 
 

@@ -23,7 +23,7 @@ from gdp_grappler.processes import calls
 _HERE = __name__.rpartition('.')[0]
 # Largest integer distance; sums of such distances do not overflow a library.
 _FARTHEST = 1 << 16
-# Seconds that jobs may take at the least, because a process has to start.
+# Least seconds that jobs may take, because a process has to start.
 _LEAST_S = 10.
 
 
@@ -92,7 +92,7 @@ class _Stdout:
   def restore(self) -> None:
     """Puts the stream back after the last of the users."""
     with self._lock:
-      # A child that was forked by a user has counted none.
+      # In a forked child, this call may come without a call of `drop`.
       self._users = max(self._users - 1, 0)
       if not self._users:
         self._put_back()
@@ -175,7 +175,7 @@ def in_time(jobs: Sequence[PartitionJob],
             run: Callable[[Any], np.ndarray]) -> list[np.ndarray | None]:
   """Runs jobs one after the other; None for jobs whose turn comes too late.
 
-  A library cannot be stopped, but the next job need not begin.
+  Nothing stops the library during a job. But the next job need not begin.
 
   Args:
     jobs: The jobs. The first one runs in any case.

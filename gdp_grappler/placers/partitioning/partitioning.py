@@ -21,11 +21,11 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 
-# Part of a vertex that may be in any part.
+# Stands for any part: the vertex is not fixed.
 FREE = -1
-# Share of a device that only gets vertices which are fixed to it.
+# Share of the weight for a device that gets only the vertices fixed to it.
 _TINY_SHARE = 1e-4
-# Numbers of devices to try, at the most, beside repeated halves.
+# Largest number of device counts to try, beside repeated halves.
 _MOST_COUNTS = 8
 
 
@@ -34,9 +34,9 @@ class Target:
   """A graph and the devices to map it onto.
 
   Attributes:
-    graph: V vertices. A vertex that is fixed to no worker but to another device
+    graph: V vertices. A vertex that is fixed to a device other than the workers
       has weight 0.
-    devices: int [k], the workers, then devices that only have fixed vertices.
+    devices: int [k], the workers, then devices that have only fixed vertices.
     num_workers: Number of workers.
     shares: float64 [k], share of the weight that each device should get; sum 1.
     fixed: int64 [V], the part (an index into `devices`) that a vertex must be
@@ -79,8 +79,8 @@ class Proposal:
   target: Target
 
 
-# Prices proposals, and returns the best proposal so far. After the time is
-# over, the function takes only the first proposal from the iterator.
+# Function that prices proposals and returns the best proposal so far. When the
+# time is over, it takes only one proposal from the iterator.
 PriceProposals = Callable[[Iterable[Proposal]], Proposal]
 # Makes proposals for targets.
 Propose = Callable[[Sequence[Target]], Iterable[Proposal]]
@@ -153,9 +153,9 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
                  with_all: bool = False) -> list[Target]:
   """Targets of several numbers of accelerators, with and without latency.
 
-  With latency, the latency of a message counts as bytes of an edge. The targets
-  that give the best placement most often come first, because the time may not
-  be enough for all.
+  With latency, the latency of a message counts as bytes of an edge. There may
+  not be enough time for all targets. So those targets come first that give the
+  best placement most often.
 
   Args:
     problem: The problem to place.
@@ -213,12 +213,12 @@ def cheapest_legal(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
 
 def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
                        further: Propose) -> placement_lib.Placement:
-  """The best of proposals for all targets, then for targets like the best.
+  """The best proposal of two rounds.
 
-  The second round has the targets with as many devices as the best proposal of
-  the first round, if more than one. If that proposal is for all devices of the
-  cluster, the targets of all accelerators take part as well. See `best` for the
-  price.
+  The first round is for all targets. The second round is for the targets with
+  as many devices as the best proposal of the first round, if it has more than
+  one. If that proposal is for all devices of the cluster, the second round is
+  also for the targets of all accelerators. See `best` for the price.
 
   Args:
     problem: The problem to place.

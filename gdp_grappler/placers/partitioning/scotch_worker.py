@@ -1,9 +1,9 @@
 """The process in which Scotch runs: it runs some jobs and ends.
 
 Scotch has one random generator and one pool of threads per process. So a
-mapping depends on the mappings before it, and on the speed of the threads. This
-process uses one thread and resets the generator before each mapping, so that
-results repeat.
+mapping depends on the earlier mappings and on the speed of the threads. This
+process uses one thread and resets the generator before each mapping. So equal
+jobs have equal results.
 """
 
 from __future__ import annotations

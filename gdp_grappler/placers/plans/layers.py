@@ -145,7 +145,8 @@ class _Reader:
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
     self._late = late(graph)
-    # Names decide. A constant may serve the gradient of an op that is gone.
+    # Only names decide: Grappler may have removed the op of a gradient, and may
+    # have kept a constant of that gradient.
     self._is_gradient = scopes.read(graph).backward | np.array(
         [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {

@@ -7,10 +7,10 @@ numbers. A shortened name counts only if the plan puts all ops of that name on
 one device. The plan has to know at least a given share of the ops and of the
 FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
 
-The plan may want ops of one group on several devices. The group then gets the
-allowed device with most bytes of these ops. A variable that the plan does not
-name stays on its device, and so do the ops that use the variable. All other ops
-get the device of their neighbours.
+A plan may name several devices for the ops of one group. The group then gets
+the allowed device that has most bytes of these ops. A variable that the plan
+does not name stays on its device, and so do the ops that use the variable. All
+other ops get the device of their neighbours.
 
 A map of layers names the devices of layers. An op in no layer of the map gets
 the device that TensorFlow would choose: the first GPU if there is one. Updates
@@ -77,7 +77,7 @@ class _Wishes:
 
   Attributes:
     devices: int [N], -1 for an op without a wish.
-    weak: bool [N], wishes that count only for groups without other wishes.
+    weak: bool [N], wishes that count only if a group has no other wishes.
     origin: Name of the plan.
     notes: Notes for the user.
     priorities: float64 [N] or None.
@@ -311,7 +311,7 @@ def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
 
 
 def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
-  """int [G], from wishes, then old devices of variables, then neighbours."""
+  """int [G], devices by wishes, else of variables, else of neighbours."""
   graph, allowed = problem.graph, problem.allowed
   holds = graph.holds_variables
   unnamed = wishes.weak | updates.carriers(graph)

@@ -5,8 +5,8 @@ placement then uses only this device. But the odds tell which units prefer the
 device the least. So each device gets a handicap, which is subtracted from the
 logits of all units. The handicaps change until all devices have the same work.
 This is an auction, as for transport problems (D. P. Bertsekas, "The auction
-algorithm", 1988). The handicaps are the prices of the auction, but their steps
-become smaller.
+algorithm", 1988). The handicaps are the prices of the auction, but they change
+less from round to round.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 # Rounds of the auction.
 _ROUNDS = 150
 # Largest change of a handicap in the first round, in standard deviations of the
-# logits.
+# logits. It falls geometrically to `_LAST`.
 _FIRST = 1.
 # The same in the last round.
 _LAST = 1e-3

@@ -132,11 +132,11 @@ class Drafts:
   def with_less_memory(
       self, priced: priced_placements.PricedPlacements, most: int,
       deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-    """int32 [at most `most`, G], schedules anew, in less memory.
+    """int32 [at most `most`, G], schedules that are made again in less memory.
 
     A list scheduler only estimates how full a memory is. So a schedule may
-    overflow a memory, although it is faster than all placements that fit. Such
-    a schedule is made anew with less of this memory, the fastest one first.
+    overflow a memory. If this schedule is faster than all placements that fit,
+    it is made again with less of this memory. The fastest schedules come first.
 
     Args:
       priced: Placements with their prices, some of them schedules.
@@ -158,7 +158,7 @@ class Drafts:
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
   def _schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
-    """int32 [K, G], schedules; one in any case if the config allows one."""
+    """int32 [K, G], schedules; at least one if the configuration has one."""
     rows: list[np.ndarray] = []
     for config in self._scheduler.configs[:self._config.schedules]:
       if rows and deadline.passed:
@@ -176,7 +176,7 @@ class Drafts:
 
 
 def _different(rows: np.ndarray) -> np.ndarray:
-  """int32 [K, G], the different ones of some placements, in their order."""
+  """int32 [K, G], placements without duplicates, in their order."""
   rows = rows.astype(np.int32)
   return np.stack(list({row.tobytes(): row for row in rows}.values()))
 

@@ -23,12 +23,13 @@ from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
 from gdp_grappler.placers.search.moves import rescheduling
 
-# Probability that a further move is added to a move: some gain only together.
+# Probability that one more move is added to a move: some moves gain only
+# together.
 _COMPOUND = .25
 _RESCHEDULING = rescheduling.ReschedulingConfig()
 # Fewest moves to draw in a round. With fewer moves, a round would find no gain.
 _FEWEST_DRAWS = 32
-# Largest number of moves that gained in one round and are tried together.
+# Largest number of the moves that gained in one round which form unions.
 _TOGETHER = 3
 
 

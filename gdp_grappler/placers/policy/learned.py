@@ -37,7 +37,7 @@ class LearnedPlacer:
   (`policy_decoding`). A policy may propose slow placements for a graph unlike
   the graphs it was trained on. So the placer also prices all ops on each kind
   of device. Placements that are faster but overflow a memory are repaired
-  (`priced_placements`).
+  (`memory_fit`).
   """
 
   def __init__(self, policy: str | None = None) -> None:

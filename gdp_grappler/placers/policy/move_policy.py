@@ -1,7 +1,7 @@
 """The placer `gdp_policy`: it improves drafts by few moves.
 
 The move network chooses the moves. Despite its name, the placer does not need
-the policy (GDP's network). "The policy" of this module is the placer.
+the policy (GDP's network). In this module, "the policy" means the placer.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from gdp_grappler.placers.search.moves import shipped_moves
 
 # Share of the time that drafts may take, before the first one is priced.
 _DRAFTS_SHARE = .5
-# Number of placements that the placer proposes, the best by price. The best one
-# with control edges may be another than the best by price.
+# Number of placements that the placer proposes, the best by price. With control
+# edges, another one than the first may be the fastest.
 _NUM_PROPOSALS = 4
-# Rounds in which schedules that overflow a memory are made anew, as many as
-# list schedulers need (`candidates`).
+# Rounds in which schedules that overflow a memory are made again. List
+# schedulers have as many rounds (`candidates`).
 _MEMORY_ROUNDS = 4
-# Schedules that are made anew in one round.
+# Number of schedules that are made again in one round.
 _SCHEDULES_PER_ROUND = 4
-# Drafts that are priced together.
+# Number of drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
-# Number of the placements of other placers with which the policy begins in the
+# Number of placements of other placers with which the policy begins in the
 # default placer.
 _STARTS = 4
 
@@ -95,7 +95,7 @@ class MovePolicyPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best by price. Each single device was priced, too.
+    """See `Proposer`: the best by price, among them the best single device.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -139,7 +139,7 @@ class MovePolicyPlacer:
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
     drafted = [*starts, *drawn.rows][:self._config.prices]
-    # The prices of the first few are a ceiling, so that others take less time.
+    # The first prices give a ceiling, so that further prices take less time.
     for begin in range(0, len(drafted), _BATCH):
       priced.add(drafted[begin:begin + _BATCH],
                  ceiling_s=priced.ceiling_s(exact))

@@ -1,4 +1,4 @@
-"""Adds placements that fit if those of a placer overflow a memory."""
+"""Finds placements that fit if the placements of a placer overflow a memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def repair_faster(problem: placer_lib.Problem,
   Args:
     problem: G groups.
     priced: Placements of the groups; gets the repaired ones.
-    deadline: Afterwards, no repair begins but the first one.
+    deadline: After this time, only the first repair begins.
   """
   priced.add(
       memory_repair.MemoryRepair(problem).fitted(
@@ -34,13 +34,13 @@ def best_fitting(problem: placer_lib.Problem,
   """The best placement, after three more sources of placements.
 
   The function prices all ops on one device, for each kind of device. It repairs
-  placements that overflow a memory but are faster. If no placement fits even
-  so, and if prices are simulated, a local search starts with the best one.
+  placements that overflow a memory but are faster. If no placement fits after
+  that, and if prices are simulated, a local search starts with the best one.
 
   Args:
     problem: G groups.
     priced: Placements of the groups; gets further ones.
-    deadline: Afterwards, repair and search end.
+    deadline: End of the repair and of the search.
   """
   priced.add(
       one_device.of_each_kind(problem.cluster, problem.allowed,

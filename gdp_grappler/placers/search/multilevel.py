@@ -12,8 +12,8 @@ The coarse level has three stages (`stages.COARSE`):
 
 1. Whole layers move. There are few layers, so an annealing converges fast.
 2. Parts of recurrent layers move. The products of a recurrent layer with its
-   input form one part. The products with its state form another part, which
-   the first part feeds from any device.
+   input form one part. The products with its state form a second part. The
+   first part may be on another device than the second part, which it feeds.
 3. Single tiles move.
 
 A price in the small problem takes a fraction of a price in the graph, so the
@@ -214,7 +214,7 @@ class _CoarseSearch:
 
 def _is_slower(key: evaluator_lib.Key, other: evaluator_lib.Key,
                factor: float = 1.) -> bool:
-  """Whether the step is `factor` times as long or longer, and fits no better.
+  """Whether a placement is slower by a factor or more, and fits no better.
 
   Args:
     key: Key of a placement.

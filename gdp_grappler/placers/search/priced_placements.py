@@ -75,8 +75,8 @@ class PricedPlacements:
   def unpriced(self, devices: np.ndarray) -> list[int]:
     """Indices of placements int32 [K, G] that were not priced.
 
-    Equal placements have one index in the result: the index of the first one,
-    in the order of the last one.
+    Of several equal placements, the result has only the index of the first one.
+    The order of the result is that of the last ones.
     """
     first: dict[bytes, int] = {}
     for number, row in enumerate(devices):

@@ -109,7 +109,12 @@ class PriorityAnnealing:
     return self._search.can_move
 
   def price_batch(self, progress: float, count: int) -> None:
-    """Prices `count` placements at a progress from 0 to 1."""
+    """Prices placements.
+
+    Args:
+      progress: Progress of the annealing, from 0 to 1.
+      count: Number of placements.
+    """
     config = self._config
     due = progress - self._refreshed >= 1 / config.refreshes
     if (due and self._batches >= config.fewest_batches and
@@ -121,7 +126,8 @@ class PriorityAnnealing:
     looked_closely = self._search.looks_closely
     self._search.price_batch(progress, count)
     if self._search.looks_closely and not looked_closely:
-      # A close price is mostly higher than a usual one: the two do not compare.
+      # Most close prices are higher than usual ones. So `best_key` has to be a
+      # close price, too.
       assert self.best.priorities is not None
       self.best_key = self._close_key(self.best.devices, self.best.priorities)
     if self._search.best_key < self.best_key:
@@ -155,7 +161,7 @@ class PriorityAnnealing:
                                             problem.cluster, problem.op_seconds)
 
   def _in_order(self, rows: np.ndarray) -> list[_InOrder]:
-    """Placements int [S, G] with the critical path first; the fastest first."""
+    """Placements int [S, G] in critical-path order; the fastest first."""
     graph = self._problem.graph
     wanted = [self._ranks(row) for row in rows]
     prices = self._problem.evaluator.price_in_order(graph, rows[:,

@@ -152,8 +152,8 @@ class CoarseConfig:
     most_slowdown: Layers move only if the best start becomes slower by less
       than this factor when each of its layers is put on one device.
     faster: If the best placement of layers is faster than the starts by this
-      factor, tiles move only for a short time.
-    short_share: This short time, as a share of the time.
+      factor, tiles move only for a short time (`short_share`).
+    short_share: Share of the time for tiles in this case.
     passed_on: Largest number of placements that the search of the graph gets.
     slowest: Longest step of a placement that the search of the graph gets, in
       steps of the best placement.
@@ -192,10 +192,10 @@ class TimeConfig:
     budget_s: Seconds of a problem without a time budget.
     steps: Number of steps of the program. The time that a search could save in
       this number of steps limits the time of the search.
-    ops_per_s: Ops that stand for a second of pricing if the number of prices,
-      and not the clock, ends a search. Two idle cores price more.
-    drawn_ops: Cost of drawing the moves of which one is priced, as a number of
-      ops that are priced in the same time.
+    ops_per_s: Number of ops that stands for one second of pricing if the number
+      of prices ends a search. Two idle cores price more ops in a second.
+    drawn_ops: Time to draw all moves for one price, as a number of ops that
+      could be priced in this time.
     grace: Share of the time, at its start, in which the clock does not end a
       repeatable search. So the result depends on the clock only on slow
       machines.
@@ -205,8 +205,8 @@ class TimeConfig:
     anchors_alone: The same if the time is too short for `gdp_policy`, and so
       for a search as well.
     lists: Share of the time for list schedulers, which come afterwards.
-    lists_of_large: The same share for large graphs, on which list schedulers
-      would use up any time.
+    lists_of_large: The same share for large graphs. There, list schedulers
+      would take far more time.
     lists_least_s: Least seconds for list schedulers. In a short time, list
       schedulers find better placements than a search does.
     lists_most: Largest share of the remaining time for list schedulers.
@@ -221,13 +221,13 @@ class TimeConfig:
       `gdp_policy` has better placements than other anchors or a search.
     moves_short: Time that is short, as a multiple of the least seconds for
       `gdp_policy` (the next two fields).
-    moves_least_s: Least seconds that a search must be worth for `gdp_policy` to
-      take part, in addition to `moves_op_s` per op. A shorter search would end
-      before `gdp_policy` does.
-    moves_op_s: Least seconds per op, see `moves_least_s`.
-    moves_begun: Least time of `gdp_policy` itself if the clock ends the search,
-      as a share of the sum of these seconds. In less time, it would make only
-      few prices of a large graph.
+    moves_least_s: `gdp_policy` takes part only if the search is worth these
+      seconds, plus `moves_op_s` per op. A shorter search would end before
+      `gdp_policy` does.
+    moves_op_s: Seconds per op, see `moves_least_s`.
+    moves_begun: Least time of `gdp_policy` itself, as a share of these least
+      seconds. In less time it would price few placements of a large graph. This
+      limit holds only if the clock ends the search.
     named_policy_s: Least seconds that a search must be worth for the policy to
       take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.

@@ -1,8 +1,8 @@
 """Packs groups into memories that are almost full.
 
-Few placements of some problems fit. A repair that moves one part after the
-other (`memory_repair`) may not find these placements. An example is a memory
-with room for three large variables, if only one choice of three fits.
+In some problems, few placements fit. A repair that moves one part after the
+other (`memory_repair`) may not find these placements. For example, a memory has
+room for three large variables, and only one choice of three variables fits.
 
 The packer places the largest groups by branch and bound, as for bin packing in
 S. Martello and P. Toth, "Knapsack Problems", 1990, chapter 8. It first tries
@@ -23,14 +23,14 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Groups that branch and bound places, the largest ones.
+# Number of the largest groups, which branch and bound places.
 _MOST_ITEMS = 200
 # Trials of a group in a memory, for one packing.
 _TRIALS = 5_000
 # Trials of a group in a memory, for all packings of a problem. These trials
 # take about a second.
 _MOST_TRIALS = 15_000
-# In place of a device: the group may be on no device of the memory.
+# Stands for no device: the group may be on none of the memory's devices.
 _NOWHERE = -1
 # Bisections of the share to which all memories are filled.
 _BISECTIONS = 5
@@ -74,8 +74,8 @@ class _Sizes:
 
   Attributes:
     kept: float64 [G], bytes that a group holds for the whole step.
-    passing: float64 [G], bytes that a group holds while its largest op runs.
-      Only the largest number of all groups in a memory counts.
+    passing: float64 [G], bytes that a group holds while its largest op runs. In
+      each memory, only the group with the most of these bytes counts.
   """
 
   kept: np.ndarray
@@ -187,9 +187,9 @@ class _Packer:
 
   def _with_others(self, chosen: list[int],
                    memories: _Memories) -> np.ndarray | None:
-    """int32 [G], the items as chosen, small groups where most room is left.
+    """int32 [G], items in the chosen memories, small groups where most is free.
 
-    None if a small group fits nowhere.
+    None if a small group fits into no memory.
     """
     result = np.zeros(len(self._kept), np.int32)
     for group, pool in zip(self._items, chosen):
