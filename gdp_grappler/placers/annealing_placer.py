@@ -51,7 +51,7 @@ class AnnealingPlacer:
       evaluations: Placements to price. By default, `Problem.time_budget_s`
         ends the search. Without a time budget the number depends on the graph
         (`evaluations_for`). The result of a search that the clock ends depends
-        on the speed of the machine. The search prices all starts in any case.
+        on the speed of the machine. The search always prices all starts.
       starts: Placers of the starts. The search leaves out a placer that cannot
         run, and prints a notice.
       clock: Returns seconds since a fixed moment; by default the problem's.

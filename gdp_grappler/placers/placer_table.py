@@ -55,8 +55,8 @@ class Entry:
     extra: Extra of setup.py with the library that the placer needs; '' for
       none.
     paper: Paper of the method, for tables; '' for none.
-    same_as: The placer of which this is another name; '' for no other name.
-      Sets of placers leave out other names.
+    same_as: If the name is an alias, the name of the same placer; '' otherwise.
+      Sets of placers leave out aliases.
   """
 
   name: str

@@ -46,8 +46,8 @@ class Tiles:
   Attributes:
     groups: int [G], the tile of each group.
     axes: int [U] by name of the axis, coordinate of each tile, from 0.
-    edges: int [M, 2], pairs of tiles, of which the first sends tensors to the
-      second.
+    edges: int [M, 2], pairs of tiles; the first tile of a pair sends tensors to
+      the second tile.
     edge_bytes: float64 [M], bytes sent; a tensor counts once per receiving
       tile.
     edge_tensors: int [M], number of tensors sent.

@@ -29,8 +29,8 @@ _FEWEST = 32
 _MEASURED = 16
 # Number of maps that are priced together.
 _BATCH = 8
-# A device that is slower than the fastest by this factor is used only by maps
-# over all devices. An example is the CPU of a client beside servers with GPUs.
+# Only maps over all devices use a device that is slower than the fastest one by
+# this factor. An example is the CPU of a client whose servers have GPUs.
 _FAR_SLOWER = 10.
 # Number of placements that the placer proposes, the best by price.
 _NUM_PROPOSALS = 4
@@ -155,7 +155,7 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
          deadline: deadlines.Deadline) -> None:
   """Prices placements until the time is over.
 
-  The first batch is priced in any case, because the maps have taken time.
+  The first batch is always priced, because computing the maps has taken time.
 
   Args:
     priced: Placements so far; gets the new ones.

@@ -100,10 +100,10 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
   ETFA 1995, with the memory limits of Jeon et al., "Baechi: fast device
   placement of machine learning graphs", SoCC 2020, section 3.2. It extends ETF
   (`m_etf`). After an op, its device is reserved for the favourite child of the
-  op, until the child could as well start on another device. Meanwhile the
-  device takes only the child, or a task that could start on any device. The
-  papers find favourite children by a linear program. This placer finds them by
-  a matching, which makes paths as short in much less time
+  op. The reservation ends when the child could start on another device, too.
+  Until then the device takes only the child, or a task that could start on any
+  device. The papers find favourite children by a linear program. This placer
+  finds them by a matching, which makes paths as short in much less time
   (`favourite_children`).
 
   The placer makes several proposals and keeps the one with the best price. The

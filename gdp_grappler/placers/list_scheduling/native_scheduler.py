@@ -238,7 +238,7 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
       pair is joined even if the joined bundle exceeds the limit.
     work_s: [B], seconds of each bundle.
     kinds: int [B], kind of each bundle; only bundles of one kind are joined.
-    limit_s: Seconds of work of a joined bundle, at the most.
+    limit_s: Largest work of a joined bundle, in seconds.
 
   Raises:
     MemoryError: there is not enough memory.

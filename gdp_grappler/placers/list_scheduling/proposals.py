@@ -32,8 +32,8 @@ class Bundles:
 
   Attributes:
     grain: Grain of `bundling.fuse`; None for one task per op.
-    parts: Bundles per device that `bundling.co_place` makes at the least. None
-      for one bundle per group of ops.
+    parts: Least number of bundles per device that `bundling.co_place` makes;
+      None for one bundle per group of ops.
     dear: Grain of `bundling.co_place_dear`; None for one bundle per group of
       ops. It must be None if `parts` is given.
     every_device: Whether every op may be on every device. Otherwise a CPU gets

@@ -31,10 +31,10 @@ class MinCutPlacer:
   As in the paper, Scotch minimises the bytes between parts, with one part for
   each GPU. Each part has work in proportion to the speed of its GPU. All cut
   bytes cost the same. Afterwards the parts are assigned to devices by the links
-  between devices. If there is no GPU, all CPUs take part. Groups that
-  no GPU may have are fixed to the CPU. The placer tries several balances,
-  several orders of the vertices, and edges with and without the latency of a
-  message. It also prices each device alone.
+  between devices. If there is no GPU, all CPUs take part. Groups that no GPU
+  may have are fixed to the CPU. The placer tries several balances, several
+  orders of the vertices, and edges with and without the latency of a message.
+  It also prices each device alone.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -178,7 +178,7 @@ def in_time(jobs: Sequence[PartitionJob],
   Nothing stops the library during a job. But the next job need not begin.
 
   Args:
-    jobs: The jobs. The first one runs in any case.
+    jobs: The jobs. The first one always runs.
     run: Runs one job.
   """
   return [

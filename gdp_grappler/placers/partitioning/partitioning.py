@@ -39,8 +39,8 @@ class Target:
     devices: int [k], the workers, then devices that have only fixed vertices.
     num_workers: Number of workers.
     shares: float64 [k], share of the weight that each device should get; sum 1.
-    fixed: int64 [V], the part (an index into `devices`) that a vertex must be
-      in, else `FREE`.
+    fixed: int64 [V], index into `devices` of the part that a vertex must be in;
+      `FREE` for any part.
     distances: float64 [k, k], seconds of a message of mean size; symmetric, and
       never longer than the way over a third device.
   """

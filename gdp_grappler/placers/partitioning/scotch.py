@@ -68,8 +68,8 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
     allowed: bool [V, D], devices that each vertex may have.
     deadline: The end of the time budget.
     topology: Whether distances between devices count in the mapping. If not,
-      all cut bytes cost the same. In both cases parts are assigned to devices
-      by distance afterwards.
+      all cut bytes cost the same. After the mapping, parts are assigned to
+      devices by distance in both cases.
   """
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})

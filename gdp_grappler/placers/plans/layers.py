@@ -1,10 +1,10 @@
 """The layers of a graph, as its user knows them, and the ops of each layer.
 
-A layer is a name scope that uses variables, or a scope beside such a scope. The
-scope of a single op is no layer. A gradient belongs to the layer of the op that
-it is the gradient of. Updates and slots have names in the scope of the
-optimizer, but belong to the layer whose variable they change. A variable that
-several layers share belongs to the first layer that uses it.
+A layer is a name scope that uses variables, or a sibling of such a scope. The
+scope of a single op is no layer. The gradient of an op belongs to the layer of
+this op. Updates and slots have names in the scope of the optimizer, but belong
+to the layer whose variable they change. A variable that several layers share
+belongs to the first layer that uses it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Cheap placers propose many candidates: maps of coordinates, cuts by METIS, and
 schedules of list schedulers. A price is a whole simulation, so a sweep over the
 ops first estimates the step of each candidate (`MoveDescriber.estimates`). The
-candidates with the shortest estimates become drafts, beside placements on one
-device.
+candidates with the shortest estimates become drafts. Placements on one device
+are drafts, too.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Drafts:
 
     Args:
       priced: Placements with their prices, some of them schedules.
-      most: Number of schedules, at the most.
+      most: Largest number of schedules.
       deadline: Moment after which no further schedules are made.
     """
     prices, devices = priced.prices, priced.devices

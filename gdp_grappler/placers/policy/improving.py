@@ -64,9 +64,9 @@ class Improver:
 
     Args:
       deadline: End of the time.
-      round_s: Seconds that the first round will take at the most, with all of
-        its draws. The rounds draw fewer moves if there is too little time. None
-        means that the number of draws does not depend on the clock.
+      round_s: Upper bound of the seconds of the first round, with all of its
+        draws. Rounds draw fewer moves if there is too little time. None means
+        that the number of draws does not depend on the clock.
     """
     if not self._moves.movable.size:
       return

@@ -44,8 +44,9 @@ class LearnedPlacer:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
-      policy: A folder that `gdp_train` exported. By default the folder in the
-        environment variable GDP_POLICY, else the folder of the shipped policy.
+      policy: A folder that `gdp_train` exported. None means the folder in the
+        environment variable GDP_POLICY. Without this variable, None means the
+        folder of the shipped policy.
 
     Raises:
       PolicyMismatchError: there is no such folder, or the policy was trained on

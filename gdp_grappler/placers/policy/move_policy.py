@@ -121,7 +121,7 @@ class MovePolicyPlacer:
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
-        priced in any case.
+        always priced.
       moves: Draws moves of the problem; None means moves of all kinds. Searches
         may share the object.
       starts: int [G] each, further drafts.
@@ -178,7 +178,7 @@ def time_share(by_count: bool, repeats: bool, short: bool) -> float:
 
   Args:
     by_count: Whether the number of prices, and not the clock, ends the search.
-    repeats: Whether a smaller graph is searched as well.
+    repeats: Whether a coarse graph is searched, too.
     short: Whether the time of the search is short (`is_short`).
   """
   config = search_config.DEFAULT.time

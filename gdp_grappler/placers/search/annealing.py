@@ -252,7 +252,7 @@ class Annealing:
 def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,
                  refined: bool = False,
                  deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int [G], the first placement that fits, else the one with least overflow.
+  """int [G], the first placement that fits; if none, that with least overflow.
 
   The function serves placers whose proposals overflow a memory although other
   placements may fit. The first annealing starts with `devices`. If it finds no

@@ -243,7 +243,7 @@ class _RepeatedAnnealing:
 
   Attributes:
     annealings: The annealings that have ended, the earliest first.
-    evaluations: Placements priced so far, by the stages before as well.
+    evaluations: Placements priced so far, including the earlier stages.
   """
 
   def __init__(
@@ -259,7 +259,7 @@ class _RepeatedAnnealing:
       rng: Random numbers of the annealings.
       budget: Budget of all stages together.
       kinds: Kinds of moves.
-      evaluations: Placements that the stages before have priced.
+      evaluations: Placements that the earlier stages have priced.
       further: K of int [G]; each annealing begins with all of them, too.
     """
     self._coarse, self._rng, self._budget = coarse, rng, budget

@@ -9,8 +9,8 @@ prices placements in the order of priorities
 Computing priorities takes longer than pricing a placement. So the search
 computes the priorities of its best placement, by the critical path, and prices
 all further placements with these priorities. From time to time the search
-computes the priorities of its best placement anew. A placement is kept together
-with the priorities with which it was priced.
+computes the priorities of its best placement again. The search stores a
+placement together with the priorities with which it was priced.
 """
 
 from __future__ import annotations

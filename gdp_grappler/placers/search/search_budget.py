@@ -110,7 +110,7 @@ class SearchBudget:
 
     Args:
       share: Share of the placements and of the seconds.
-      most: Placements to price at the most.
+      most: Largest number of placements to price.
     """
     seconds = None if self._seconds is None else share * self._seconds
     return SearchBudget(min(math.ceil(share * self.evaluations), most), seconds,

@@ -79,7 +79,7 @@ class FitConfig:
     packs: Whether groups are packed into the memories if no start of a search
       fits (`memory_packing`).
     priced_ops: Ops that one annealing simulates, over all placements.
-    most: Placements that one annealing prices at the most.
+    most: Largest number of placements that one annealing prices.
     starts: Number of packed placements from which further annealings start if
       no placement fits.
     repaired: Number of the fastest placements that are repaired, and of those
@@ -99,8 +99,8 @@ class PriorityConfig:
   """Annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    refreshes: Number of times that the annealing computes the priorities anew.
-    fewest_batches: Batches between two such computations, at the least.
+    refreshes: Number of times that the annealing computes new priorities.
+    fewest_batches: Least number of batches between two such computations.
     loss: Largest increase of the step time by new priorities, as a share of the
       step time. With a larger increase the old priorities stay.
     starts: Number of starts. Each one has priorities of its own.
@@ -137,8 +137,9 @@ class CoarseConfig:
     majority: Share of the work of a tile that counts as most of it. If a device
       may have this share, it may have the tile. If control edges may join ops
       with this share, they may join the tile.
-    priced: Placements after which an annealing of layers or parts ends.
-    round: Share of the time after which such an annealing ends in any case.
+    priced: An annealing of layers or parts ends after this number of
+      placements, or after a share of the time (`round`).
+    round: This share of the time.
     layers_until: Progress at which the stage of layers ends, if layers have
       parts.
     alone_until: Progress at which the stage of layers ends, if layers have no
@@ -204,7 +205,7 @@ class TimeConfig:
     anchors: Share of the time for anchors other than list schedulers.
     anchors_alone: The same if the time is too short for `gdp_policy`, and so
       for a search as well.
-    lists: Share of the time for list schedulers, which come afterwards.
+    lists: Share of the time for list schedulers, which run after these anchors.
     lists_of_large: The same share for large graphs. There, list schedulers
       would take far more time.
     lists_least_s: Least seconds for list schedulers. In a short time, list
@@ -214,7 +215,7 @@ class TimeConfig:
       time, the one that is best on most graphs runs first.
     large: Groups times devices above which a graph is large.
     moves: Share of the search's time that `gdp_policy` may take.
-    moves_with_coarse: The same share if a coarse graph is searched as well.
+    moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
       ends the search.
     moves_if_short: The same share if the time is short. After few prices
@@ -286,8 +287,8 @@ class EdgeConfig:
       those with the shortest predicted ordered steps.
     cost: Cost of a simulated step in the computation of control edges, in
       prices. It is below 1, because a price simulates several steps.
-    most_steps: Steps that one computation of control edges simulates, at the
-      most, even if the graph is small.
+    most_steps: Largest number of steps that one computation of control edges
+      simulates, even if the graph is small.
   """
 
   promised: int = 4
@@ -313,8 +314,8 @@ class SearchConfig:
     edge_ops: Ops that the computation of control edges may simulate.
     priced_ops: Ops that a search without a time budget simulates, over all
       placements.
-    fewest: Placements that such a search prices at the least.
-    most: Placements that such a search prices at the most.
+    fewest: Least number of placements that such a search prices.
+    most: Largest number of placements that such a search prices.
     measured: Placements that such a search prices if a price is a real step.
   """
 

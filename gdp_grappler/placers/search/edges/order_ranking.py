@@ -54,7 +54,7 @@ class OrderRanking:
 
     Args:
       placements: Placements, at least one. The edges of the first one are
-        computed in any case.
+        always computed.
       passed: Returns whether the time is over. Then the method computes no more
         edges, and ranks only the placements whose edges it knows. The time that
         edges take differs much between placements.

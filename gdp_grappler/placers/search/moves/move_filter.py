@@ -30,8 +30,9 @@ class FilterConfig:
     draws: Moves drawn for each move that is priced, at least 1.
     unfiltered: Share of the priced moves that are chosen without the network,
       so that the search also finds gains that the network does not predict.
-    gain_weight: Weight of the expected gain beside the probability of a gain. A
-      weight of 0 ranks by the probability, 1 by the product of the two.
+    gain_weight: Weight of the expected gain. A weight of 0 ranks moves by the
+      probability of a gain. A weight of 1 ranks them by the product of the
+      probability and the gain.
     rescheduling: How the filter re-schedules moves (`rescheduling`).
   """
 
