@@ -316,7 +316,8 @@ def _planned(
     step = subject.step
   asked = step.graph.may_round
   if planned.may_round(known) and not asked:
-    subject, step = subject.that_may_round(), step.that_may_round()
+    subject, step = subject.with_rounding_allowed(), step.with_rounding_allowed(
+    )
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
     written = plan_lib.read(known)
@@ -361,7 +362,8 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
     ) from error
   for line in (*found.notes, *found.refused):
     subject.how.tell(f'The map of layers: {line}.')
-  rounded = constraints.rounded(graph, step.cluster, found.placement.devices)
+  rounded = constraints.changes_numbers(graph, step.cluster,
+                                        found.placement.devices)
   if rounded.any():
     subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
                      'than by themselves, and round otherwise there.')

@@ -91,8 +91,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
   step = _step(source, settings, relocatable, notes)
-  if shortage_found := shortage.is_certain(step.graph, step.cluster):
-    return _left(source, shortage_found)
+  if shortage_found := shortage.why_none_fits(step.graph, step.cluster):
+    return _leave_alone(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
@@ -115,15 +115,15 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     if not (stays and _stays_on_one(before, problem, settings)):
       proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
-    return _left(source, str(error))
+    return _leave_alone(source, str(error))
   choice = edge_selection.best(problem,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
-  notes.append(_asked(source))
-  outcome = _that_tells(outcome, '; '.join(filter(None, notes)))
+  notes.append(_kept_requests(source))
+  outcome = _with_note(outcome, '; '.join(filter(None, notes)))
   if settings.batch_size is None and source.leaves_sizes_open():
-    return _that_tells(
+    return _with_note(
         outcome, 'its batches are not known, '
         f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
   return outcome
@@ -143,14 +143,14 @@ def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
                              time_budget_s=min(budget_s, deadline.remaining_s))
 
 
-def _that_tells(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
+def _with_note(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
   """Appends `more` to the message of an outcome, unless either is ''."""
   if not more or not outcome.message:
     return outcome
   return dataclasses.replace(outcome, message=f'{outcome.message}; {more}')
 
 
-def _asked(source: source_graph.SourceGraph) -> str:
+def _kept_requests(source: source_graph.SourceGraph) -> str:
   """Returns text on the ops that tf.device keeps in place; '' for none."""
   variables, ops = asked.count(source)
   if not variables and not ops:
@@ -167,10 +167,10 @@ def _asked(source: source_graph.SourceGraph) -> str:
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
   """Leaves a graph whose ops have no choice; reports only tf.device's part."""
-  said = _asked(source)
+  said = _kept_requests(source)
   if not said:
     return outcome_lib.Outcome(None, '')
-  return _left(source, f'nothing is free; {said}')
+  return _leave_alone(source, f'nothing is free; {said}')
 
 
 def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
@@ -217,7 +217,8 @@ def _why_not(source: source_graph.SourceGraph) -> str:
   return ''
 
 
-def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
+def _leave_alone(source: source_graph.SourceGraph,
+                 why: str) -> outcome_lib.Outcome:
   """Leaves a graph as it was, and says why unless it creates variables."""
   said = f'{source.name}: left as it was: {why}'
   return outcome_lib.Outcome(None,
@@ -290,7 +291,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
-    rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
+    rounded = constraints.changes_numbers(graph, after.cluster,
+                                          after.devices).sum()
     if rounded:
       said += f'; {units.count(int(rounded), "op")} will round otherwise'
     if (not settings.keep_best and origin == settings.placer and
@@ -306,11 +308,11 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     said = ''
   if said and prices.overflow_bytes[1]:
     was, now = prices.overflow_bytes.tolist()
-    exceeds = shortage.nevertheless(graph, after.cluster, prices.peak_bytes[1],
-                                    less=now < was)
+    exceeds = shortage.if_used_anyway(graph, after.cluster,
+                                      prices.peak_bytes[1], less=now < was)
     said += f'; {exceeds}'
-  elif said and (full := shortage.nearly(after.cluster,
-                                         prices.peak_bytes[1].tolist())):
+  elif said and (full := shortage.nearly_full(after.cluster,
+                                              prices.peak_bytes[1].tolist())):
     said += f'; {full}'
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()
