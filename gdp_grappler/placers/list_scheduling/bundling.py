@@ -111,8 +111,8 @@ def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
 
-def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
-                  grain: float) -> task_graph.TaskGraph:
+def co_place_by_transfer(tasks: task_graph.TaskGraph, link: tuple[float, float],
+                         grain: float) -> task_graph.TaskGraph:
   """Joins bundles if their transfer takes longer than two devices could save.
 
   Two devices that run two bundles at the same time save at most the time of the
@@ -125,10 +125,10 @@ def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
       as long as the transfer.
   """
   pairs, sent_s = tasks.pairs(*link)
-  dearest = np.argsort(-sent_s, kind='stable')
+  longest = np.argsort(-sent_s, kind='stable')
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
-  labels = native_scheduler.join(tasks.bundles[pairs[dearest]],
-                                 grain * sent_s[dearest], by_bundle,
+  labels = native_scheduler.join(tasks.bundles[pairs[longest]],
+                                 grain * sent_s[longest], by_bundle,
                                  choices.kinds(tasks.allowed), -1.)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 

@@ -46,7 +46,8 @@ class ListSchedulingPlacer(abc.ABC):
     """
     shared = proposals.Proposals(problem.graph, problem.cluster,
                                  problem.busy_seconds, problem.allowed)
-    return best(problem, self._proposers(shared), beyond=not self.published,
+    return best(problem, self._proposers(shared),
+                other_sources=not self.published,
                 tight=[shared.proposer(config) for config in self._tight])
 
   @abc.abstractmethod
@@ -57,7 +58,7 @@ class ListSchedulingPlacer(abc.ABC):
 
 def best(
     problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
-    beyond: bool = True, tight: Sequence[proposals.Proposer] = ()
+    other_sources: bool = True, tight: Sequence[proposals.Proposer] = ()
 ) -> placement_lib.Placement:
   """Calls every proposer and returns the best placement by price.
 
@@ -71,8 +72,8 @@ def best(
   Args:
     problem: Prices the placements.
     proposers: Proposers to call, at least one.
-    beyond: Whether to price placements of other sources, too. Placements of all
-      ops on one device are priced even if there is no time. If not every
+    other_sources: Whether to price placements of other sources, too. Placements
+      of all ops on one device are priced even if there is no time. If not every
       accelerator can hold all ops, two more sources follow: repair of
       placements that overflow but are faster (`memory_repair`), and a short
       local search from the best placement.
@@ -81,7 +82,7 @@ def best(
   deadline = problem.deadline()
   priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   alone = (priced.add(one_device.on_each(problem.cluster, problem.allowed))
-           if beyond else None)
+           if other_sources else None)
   _ask(problem, proposers, priced, deadline)
   if (alone is not None and not (deadline.passed and priced.fits) and
       not alone.valid[list(problem.cluster.accelerators)].all()):

@@ -185,10 +185,11 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
   lp.a_matrix_.index_ = rows[order].astype(np.int32)
   lp.a_matrix_.value_ = values[order]
   solution = _solution(highs, lp)
-  return _dearest(ends, sent_s) if solution is None else solution[m:m + e]
+  return _greedy_matching(ends, sent_s) if solution is None else solution[m:m
+                                                                          + e]
 
 
-def _dearest(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
+def _greedy_matching(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
   """float64 [E], y of a greedy matching, the longest transfer first.
 
   Each task is a parent at most once, and a child at most once.

@@ -26,10 +26,10 @@ _PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
 _PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
 # Bundles share a device if the smaller one takes at most a tenth of the
 # transfer between them.
-_DEAR = _Bundles(grain=1., dear=.1)
+_BY_LONG_TRANSFER = _Bundles(grain=1., transfer_grain=.1)
 # Bundles share a device if the smaller one takes at most as long as the
 # transfer between them.
-_DEAREST = _Bundles(grain=1., dear=1.)
+_BY_TRANSFER = _Bundles(grain=1., transfer_grain=1.)
 # The method of Baechi.
 _PUBLISHED = proposals.ScheduleConfig(_Bundles(), _PORTS_ORDER)
 # The method of Hanen and Munier.
@@ -42,9 +42,9 @@ _NO_CONTENTION = proposals.ScheduleConfig(_Bundles(),
 # (`bundling.co_place_pairs`).
 _CONFIGS = (
     (proposals.ScheduleConfig(_FUSED, _LOCAL), None),
-    (proposals.ScheduleConfig(_DEAREST, _PORTS_ORDER), None),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_ORDER), None),
     (proposals.ScheduleConfig(_FUSED, _LOCAL), 16),
-    (proposals.ScheduleConfig(_DEAREST, _LOCAL), None),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _LOCAL), None),
     (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL_ORDER), None),
     # Without favourite children, for graphs in which waiting does not pay.
     (proposals.ScheduleConfig(_Bundles(parts=4),
@@ -52,12 +52,12 @@ _CONFIGS = (
     (_PUBLISHED, None),
     (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_ORDER), None),
     (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(grain=1., dear=10.),
+    (proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
                               _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_DEAREST, _PORTS_LOCAL_ORDER), None),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_LOCAL_ORDER), None),
     (proposals.ScheduleConfig(_FUSED, _NO_CONTENTION.rules), None),
-    (proposals.ScheduleConfig(_DEAR, _LOCAL), None),
-    (proposals.ScheduleConfig(_DEAR, _PORTS_ORDER), None),
+    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _LOCAL), None),
+    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _PORTS_ORDER), None),
     (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), None),
     (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), 16),
     (proposals.ScheduleConfig(_FUSED, _LOCAL), 4),
@@ -144,8 +144,8 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
       if config.rules.favourites and key not in favourites:
         favourites[key] = self._favourites(shared, key)
     scheduled = [
-        _proposer(shared, _suited(shared, config), at_home, row)
-        for config, at_home in configs
+        _proposer(shared, _suited(shared, config), per_device, row)
+        for config, per_device in configs
         for row in (favourites[_same_tasks(config.bundles)] if config.rules.
                     favourites else (None,))
     ]
@@ -169,7 +169,7 @@ def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
 
   Equal results mean equal tasks, which have the same favourite children.
   """
-  return dataclasses.replace(bundles, parts=None, dear=None)
+  return dataclasses.replace(bundles, parts=None, transfer_grain=None)
 
 
 def _suited(shared: proposals.Proposals,
@@ -183,15 +183,15 @@ def _suited(shared: proposals.Proposals,
 
 
 def _proposer(shared: proposals.Proposals, config: proposals.ScheduleConfig,
-              at_home: int | None,
+              per_device: int | None,
               favourites: np.ndarray | None) -> proposals.Proposer:
-  """A proposer; `at_home` is the number beside the configuration."""
-  if at_home is None:
+  """A proposer; `per_device` is the number beside the configuration."""
+  if per_device is None:
     return shared.proposer(config, favourites)
   assert favourites is not None  # The rules of these configurations need them.
   parents = np.flatnonzero(favourites >= 0)
   pairs = np.stack([parents, favourites[parents]], axis=1)
-  parts = at_home * len(shared.targets(config.bundles.halvings))
+  parts = per_device * len(shared.targets(config.bundles.halvings))
   return lambda pool_bytes: shared.schedule(
       bundling.co_place_pairs(shared.tasks(config.bundles), pairs, parts),
       config.rules, pool_bytes, favourites)

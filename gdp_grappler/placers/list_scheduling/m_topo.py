@@ -15,9 +15,10 @@ _PUBLISHED = proposals.Bundles()
 _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
             proposals.Bundles(grain=1.,
                               parts=2), proposals.Bundles(grain=16., parts=1),
-            proposals.Bundles(halvings=1), proposals.Bundles(grain=1., dear=.1),
-            proposals.Bundles(grain=1., parts=2,
-                              halvings=1), proposals.Bundles(grain=1., dear=1.),
+            proposals.Bundles(halvings=1),
+            proposals.Bundles(grain=1., transfer_grain=.1),
+            proposals.Bundles(grain=1., parts=2, halvings=1),
+            proposals.Bundles(grain=1., transfer_grain=1.),
             proposals.Bundles(grain=1., halvings=2))
 # Number of choices of bundles for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 3

@@ -34,8 +34,8 @@ class Bundles:
     grain: Grain of `bundling.fuse`; None for one task per op.
     parts: Least number of bundles per device that `bundling.co_place` makes;
       None for one bundle per group of ops.
-    dear: Grain of `bundling.co_place_dear`; None for one bundle per group of
-      ops. It must be None if `parts` is given.
+    transfer_grain: Grain of `bundling.co_place_by_transfer`; None for one
+      bundle per group of ops. It must be None if `parts` is given.
     every_device: Whether every op may be on every device. Otherwise a CPU gets
       only ops that no accelerator can have.
     halvings: Number of times to halve the number of accelerators in use; at
@@ -45,7 +45,7 @@ class Bundles:
 
   grain: float | None = None
   parts: int | None = None
-  dear: float | None = None
+  transfer_grain: float | None = None
   every_device: bool = False
   halvings: int = 0
 
@@ -175,9 +175,10 @@ class Proposals:
       made = self.tasks(dataclasses.replace(bundles, parts=None))
       devices = len(self.targets(bundles.halvings))
       return bundling.co_place(made, self.link, bundles.parts * devices)
-    if bundles.dear is not None:
-      made = self.tasks(dataclasses.replace(bundles, dear=None))
-      return bundling.co_place_dear(made, self.link, bundles.dear)
+    if bundles.transfer_grain is not None:
+      made = self.tasks(dataclasses.replace(bundles, transfer_grain=None))
+      return bundling.co_place_by_transfer(made, self.link,
+                                           bundles.transfer_grain)
     if bundles.grain is not None:
       made = self.tasks(dataclasses.replace(bundles, grain=None))
       return bundling.fuse(made, self.link, bundles.grain)

@@ -99,7 +99,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
   return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
 
 
-def few(problem: placer_lib.Problem, most: int) -> np.ndarray:
+def few_cuts(problem: placer_lib.Problem, most: int) -> np.ndarray:
   """int32 [at most `most`, G], legal placements by one cut each.
 
   All accelerators come first, then half of them, edges with and without the

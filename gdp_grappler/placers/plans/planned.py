@@ -337,7 +337,7 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
   # Ops of the forward pass may serve a metric alone, as the value of a loss.
-  of_updates = layers_lib.late(graph) | updates.in_optimizers(graph)
+  of_updates = layers_lib.after_forward(graph) | updates.in_optimizers(graph)
   serves = updates.serving(graph) & (of_updates
                                      | graph.holds_variables[graph.groups])
   free = np.bincount(graph.groups, ~serves, graph.num_groups) > 0

@@ -38,7 +38,7 @@ _CONFIGS = (
     proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
                              _Rules(insert=True)),
     proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=1., dear=1.),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
                              _Rules(ports=True, local_first=True)),
     proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
                              _Rules(earliest_finish=True, local_first=True)),
@@ -51,7 +51,7 @@ _CONFIGS = (
     proposals.ScheduleConfig(_Bundles(grain=16., parts=1),
                              _Rules(ports=True, in_order=True,
                                     favourites=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., dear=10.),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
                              _Rules(ports=True, local_first=True)),
     proposals.ScheduleConfig(_Bundles(grain=1.),
                              _Rules(ports=True, in_order=True,
@@ -121,7 +121,7 @@ class Drafts:
     drafted = [structured.candidates(problem)[:config.maps]]
     if len(problem.cluster.accelerators) > 1:
       if config.cuts and not deadline.passed and _METIS in extras.of_placers():
-        drafted.append(metis.few(problem, config.cuts))
+        drafted.append(metis.few_cuts(problem, config.cuts))
       drafted.append(self._schedules(deadline))
     rows = _different(np.concatenate([alone, *drafted]))[len(alone):]
     if len(rows) > config.drafts:
@@ -211,7 +211,7 @@ class _Scheduler:
 
   def _favourites(self, bundles: proposals.Bundles) -> np.ndarray:
     """int32 [M], the favourite child of each task, or -1."""
-    key = dataclasses.replace(bundles, parts=None, dear=None)
+    key = dataclasses.replace(bundles, parts=None, transfer_grain=None)
     if key not in self._children:
       tasks = self._shared.tasks(key)
       self._children[key] = favourite_children.matched(tasks,

@@ -61,7 +61,7 @@ def test_what_proposals_share_is_made_once(mixed):
   assert mixed.tasks(proposals.Bundles(grain=1.)) is mixed.tasks(
       proposals.Bundles(grain=1.))
   # Parts are made of the tasks without.
-  dear = mixed.tasks(proposals.Bundles(grain=1., dear=1.))
+  dear = mixed.tasks(proposals.Bundles(grain=1., transfer_grain=1.))
   plain = mixed.tasks(proposals.Bundles(grain=1.))
   assert dear.num_tasks == plain.num_tasks
 

@@ -112,11 +112,11 @@ def test_without_pymetis(monkeypatch):
 
 def test_a_few_cuts_are_legal_and_over_all_accelerators():
   problem = problems.make(_two_chains())
-  rows = metis.few(problem, 2)
+  rows = metis.few_cuts(problem, 2)
   assert 1 <= len(rows) <= 2
   assert (problem.allowed[np.arange(rows.shape[1]), rows]).all()
   assert all({1, 2} <= set(row.tolist()) for row in rows)
-  assert not len(metis.few(problem, 0))
+  assert not len(metis.few_cuts(problem, 0))
 
 
 def test_large_seeds_are_different_seeds(monkeypatch):

@@ -33,7 +33,7 @@ class ReschedulingConfig:
     share: Share of the drawn moves that are re-scheduled, from 0 to 1.
     most: Largest number of groups of a set that is re-scheduled; 2 or more.
     late: Bounds of the weight of the largest delay of the group's outputs.
-    careless: Probability that this weight is 0.
+    zero_late: Probability that this weight is 0.
     sent: Bounds of the weight of the seconds of the group's transfers.
     busy: Bounds of the weight of the seconds of all work on the device.
   """
@@ -41,12 +41,12 @@ class ReschedulingConfig:
   share: float = .2
   most: int = 3000
   late: tuple[float, float] = (.1, 10.)
-  careless: float = .2
+  zero_late: float = .2
   sent: tuple[float, float] = (.03, 10.)
   busy: tuple[float, float] = (.01, 3.)
 
   def __post_init__(self) -> None:
-    for name in ('share', 'careless'):
+    for name in ('share', 'zero_late'):
       if not 0 <= getattr(self, name) <= 1:
         raise ValueError(f'{name} is {getattr(self, name)}; give a share.')
     if self.most < 2:
@@ -75,7 +75,7 @@ def reschedule(config: ReschedulingConfig, features: featurizer.MoveFeaturizer,
   """
   count = len(candidates)
   late = (_between(config.late, count, rng) *
-          (rng.random(count) >= config.careless))
+          (rng.random(count) >= config.zero_late))
   weights = np.stack([
       late,
       _between(config.sent, count, rng),
