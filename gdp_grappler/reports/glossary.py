@@ -15,6 +15,10 @@ from gdp_grappler import suggestions
 _WIDTH = 79  # Columns of a printed term.
 
 TERMS = {
+    'annealing':
+        'Simulated annealing: a search that makes random moves. At first it '
+        'accepts many moves that make the step longer, later hardly any: it '
+        'cools.',
     'AUC':
         'Of `gdp_pretrain`: the probability that a move that gains has a '
         'higher score than a move that does not; 0.5 is chance.',
@@ -56,8 +60,8 @@ TERMS = {
         'The ops and transfers that a simulated step waited for, from its end '
         'back to its beginning.',
     'critical path':
-        'The longest path through a graph. As an order: the op with the '
-        'longest path behind it starts first.',
+        'The longest path through a graph. As an order: the op from which the '
+        'longest path leads to the end of the step starts first.',
     'cut':
         'Tensors that are made on one device and used on another one, and '
         'their bytes.',
@@ -75,6 +79,9 @@ TERMS = {
     'family':
         'Ops of one kind, such as convolutions, which reach the same share of '
         "a device's peak rate.",
+    'favourite child':
+        'In m-SCT: the consumer of an op that runs next on the same device, '
+        'so that it needs no transfer.',
     'FIFO':
         "First in, first out: TensorFlow's order of ready ops, without control "
         'edges of ours. Steps are FIFO unless a table says otherwise.',
@@ -120,11 +127,20 @@ TERMS = {
     'layer map':
         "Devices by layer, such as {'encoder': 'GPU:0'}. It can be used as a "
         'plan.',
+    'legal device':
+        'Of an op: a device that the op may have without a change of the '
+        "program's results.",
     'link':
         'The connection of two devices, with a latency and a bandwidth.',
+    'list scheduler':
+        'A placer that places one op after the other by a rule, such as '
+        'm-ETF.',
     'logical GPU':
         'A part of a card that TensorFlow uses like a GPU, with its own '
         'stream and memory.',
+    'luck':
+        'Of a placement: how much errors lengthen its step, over how much they '
+        'lengthen a step on one device; at least 1.',
     'MAPE':
         'Mean absolute percentage error of simulated steps against measured '
         'or emulated ones.',
@@ -147,8 +163,8 @@ TERMS = {
     'op':
         'One operation of a graph, such as a MatMul.',
     'ordered':
-        'Of a step: with control edges that let ops wait, so that the op with '
-        'the longest path behind it starts first. The edges change no number.',
+        'Of a step: with control edges that let less urgent ops wait. The '
+        'edges change no number.',
     'parameters':
         "Variables of a layer, without the optimizer's slots.",
     'peak memory':
@@ -185,12 +201,14 @@ TERMS = {
         'FLOPs per second of a device.',
     'reached':
         "The share of a device's peak rate that ops get.",
+    'retimed step':
+        'An estimate of the step after a move, by one sweep over the ops.',
     'reward':
         'The number that learning increases. A shorter step has a larger '
         'reward.',
     'robust price':
-        'A price that searches use. It is higher if small errors in seconds '
-        'and bytes would lengthen the step.',
+        'A price that searches use: the simulated step times the luck of the '
+        'placement.',
     'rollout':
         'A placement sampled from the policy.',
     'roofline':
