@@ -23,7 +23,7 @@ from typing import Any, Sequence
 
 from benchmarks import tables
 from gdp_grappler import progress
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.problems import reading
 from placer_model.hdp import placers as hdp
 from placer_model.training import placers as training
@@ -41,7 +41,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
     for name, make in _PLANNERS.items():
-      watched = counting_evaluator.Recorder(step.problem().evaluator)
+      watched = recording_evaluator.Recorder(step.problem().evaluator)
       problem = dataclasses.replace(step.problem(), seed=seed,
                                     evaluator=watched, time_budget_s=seconds)
       placement = make(clock=time.process_time).place(problem)

@@ -11,7 +11,7 @@ edges that pay. The program searches with all levers ('all'), and without each:
 
   network: no network chooses moves, and no set of ops is re-scheduled.
   filter: no network chooses moves; sets of ops are still re-scheduled.
-  repair: no set of ops is re-scheduled; the network still chooses moves.
+  rescheduling: no set of ops is re-scheduled; the network still chooses moves.
   coordinates: there are no moves by coordinates, no anchor `structured`, and no
     coarse graph.
   multilevel: a large graph is not searched as a coarse graph first.
@@ -21,11 +21,11 @@ edges that pay. The program searches with all levers ('all'), and without each:
   anchors: the search begins with single devices and blocks of the
     topological order.
   policy: `gdp_policy` proposes nothing.
-  mending: no repair of placements that exceed a memory.
+  memory_repair: no repair of placements that exceed a memory.
   packing: no branch and bound that packs memories.
   search: the best of the anchors is the result; the policy proposes nothing.
 
-Without mending or packing, the anchors do not use it either.
+Without `memory_repair` or `packing`, the anchors do not use it either.
 --levers=parts,compound tries only these.
 
 With --json the program prints a list of {"task", "seed", "all_s", "network_s",
@@ -66,7 +66,7 @@ from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import moves
-from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import rescheduling
 from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
@@ -115,9 +115,9 @@ _WAYS = {
         _Levers(filter=None),
     'filter':
         _Levers(filter=move_filter.FilterConfig(draws=1)),
-    'repair':
-        _Levers(filter=move_filter.FilterConfig(repair=repair.RepairConfig(
-            share=0.))),
+    'rescheduling':
+        _Levers(filter=move_filter.FilterConfig(
+            rescheduling=rescheduling.ReschedulingConfig(share=0.))),
     'coordinates':
         _Levers(coordinates=False),
     'multilevel':
@@ -132,7 +132,7 @@ _WAYS = {
         _Levers(anchors=False),
     'policy':
         _Levers(policy=False),
-    'mending':
+    'memory_repair':
         _without('fit', repairs=False),
     'packing':
         _without('fit', packs=False),

@@ -65,7 +65,7 @@ def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
       limit = search_budget.SearchBudget(sys.maxsize, seconds,
                                          clock=time.process_time)
       while (done := limit.progress(search.evaluations)) < 1:
-        search.step(done, search_config.DEFAULT.annealing.batch)
+        search.price_batch(done, search_config.DEFAULT.annealing.batch)
       row[f'{name}_s'] = search.best_key[-1]
       row[f'{name}_priced'] = search.evaluations
     rows.append(row)

@@ -29,7 +29,7 @@ from typing import Any, Sequence
 
 from benchmarks import tables
 from gdp_grappler import progress
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
@@ -68,7 +68,7 @@ class _Reached(Exception):
   """Raised to end a search that has found a step as short as HDP's."""
 
 
-class _Watch(counting_evaluator.Recorder):
+class _Watch(recording_evaluator.Recorder):
   """Ends a search that has found a step of `enough_s`."""
 
   enough_s = 0.
@@ -82,7 +82,7 @@ class _Watch(counting_evaluator.Recorder):
 def _curve(step: step_lib.Step, seed: int, seconds: float,
            placer: placer_lib.Placer,
            enough_s: float = 0.) -> list[tuple[int, float, float]]:
-  """Returns the `counting_evaluator.Recorder.curve` of a search."""
+  """Returns the `recording_evaluator.Recorder.curve` of a search."""
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s
   problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,

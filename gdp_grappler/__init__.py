@@ -31,7 +31,7 @@ _PUBLIC = {
     'diff': 'gdp_grappler.api.differing',
     'explain': 'gdp_grappler.api.explaining',
     'leave_alone': 'gdp_grappler.plugin.scopes',
-    'made_on_host': 'gdp_grappler.plugin.fitting.making',
+    'made_on_host': 'gdp_grappler.plugin.fitting.host_creation',
     'load_plan': 'gdp_grappler.api.placing',
     'pin': 'gdp_grappler.plugin.scopes',
     'place': 'gdp_grappler.api.placing',

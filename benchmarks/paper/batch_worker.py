@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from benchmarks.paper import batches
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.problems import reading
@@ -60,7 +60,7 @@ class _Placer(placers_lib.GdpPlacer):
     return batch
 
 
-_Read = tuple[placer_lib.Problem, counting_evaluator.Recorder,
+_Read = tuple[placer_lib.Problem, recording_evaluator.Recorder,
               simulator_lib.Simulator]
 
 
@@ -71,12 +71,12 @@ def _read(task: str, job: batches.Job) -> _Read:
                       lambda _: None)
   simulator = step.simulator()
   problem = step.problem(simulator, job.seed)
-  watched = counting_evaluator.Recorder(problem.evaluator, clocks.processor_s)
+  watched = recording_evaluator.Recorder(problem.evaluator, clocks.processor_s)
   return problem.priced_by(watched), watched, simulator
 
 
 def _record(trainer: trainer_lib.Trainer, problem: placer_lib.Problem,
-            watched: counting_evaluator.Recorder,
+            watched: recording_evaluator.Recorder,
             simulator: simulator_lib.Simulator) -> dict[str, Any]:
   """Returns the record of a graph. Its step is in FIFO order, as in a cell."""
   fields = {

@@ -134,7 +134,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
   clock = deadlines.still if repeatable else time.monotonic
-  with telling.told(tell, verbose) as heard:
+  with telling.listener(tell, verbose) as heard:
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,

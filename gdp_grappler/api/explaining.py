@@ -292,11 +292,12 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
   if inside.any():
     return np.flatnonzero(inside).tolist()
   last = pattern.rsplit('/', 1)[-1].strip('*').lower()
-  alike = [
+  similar = [
       name for name in (*graph.names, *graph.variables)
       if last and last in name.lower()
   ]
-  near = suggestions.did_you_mean(pattern, alike[:1000], similarity=.3, most=3)
+  near = suggestions.did_you_mean(pattern, similar[:1000], similarity=.3,
+                                  most=3)
   raise errors.GdpError(
       f'No op of graph "{graph.name}" is called "{pattern}".'
       + (near or ' Give a name, or a pattern such as "*MatMul*". The heaviest: '

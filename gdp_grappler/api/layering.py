@@ -165,9 +165,10 @@ class Layering:
       most: Number of rows above which a layer that is spread has one row, and
         layers of several kinds are joined.
     """
-    found = _folded(self.rows, _is_alike, _ALIKE)
+    found = _folded(self.rows, _is_same_kind, _ALIKE)
     if len(found) > most:
-      found = _folded(map(self._row, self._with_rows(False)), _is_alike, _ALIKE)
+      found = _folded(map(self._row, self._with_rows(False)), _is_same_kind,
+                      _ALIKE)
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
@@ -199,7 +200,7 @@ class Layering:
     graph, cluster = self._graph, self._placement.cluster
     if graph.may_round:
       return np.zeros((graph.num_ops, cluster.num_devices), bool)
-    return constraints.rounded_on(graph, cluster)
+    return constraints.changes_numbers_on(graph, cluster)
 
   def _unique_names(self, parts: Sequence[_Part]) -> list[str]:
     """Returns a name for each part, longer if a short name is ambiguous."""
@@ -347,7 +348,7 @@ def _shares_device(one: LayerRow, other: LayerRow) -> bool:
   return one.device == other.device and NO_LAYER not in (one.name, other.name)
 
 
-def _is_alike(one: LayerRow, other: LayerRow) -> bool:
+def _is_same_kind(one: LayerRow, other: LayerRow) -> bool:
   """Whether two rows are layers of one kind, judged by their names."""
   return _shares_device(one, other) and (_NUMBERS.sub(
       '', one.name).rstrip('_') == _NUMBERS.sub('', other.name).rstrip('_'))

@@ -133,9 +133,9 @@ class PlacedStep:
     """The reasons why ops may not have other devices."""
     cluster = self.step.cluster
     return reasons_lib.Reasons(
-        self.graph, constraints.demands(self.graph,
-                                        cluster), cluster.device_labels,
-        self.step.source, self.chosen or reasons_lib.who_chose(self._chooser))
+        self.graph, constraints.suitable_devices(self.graph, cluster),
+        cluster.device_labels, self.step.source, self.chosen or
+        reasons_lib.who_chose(self._chooser))
 
   @property
   def speedup(self) -> float:
@@ -154,11 +154,11 @@ class PlacedStep:
   def warnings(self) -> tuple[str, ...]:
     """Lines about memories that overflow or nearly do, with advice."""
     if self.fits:
-      said = shortage.nearly(self.step.cluster, self.fifo.peak_bytes)
+      said = shortage.nearly_full(self.step.cluster, self.fifo.peak_bytes)
       return (said,) if said else ()
-    way_out = constraints.way_out_of_memory(self.graph, self.step.cluster)
+    advice = constraints.advice_on_memory(self.graph, self.step.cluster)
     return (*(v.message for v in self.fifo.violations),
-            *([way_out] if way_out else []))
+            *([advice] if advice else []))
 
   def price(self, order: str | None = None) -> price_lib.Price:
     """Returns the step times in both orders, the memory and the schedule.

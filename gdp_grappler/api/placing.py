@@ -93,7 +93,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     split_tables: Tables in parts, of a file or function: 'auto' for those that
       no device can hold, 'off', or layers, as {'words': 4}.
     max_memory: Limits of memories, in bytes or such as {'GPU:0': '12GB'}.
-    verbose: Whether to show progress and assumptions; see `telling.told`.
+    verbose: Whether to show progress and assumptions; see `telling.listener`.
     tell: Gets each line about assumptions, in place of standard error.
 
   Raises:
@@ -103,7 +103,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   """
   arguments.check_search(seed, time_budget_s)
   layers = _check_choice(placer, policy, plan, order, profile)
-  with telling.told(tell, verbose) as heard:
+  with telling.listener(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
                            may_round, pins, data, split_tables,
                            max_memory_lib.read(max_memory), shape, layers)
@@ -170,8 +170,8 @@ def by_placer(
   choice = edge_selection.best(
       problem, found, simulator, lambda _: _order_config(deadline)
       if ordered else None)
-  placement = (choice.kept if choice.order is not None else dataclasses.replace(
-      choice.placement, priorities=None))
+  placement = (choice.with_order if choice.order is not None else
+               dataclasses.replace(choice.placement, priorities=None))
   refuse_illegal(placement, step.graph, f'The placement by {placer}',
                  spelling.with_end('Report this, and use another placer.'))
   return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
@@ -222,7 +222,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
   arguments.check_plan(plan)
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
-  with telling.told(tell, verbose) as heard:
+  with telling.listener(tell, verbose) as heard:
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
@@ -317,7 +317,8 @@ def _planned(
     step = subject.step
   asked = step.graph.may_round
   if planned.may_round(known) and not asked:
-    subject, step = subject.that_may_round(), step.that_may_round()
+    subject, step = subject.with_rounding_allowed(), step.with_rounding_allowed(
+    )
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
     written = plan_lib.read(known)
@@ -362,7 +363,8 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
     ) from error
   for line in (*found.notes, *found.refused):
     subject.how.tell(f'The map of layers: {line}.')
-  rounded = constraints.rounded(graph, step.cluster, found.placement.devices)
+  rounded = constraints.changes_numbers(graph, step.cluster,
+                                        found.placement.devices)
   if rounded.any():
     subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
                      'than by themselves, and round otherwise there.')

@@ -22,7 +22,7 @@ def if_certain(subject: subjects.Subject, step: step_lib.Step) -> None:
   Raises:
     InfeasiblePlacementError: no placement fits.
   """
-  found = shortage.is_certain(step.graph, step.cluster)
+  found = shortage.why_none_fits(step.graph, step.cluster)
   if found:
     raise _error(found, subject, step)
 

@@ -40,7 +40,7 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
   extras.require('A report', 'plotly')
   if isinstance(plans, placed_step.PlacedStep):
     plans = [plans]
-  _check_alike(plans)
+  _check_same_step(plans)
   last = plans[-1]
   graph = last.graph
   runs = [
@@ -70,7 +70,7 @@ def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
   return [f'{i + 1}. {plan.placed_by}' for i, plan in enumerate(plans)]
 
 
-def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
+def _check_same_step(plans: Sequence[placed_step.PlacedStep]) -> None:
   if not plans:
     raise errors.PlanError('There is no plan to report. Give one or more.')
   kinds = {

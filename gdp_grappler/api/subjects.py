@@ -108,10 +108,10 @@ class Subject:
   _whole: Callable[[], step_lib.Step]
   is_made: bool = False
 
-  def that_may_round(self) -> Subject:
+  def with_rounding_allowed(self) -> Subject:
     """Returns the subject read with `may_round`."""
     return dataclasses.replace(
-        self, step=self.step.that_may_round(),
+        self, step=self.step.with_rounding_allowed(),
         how=dataclasses.replace(self.how, may_round=True))
 
   def without_asked(self) -> Subject:

@@ -16,7 +16,7 @@ Tell = Callable[[str], None]
 
 
 @contextlib.contextmanager
-def told(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
+def listener(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
   """Shows progress on standard error in the context.
 
   If a listener shows progress already, as in the program gdp, nothing more is
@@ -36,13 +36,13 @@ def told(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
   if verbose not in (AUTO, True, False):
     raise errors.GdpError(
         f"verbose is {verbose!r}; give 'auto', True or False.")
-  heard = tell or (say if verbose else _silent)
+  listening = tell or (say if verbose else _silent)
   shows = _is_watched() if verbose == AUTO else bool(verbose)
   if progress.is_heard() or not shows:
-    yield heard
+    yield listening
     return
   with progress_line.shown('gdp'):
-    yield heard
+    yield listening
 
 
 def say(line: str) -> None:

@@ -28,7 +28,8 @@ def applied(cluster: cluster_lib.Cluster,
   Raises:
     ClusterError: the cluster has no such card.
   """
-  chosen = frozenset(_such(cluster, calibration) if names is None else names)
+  chosen = frozenset(
+      _names_of_card(cluster, calibration) if names is None else names)
   if not chosen:
     return cluster
   devices = tuple(
@@ -52,8 +53,8 @@ def applied(cluster: cluster_lib.Cluster,
                              calibrated=(*others, part))
 
 
-def _such(cluster: cluster_lib.Cluster,
-          calibration: calibration_lib.Calibration) -> tuple[str, ...]:
+def _names_of_card(cluster: cluster_lib.Cluster,
+                   calibration: calibration_lib.Calibration) -> tuple[str, ...]:
   """Names of the devices that are cards of the calibrated kind.
 
   A card of `device_figures` is recognized by its figures. Other cards cannot be

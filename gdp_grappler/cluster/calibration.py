@@ -194,8 +194,8 @@ def from_fields(content: Any, path: str | os.PathLike[str]) -> Calibration:
   return _FORMAT.built(content, path, _parsed)
 
 
-def kept(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
-         folder: str | os.PathLike[str] | None = None) -> Calibration | None:
+def cached(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
+           folder: str | os.PathLike[str] | None = None) -> Calibration | None:
   """The cached calibration of a card; None if there is none.
 
   Args:

@@ -37,8 +37,8 @@ def allowed_devices(graph: op_graph.OpGraph,
   return np.where(ruled.any(axis=1, keepdims=True), ruled, by_group)
 
 
-def demands(graph: op_graph.OpGraph,
-            cluster: cluster_lib.Cluster) -> np.ndarray:
+def suitable_devices(graph: op_graph.OpGraph,
+                     cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D], the devices that suit each op.
 
   The kernels, the pin and the numbers of the op count. The demands of other ops
@@ -57,8 +57,8 @@ def demands(graph: op_graph.OpGraph,
   return by_op & (same | ~ruled[graph.groups][:, None])
 
 
-def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-            devices: np.ndarray) -> np.ndarray:
+def changes_numbers(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                    devices: np.ndarray) -> np.ndarray:
   """bool [N], ops that compute other numbers than without a placement.
 
   There are none if all devices are of one type.
@@ -74,8 +74,8 @@ def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return ~graph.same_numbers[np.arange(graph.num_ops), types[devices]]
 
 
-def rounded_on(graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> np.ndarray:
+def changes_numbers_on(graph: op_graph.OpGraph,
+                       cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D], ops that would compute other numbers on each device.
 
   Args:
@@ -84,13 +84,13 @@ def rounded_on(graph: op_graph.OpGraph,
   """
   kernels = graph.allowed_types[:, _types(cluster)]
   return kernels & np.stack([
-      rounded(graph, cluster, np.full(graph.num_ops, device))
+      changes_numbers(graph, cluster, np.full(graph.num_ops, device))
       for device in range(cluster.num_devices)
   ], axis=1)
 
 
-def way_out_of_memory(graph: op_graph.OpGraph,
-                      cluster: cluster_lib.Cluster) -> str:
+def advice_on_memory(graph: op_graph.OpGraph,
+                     cluster: cluster_lib.Cluster) -> str:
   """Returns advice for a graph that does not fit; '' if there is none.
 
   The advice says how ops or variables may use more memories.

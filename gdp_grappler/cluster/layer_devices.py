@@ -41,7 +41,7 @@ def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
   """Returns the number of parts of a table in a plan; 0 if it is not in parts.
 
   Scopes around a table may be unknown, in the plan or in the path. If tables
-  with other numbers of parts are alike, it is not known which one is meant.
+  with different numbers of parts match the path, the number is not known.
 
   Args:
     plan: The plan.
@@ -50,11 +50,11 @@ def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
   tables = plan.tables or {}
   if path in tables:
     return tables[path]
-  alike = {
+  counts = {
       count for table, count in tables.items()
       if f'/{table}'.endswith(f'/{path}') or f'/{path}'.endswith(f'/{table}')
   }
-  return alike.pop() if len(alike) == 1 else 0
+  return counts.pop() if len(counts) == 1 else 0
 
 
 def has_whole(plan: plan_lib.Plan, path: str) -> bool:

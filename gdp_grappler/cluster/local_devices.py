@@ -117,7 +117,7 @@ def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
   import tensorflow as tf
   driver = source.driver()
   for title in dict.fromkeys(titles.values()):
-    found = calibration.kept(title, driver, tf.__version__, logging.warning)
+    found = calibration.cached(title, driver, tf.__version__, logging.warning)
     if found is not None:
       cluster = calibrated.applied(cluster, found,
                                    [n for n, t in titles.items() if t == title])

@@ -88,7 +88,7 @@ def applied(cluster: cluster_lib.Cluster,
   room = np.array([device.memory_bytes for device in cluster.devices])
   # Limits of types come first, so that limits of devices override them.
   for name, size in sorted(limits, key=lambda limit: not _is_type(limit[0])):
-    room[_meant(name, cluster)] = size
+    room[_limited_devices(name, cluster)] = size
   devices = []
   for device, pool in zip(cluster.devices, cluster.memory_pools):
     least = int(room[cluster.memory_pools == pool].min())
@@ -98,7 +98,7 @@ def applied(cluster: cluster_lib.Cluster,
   return dataclasses.replace(cluster, devices=tuple(devices))
 
 
-def _meant(device: str, cluster: cluster_lib.Cluster) -> list[int]:
+def _limited_devices(device: str, cluster: cluster_lib.Cluster) -> list[int]:
   """Indices of the devices to which a limit applies."""
   if not _is_type(device):
     return [cluster.device_index(device)]

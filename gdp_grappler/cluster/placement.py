@@ -100,7 +100,7 @@ class Placement:
               'shape', f'{graph.full_label(op)} has device number '
               f'{self.devices[op]} of '
               f'{self.cluster.num_devices}') for op in out)
-    return (*self._wrong_devices(graph), *self._torn(graph),
+    return (*self._wrong_devices(graph), *self._divided_groups(graph),
             *self._wrong_priorities(graph))
 
   def _wrong_devices(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
@@ -137,16 +137,16 @@ class Placement:
           'priority', f'{graph.full_label(op)} has priority '
           f'{self.priorities[op]}')
 
-  def _torn(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
+  def _divided_groups(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     lowest = np.full(graph.num_groups, self.cluster.num_devices)
     highest = np.full(graph.num_groups, -1)
     np.minimum.at(lowest, graph.groups, self.devices)
     np.maximum.at(highest, graph.groups, self.devices)
-    torn = np.flatnonzero(lowest != highest)
+    divided = np.flatnonzero(lowest != highest)
     members = collections.defaultdict(list)
-    for op in np.flatnonzero(np.isin(graph.groups, torn)):
+    for op in np.flatnonzero(np.isin(graph.groups, divided)):
       members[graph.groups[op]].append(op)
-    for group in torn:
+    for group in divided:
       ops = members[group]
       first, other = ops[0], next(
           op for op in ops if self.devices[op] != self.devices[ops[0]])

@@ -29,7 +29,7 @@ _AND = ' + '
 _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 
 
-def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
+def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   """The reason why no placement can fit; '' if one may fit.
 
   The function looks only at variables, which takes no search. The largest group
@@ -43,7 +43,7 @@ def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   Raises:
     InfeasiblePlacementError: a group may not have any device.
   """
-  held = _held(graph)
+  held = _variable_bytes(graph)
   if not held.any():
     return ''
   may = _pools_of_groups(graph, cluster)
@@ -83,8 +83,10 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   there = np.isin(np.asarray(cluster.memory_pools)[devices], full)
   cause = _A_CAUSE * peaks[full].max(initial=0)
   held = graph.param_bytes[there].sum()
-  said = [f'in the best placement found, '
-          f'{exceeded(cluster, peak_bytes)}']
+  said = [
+      f'in the best placement found, '
+      f'{list_exceeded(cluster, peak_bytes)}'
+  ]
   if held and held >= cause:
     may = _pools_of_groups(graph, cluster)
     largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
@@ -154,7 +156,8 @@ def _updated(graph: op_graph.OpGraph, op: int) -> int:
   return found.pop() if len(found) == 1 else -1
 
 
-def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
+def list_exceeded(cluster: cluster_lib.Cluster,
+                  peak_bytes: Sequence[int]) -> str:
   """'GPU:0 needs 16.3 GB of 12.7 GB', for each memory that is exceeded.
 
   Args:
@@ -167,8 +170,8 @@ def exceeded(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
       if peak > room)
 
 
-def nevertheless(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                 peak_bytes: Sequence[int], less: bool) -> str:
+def if_used_anyway(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                   peak_bytes: Sequence[int], less: bool) -> str:
   """A clause about a placement that is used although it exceeds a memory.
 
   Args:
@@ -177,9 +180,9 @@ def nevertheless(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     peak_bytes: [P], bytes that the placement needs of each memory.
     less: Whether another placement would exceed memories even more.
   """
-  way_out = constraints.way_out_of_memory(graph, cluster)
+  advice = constraints.advice_on_memory(graph, cluster)
   return (f'it exceeds a memory{", though less than as it was" * less}: '
-          f'{exceeded(cluster, peak_bytes)}{f"; {way_out}" * bool(way_out)}')
+          f'{list_exceeded(cluster, peak_bytes)}{f"; {advice}" * bool(advice)}')
 
 
 def violations(cluster: cluster_lib.Cluster,
@@ -198,7 +201,7 @@ def violations(cluster: cluster_lib.Cluster,
       for name, peak, room in _memories(cluster, peak_bytes) if peak > room)
 
 
-def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
+def nearly_full(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
   """A message if a plan nearly fills a memory; '' if it does not.
 
   Args:
@@ -242,17 +245,17 @@ def size(count: float) -> str:
 
 def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, why: str,
               has_variables: bool = True) -> str:
-  way_out = constraints.way_out_of_memory(graph, cluster)
+  advice = constraints.advice_on_memory(graph, cluster)
   return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
           +
           ('One tensor is never cut, except tables (split_tables). What would '
            'help: more or larger devices, a smaller batch, or an optimizer '
            'with fewer slots' if has_variables else
            'What would help: a smaller batch, or more or larger devices') +
-          (f'; or: {way_out}.' if way_out else '.'))
+          (f'; or: {advice}.' if advice else '.'))
 
 
-def _held(graph: op_graph.OpGraph) -> np.ndarray:
+def _variable_bytes(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [G], bytes of the groups' variables with their slots."""
   return np.bincount(graph.groups, graph.param_bytes, graph.num_groups)
 
@@ -284,7 +287,7 @@ def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
 
 def _largest(graph: op_graph.OpGraph, inside: np.ndarray) -> str:
   """Names of the largest of some groups; '' if none has variables."""
-  held = np.where(inside, _held(graph), 0)
+  held = np.where(inside, _variable_bytes(graph), 0)
   return _names(graph, [
       group
       for group in np.argsort(-held, kind='stable').tolist() if held[group]

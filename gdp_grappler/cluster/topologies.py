@@ -112,8 +112,8 @@ def _peers(cards: Sequence[device_figures.Card], source: int,
   peers = cards[source].peers
   if peers is None:
     return None
-  alike = [i for i, card in enumerate(cards) if card == cards[source]]
-  bricks = _bricks(peers, alike.index(source), alike.index(target))
+  equal_cards = [i for i, card in enumerate(cards) if card == cards[source]]
+  bricks = _bricks(peers, equal_cards.index(source), equal_cards.index(target))
   if not bricks:
     return None
   into = (f'GPU:{target} peer in'

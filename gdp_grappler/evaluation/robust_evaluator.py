@@ -212,9 +212,9 @@ class Robust(evaluator.Evaluator):
     draws, best_s, ranking = self._of(graph), math.inf, plain.ranking()
     # Luck is at least 1, and draws do not change validity or overflow. So
     # only placements that are equal in these to the first can be the best.
-    alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
-    for first in range(0, len(alike), _AT_ONCE):
-      rows = np.array(alike[first:first + _AT_ONCE])
+    candidates = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
+    for first in range(0, len(candidates), _AT_ONCE):
+      rows = np.array(candidates[first:first + _AT_ONCE])
       shortest_s = plain.seconds[rows[0]]
       if shortest_s > best_s or math.isinf(shortest_s):
         break

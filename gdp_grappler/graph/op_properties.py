@@ -91,14 +91,6 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
     lib.gdp_properties_delete(handle)
 
 
-def inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-  """Returns a copy whose arguments are ops known to shape inference."""
-  result = graph_pb2.GraphDef()
-  result.CopyFrom(graph_def)
-  _replace(node for node in result.node if _is_foreign(node))
-  return result
-
-
 def _is_foreign(node: node_def_pb2.NodeDef) -> bool:
   """Whether a node only connects a function with its caller."""
   return node.op in op_kinds.ARGUMENTS or node.op in op_kinds.RETURNS

@@ -29,11 +29,11 @@ BLOCKS = 'blocks'
 class AnnealingPlacer:
   """Simulated annealing from the best of several starts (`search.annealing`).
 
-  The starts are placements of other placers, all groups on each single device,
-  and placements with one block of the topological order on each accelerator.
-  During the search a placement that overflows a memory has a penalty. The
-  result is a placement that fits, if the search has priced one. Ops run first
-  in, first out, even if a start has priorities.
+  The starts are placements of other placers, placements of all groups on one
+  device, and placements with one block of the topological order on each
+  accelerator. During the search a placement that overflows a memory has a
+  penalty. If the search has priced a placement that fits, the result fits. Ops
+  run first in, first out, even if a start has priorities.
 
   If control edges may be added and pay (`Problem.orders_pay`), there are two
   annealings. In one, ops run first in, first out. In the other, ops run in the
@@ -51,9 +51,9 @@ class AnnealingPlacer:
       evaluations: Placements to price. By default, `Problem.time_budget_s`
         ends the search. Without a time budget the number depends on the graph
         (`evaluations_for`). The result of a search that the clock ends depends
-        on the speed of the machine. The search prices all starts in any case.
-      starts: Placers of the starts. A placer that cannot take part is left out
-        with a notice.
+        on the speed of the machine. The search always prices all starts.
+      starts: Placers of the starts. The search leaves out a placer that cannot
+        run, and prints a notice.
       clock: Returns seconds since a fixed moment; by default the problem's.
     """
     self._evaluations = evaluations
@@ -61,12 +61,12 @@ class AnnealingPlacer:
     self._clock = clock
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`; the best first in, first out."""
+    """See `Placer`; the best placement by FIFO price."""
     return self.proposals(problem)[0]
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best first in, first out; the best by priorities."""
+    """See `Proposer`: the best by FIFO price, then the best by priorities."""
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
     deadline = deadlines.NEVER
@@ -107,7 +107,7 @@ def evaluations_for(
 
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:
-  """Number of placements to price in place of a time; equal on all machines."""
+  """Number of prices that stands for a time; the same on all machines."""
   config = search_config.DEFAULT.time
   count = seconds * config.ops_per_s / (problem.graph.num_ops
                                         + config.drawn_ops)

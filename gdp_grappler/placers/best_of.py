@@ -1,4 +1,4 @@
-"""The best by price of the placements of several placers."""
+"""Calls several placers and keeps the placement with the best price."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _QUICKEST_FIRST = ('single_device', 'human_expert', 'hierarchical',
                    'structured', 'metis', 'heft', 'm_topo', 'm_etf', 'm_sct',
                    'scotch', 'min_cut', 'mt_kahypar')
 
-# Warnings that are remembered.
+# Largest number of warnings that the process remembers.
 _MOST_NOTICES = 100
-# Share of the remaining time that a placer may take if others follow.
+# Share of the remaining time that a placer may take if other placers follow.
 _PART = .5
 
 
@@ -114,8 +114,8 @@ class BestOfPlacer:
 
 
 # Function of the name and the proposals of a placer. Returns whether any placer
-# has answered by now. If so, the deadline holds for all further placers.
-See = Callable[[str, tuple[placement_lib.Placement, ...]], bool]
+# has given an answer so far. If so, the deadline holds for all further placers.
+OnProposals = Callable[[str, tuple[placement_lib.Placement, ...]], bool]
 
 
 def proposals_of(
@@ -135,7 +135,8 @@ def proposals_of(
 def propose_each(
     problem: placer_lib.Problem, names: Sequence[str],
     deadline: deadlines.Deadline = deadlines.NEVER,
-    see: See = lambda name, proposed: True, in_parts: bool = False
+    on_proposals: OnProposals = lambda name, proposed: True,
+    in_parts: bool = False
 ) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
   """Calls several placers for all their proposals.
 
@@ -143,7 +144,8 @@ def propose_each(
     problem: The problem to place.
     names: Names of placers in the registry, in the order of the calls.
     deadline: After this time no placer is called, unless none has answered yet.
-    see: Called after each placer; by default, each proposal is an answer.
+    on_proposals: Called after each placer. By default, each proposal is an
+      answer.
     in_parts: Whether each placer but the last may take only a part of the time
       that is left. If not, each placer may take all of it.
 
@@ -177,7 +179,7 @@ def propose_each(
       skipped[name] = str(error)
       _notice(name, str(error))
       continue
-    has_answer = see(name, proposed[name])
+    has_answer = on_proposals(name, proposed[name])
   return proposed, skipped
 
 

@@ -1,4 +1,4 @@
-"""The default placer: cheap placers and networks propose, a search refines.
+"""The default placer: a search from placements of cheap placers and networks.
 
 There are two networks. The move network (`shipped_moves`) chooses the moves
 that the search prices. The policy (GDP's network) proposes placements in long
@@ -37,40 +37,37 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
-# Sources of placements besides the anchors. `REFINED` is the search's result.
+# Sources of placements beside the anchors. `REFINED` is the search.
 ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
-# Placers whose placements are starts. Each one has the best start of some
-# graph. Single devices and blocks of the topological order are starts in any
-# case.
+# Placers whose placements are starts: for each there is a graph on which it has
+# the best start. Single devices and blocks are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
-# The anchors to call if there is a coarse graph. The search of the coarse graph
-# then finds placements as good as those of the other anchors. The others are
-# called only if a fast placement overflows a memory.
-_OF_STRUCTURE = registry.EXPERT, 'hierarchical', 'structured'
+# The anchors to call if there is a coarse graph. Its search finds placements as
+# good as those of the other anchors. The placer calls the other anchors only if
+# a fast placement overflows a memory.
+_WITH_COARSE = registry.EXPERT, 'hierarchical', 'structured'
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# List schedulers, the best on most graphs first. The first scheduler may take
+# List schedulers; the one that is best on most graphs comes first. It may take
 # all of a short time, because its best proposal often comes late. If there is
 # time for all, or if the graph is large, the quickest scheduler runs first.
 _LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.
-_MAY_BE_SILENT = {registry.EXPERT, 'hierarchical', 'structured'}
+_MAY_PROPOSE_NOTHING = {registry.EXPERT, 'hierarchical', 'structured'}
 
 
 class DefaultPlacer:
   """Simulated annealing from placements of cheap placers and of networks.
 
-  The result is never worse by price than the best start. No placement is faster
-  than a lower bound of the step. So the search takes at most the time that
-  thousands of steps would save at this bound (`search_worth`). The policy takes
-  part if the search is worth more seconds than a limit. The limit is low if the
-  user named the policy or if it is loaded. Otherwise the limit is high, because
-  loading takes time.
+  The price of the result is never higher than that of the best start. The time
+  of the search is limited by the time that it can save (`search_worth`). The
+  policy takes part if the search may take more seconds than a limit. This limit
+  is low if the user named the policy or if the policy is loaded already.
   """
 
   def __init__(self, policy: str | None = None,
@@ -118,8 +115,7 @@ class DefaultPlacer:
     """See `Proposer`: the best placement of each source, the best first.
 
     If control edges pay (`Problem.orders_pay`), the last one is the best
-    placement in the order of priorities. The anchors run first. The search has
-    the rest of the time budget, or less if it is not worth the time.
+    placement in the order of priorities. The anchors run before the search.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -130,36 +126,38 @@ class DefaultPlacer:
     deadline = deadlines.without_loading(_budget_s(problem),
                                          self._clock_of(problem))
     rng = np.random.default_rng(problem.seed)
-    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    each_s = _see_in_s(
-        found,
+    priced = priced_placements.PricedPlacements(problem.graph,
+                                                problem.evaluator)
+    each_s = _add_timed(
+        priced,
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
     # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
-    worth = search_worth.Worth(
+    worth = search_worth.SearchWorth(
         bounds.lower_bound(problem.graph, problem.cluster,
                            problem.op_seconds).seconds, _budget_s(problem))
     moves = moves_lib.Moves(problem)
-    if self._asks_policy(problem, worth.seconds(found.prices)):
+    if self._asks_policy(problem, worth.seconds(priced.prices)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
-        problem, _coarse_s(problem, worth.seconds(found.prices), deadline))
-    self._ask(problem, found, worth, deadline, coarse is not None, moves)
-    if _has_time(deadline, each_s * len(blocks)) or not found.fits:
-      each_s = _see_in_s(found, blocks, annealing_placer.BLOCKS, deadline.clock)
-    worth_s = worth.seconds(found.prices)
+        problem, _coarse_s(problem, worth.seconds(priced.prices), deadline))
+    self._ask(problem, priced, worth, deadline, coarse is not None, moves)
+    if _has_time(deadline, each_s * len(blocks)) or not priced.fits:
+      each_s = _add_timed(priced, blocks, annealing_placer.BLOCKS,
+                          deadline.clock)
+    worth_s = worth.seconds(priced.prices)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
-      found.see(self._of_policy(problem), POLICY, None)
-    in_order = self._search(problem, found, coarse, moves, rng, worth_s,
+      priced.add(self._of_policy(problem), POLICY, None)
+    in_order = self._search(problem, priced, coarse, moves, rng, worth_s,
                             deadline, each_s)
-    best = found.best_of_each()
+    best = priced.best_of_each()
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in best.values()), *in_order)
 
   def _search(self, problem: placer_lib.Problem,
-              found: priced_placements.PricedPlacements,
+              priced: priced_placements.PricedPlacements,
               coarse: coarse_problem.CoarseProblem | None,
               moves: moves_lib.Moves, rng: np.random.Generator, worth_s: float,
               deadline: deadlines.Deadline,
@@ -168,7 +166,7 @@ class DefaultPlacer:
 
     Args:
       problem: The problem to place.
-      found: Starts of the search; gets its result.
+      priced: Starts of the search; gets its result.
       coarse: The smaller problem; None if there is none.
       moves: Draws moves of the problem.
       rng: Random numbers of the search.
@@ -179,10 +177,10 @@ class DefaultPlacer:
     Returns:
       The best placement in the order of priorities, if orders pay; else none.
     """
-    begin = found.ranked(search_config.DEFAULT.priorities.starts)
-    # A search first prices its starts and a batch. The clock stops neither.
+    begin = priced.ranked(search_config.DEFAULT.priorities.starts)
+    # The clock stops neither the prices of the starts nor the first batch.
     least = len(begin) + search_config.DEFAULT.annealing.batch
-    if found.fits and not _has_time(deadline, each_s * least):
+    if priced.fits and not _has_time(deadline, each_s * least):
       return ()
     further = []
     if coarse is not None and multilevel.is_worth(
@@ -194,46 +192,47 @@ class DefaultPlacer:
         problem, begin, rng,
         _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
         self._models(), further=further, moves=moves)
-    found.see([refined.devices[problem.graph.first_ops]], REFINED, None)
+    priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
     return in_order
 
   def _ask(self, problem: placer_lib.Problem,
-           found: priced_placements.PricedPlacements, worth: search_worth.Worth,
-           deadline: deadlines.Deadline, repeats: bool,
-           moves: moves_lib.Moves) -> None:
+           priced: priced_placements.PricedPlacements,
+           worth: search_worth.SearchWorth, deadline: deadlines.Deadline,
+           repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
-    `gdp_policy` itself makes placements like those of most anchors. If the time
-    is short, and `gdp_policy` uses all of its share, these anchors do not run.
+    `gdp_policy` itself makes placements like those of most anchors. So most
+    anchors do not run if `gdp_policy` has used its share of a short time.
     """
     first = [*self._anchors]
     if repeats and 'structured' in first:
-      first = [name for name in first if name in _OF_STRUCTURE]
+      first = [name for name in first if name in _WITH_COARSE]
     lists = [name for name in _LIST_SCHEDULERS if name in first]
     begin = [name for name in first if name in _BEFORE_MOVES]
     others = [name for name in first if name not in (*begin, *lists)]
     rest = [name for name in self._anchors if name not in first]
     config = search_config.DEFAULT.time
     budget_s, clock = deadline.remaining_s, deadline.clock
-    heard = self._ask_anchors(
-        problem, found, best_of.quickest_first(begin),
+    has_answer = self._ask_anchors(
+        problem, priced, best_of.quickest_first(begin),
         deadlines.within(config.anchors * budget_s, clock))
     if self._asks_moves and self._ask_moves(
-        problem, found, worth.seconds(
-            found.prices), deadline.remaining_s, repeats, moves) and found.fits:
+        problem, priced, worth.seconds(priced.prices), deadline.remaining_s,
+        repeats, moves) and priced.fits:
       return
     left_s = move_policy.anchors_s(problem, deadline.remaining_s)
-    heard = self._ask_anchors(problem, found, best_of.quickest_first(others),
-                              deadlines.within(left_s, clock), heard)
-    if found.enough:
+    has_answer = self._ask_anchors(problem, priced,
+                                   best_of.quickest_first(others),
+                                   deadlines.within(left_s, clock), has_answer)
+    if priced.fastest_fits:
       rest = []
     last = [*lists, *rest]
     left_s = config.lists_s(budget_s, deadline.remaining_s, _is_large(problem))
     for_all = _is_large(problem) or left_s >= config.lists_all_s
     if for_all:
       last = best_of.quickest_first(last)
-    self._ask_anchors(problem, found, last, deadlines.within(left_s, clock),
-                      heard, in_parts=for_all)
+    self._ask_anchors(problem, priced, last, deadlines.within(left_s, clock),
+                      has_answer, in_parts=for_all)
 
   def _search_coarse(self, coarse: coarse_problem.CoarseProblem,
                      starts: np.ndarray, rng: np.random.Generator,
@@ -259,9 +258,9 @@ class DefaultPlacer:
     return own or problem.clock
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
-    if not self._may_ask_policy or not (self._policy or learned.is_there()):
+    if not self._may_ask_policy or not (self._policy or learned.is_available()):
       return False
-    # A repeatable result must not depend on policies that the process loaded.
+    # A repeatable result must not depend on the policies that are loaded.
     wanted = learned.is_named(
         self._policy) or (not (problem.by_count or problem.repeatable) and
                           learned.is_loaded(self._policy))
@@ -278,9 +277,9 @@ class DefaultPlacer:
     return self._network or shipped_moves.network()
 
   def _ask_anchors(self, problem: placer_lib.Problem,
-                   found: priced_placements.PricedPlacements,
+                   priced: priced_placements.PricedPlacements,
                    names: Sequence[str], deadline: deadlines.Deadline,
-                   heard: bool = False, in_parts: bool = True) -> bool:
+                   has_answer: bool = False, in_parts: bool = True) -> bool:
     """Adds the proposals of anchors until a deadline.
 
     At least one anchor is called, even after the deadline. Otherwise a large
@@ -288,10 +287,10 @@ class DefaultPlacer:
 
     Args:
       problem: The problem to place.
-      found: Placements; gets the proposals.
+      priced: Placements; gets the proposals.
       names: The anchors, in the order of the calls.
       deadline: End of the anchors' time.
-      heard: Whether an earlier anchor has proposed.
+      has_answer: Whether an earlier anchor has proposed.
       in_parts: Whether each anchor but the last gets only a part of the time
         that is left. If not, the first one may take all of it.
 
@@ -299,23 +298,24 @@ class DefaultPlacer:
       Whether an anchor has proposed, now or earlier.
     """
 
-    def see(name: str, proposed: Sequence[placement_lib.Placement]) -> bool:
-      nonlocal heard
+    def on_proposals(name: str,
+                     proposed: Sequence[placement_lib.Placement]) -> bool:
+      nonlocal has_answer
       first = problem.graph.first_ops
-      found.see([p.devices[first] for p in proposed], name, None)
-      heard = heard or name in found.sources or name not in _MAY_BE_SILENT
-      return heard
+      priced.add([p.devices[first] for p in proposed], name, None)
+      has_answer |= (name in priced.sources or name not in _MAY_PROPOSE_NOTHING)
+      return has_answer
 
-    if not (heard and deadline.passed):
+    if not (has_answer and deadline.passed):
       # A part of the time may be so short that the clock ends an anchor. But
       # without a time budget, no clock may change the result.
       best_of.propose_each(
-          problem, names, deadline, see, in_parts=in_parts and
+          problem, names, deadline, on_proposals, in_parts=in_parts and
           problem.time_budget_s is not None)
-    return heard
+    return has_answer
 
   def _ask_moves(self, problem: placer_lib.Problem,
-                 found: priced_placements.PricedPlacements, worth_s: float,
+                 priced: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
     """Adds placements of `gdp_policy`; whether it used up a short time."""
     by_count, clock = problem.ends_by_count, self._clock_of(problem)
@@ -325,13 +325,13 @@ class DefaultPlacer:
     if not (by_count or move_policy.may_begin(problem, own_s)):
       return False
     begin_s = clock()
-    priced = move_policy.before_search(
+    improved = move_policy.before_search(
         problem, worth_s, own_s, clock, moves,
-        found.ranked(search_config.DEFAULT.priorities.starts),
+        priced.ranked(search_config.DEFAULT.priorities.starts),
         self._known_moves())
-    if priced is None:
+    if improved is None:
       return False
-    found.take(priced, MOVES)
+    priced.add_priced(improved, MOVES)
     return short and clock() - begin_s >= own_s
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
@@ -340,16 +340,16 @@ class DefaultPlacer:
     return rows[:, problem.graph.first_ops].astype(np.int32)
 
 
-def _see_in_s(found: priced_placements.PricedPlacements, rows: np.ndarray,
-              source: str, clock: Callable[[], float]) -> float:
-  """Adds placements int [K, G]; the seconds of a price, 0 if none is new."""
-  fresh, begin_s = sum(not found.knows(row) for row in rows), clock()
-  found.see(rows, source, None)
+def _add_timed(priced: priced_placements.PricedPlacements, rows: np.ndarray,
+               source: str, clock: Callable[[], float]) -> float:
+  """Adds placements int [K, G]; returns seconds per price, 0 if none is new."""
+  fresh, begin_s = sum(not priced.contains(row) for row in rows), clock()
+  priced.add(rows, source, None)
   return (clock() - begin_s) / max(fresh, 1)
 
 
 def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
-  """Whether work of this time, which cannot be stopped, may begin."""
+  """Whether there is time for work that nothing can stop."""
   return 0 < deadline.remaining_s >= seconds
 
 
@@ -379,8 +379,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
 
   If the user gave a time budget, the clock ends the search, after `worth_s` or
   `left_s`. If there is no time budget, or if the result has to be repeatable,
-  a number of placements takes the place of `worth_s`
-  (`annealing_placer.affordable`).
+  a number of prices replaces `worth_s` (`annealing_placer.affordable`).
 
   Args:
     problem: G groups.

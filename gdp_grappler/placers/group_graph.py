@@ -17,8 +17,8 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# Sum of integer weights. METIS and Mt-KaHyPar may be built with integers of 32
-# bits.
+# Sum of all weights after rounding to integers. It fits builds of METIS and
+# Mt-KaHyPar with integers of 32 bits.
 TOTAL_WEIGHT = 1 << 30
 
 
@@ -138,8 +138,9 @@ def work(graph: op_graph.OpGraph, seconds: np.ndarray,
          devices: np.ndarray) -> np.ndarray:
   """float64 [G], seconds of the ops of each group.
 
-  If devices differ in speed, the result is the mean over the devices of the
-  group's share of all seconds, times all seconds on the fastest device.
+  If devices differ in speed, a group has another share of all seconds on each
+  device. The result is the mean of these shares, times all seconds on the
+  fastest device.
 
   Args:
     graph: N ops in G groups.
@@ -173,7 +174,7 @@ def integers(weights: np.ndarray, total: int = TOTAL_WEIGHT) -> np.ndarray:
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
-  """int64 [n + 1], start of each of n consecutive runs, and their end.
+  """int64 [n + 1], start of each of n consecutive runs, and end of the last.
 
   Args:
     counts: int [n], length of each run.

@@ -74,7 +74,7 @@ class Problem:
 
   @property
   def by_count(self) -> bool:
-    """Whether the clock stands still, so that all machines agree."""
+    """Whether the clock stands still. All machines then get equal results."""
     return self.clock is deadlines.still
 
   @property

@@ -1,4 +1,4 @@
-"""The tables of all placers, which can be read without importing a placer.
+"""The tables of all placers. Reading them imports no placer.
 
 The tables are data files. So a program can read the trainer's table although it
 must not import the trainer's package.
@@ -55,8 +55,8 @@ class Entry:
     extra: Extra of setup.py with the library that the placer needs; '' for
       none.
     paper: Paper of the method, for tables; '' for none.
-    same_as: The placer of which this is another name; '' for no other name.
-      Sets of placers leave out other names.
+    same_as: If the name is an alias, the name of the same placer; '' otherwise.
+      Sets of placers leave out aliases.
   """
 
   name: str

@@ -49,7 +49,7 @@ class Step:
   cost_model: cost_model_lib.CostModel | None = None
   expert: Expert | None = None
 
-  def that_may_round(self) -> Step:
+  def with_rounding_allowed(self) -> Step:
     """The step whose ops may be on devices that round differently."""
     return dataclasses.replace(self, graph=self.graph.replace(may_round=True))
 
@@ -102,4 +102,4 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
       graph_def_io.read(source, live=live, relocatable=relocatable,
                         unknown_dim=batch_size, trip_count=trip_count,
                         tell=tell), cluster, source)
-  return step.that_may_round() if may_round else step
+  return step.with_rounding_allowed() if may_round else step

@@ -68,7 +68,7 @@ def _of_session(graph: Any, graph_id: str) -> wishes.Wishes:
   return found
 
 
-def that_can_be_kept(
+def with_feasible_requests(
     source: source_graph.SourceGraph,
     settings: settings_lib.Settings) -> source_graph.SourceGraph:
   """Returns a graph with only the requests that can be kept.
@@ -124,7 +124,7 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
   return True
 
 
-def who() -> str:
+def request_source() -> str:
   """Returns who puts ops on devices: tf.device, or a strategy, too.
 
   A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's

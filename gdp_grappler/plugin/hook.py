@@ -202,11 +202,11 @@ def _watch_variables() -> None:
 
 
 def _wrap_keras() -> None:
-  from gdp_grappler.plugin.fitting import making
+  from gdp_grappler.plugin.fitting import host_creation
   from gdp_grappler.plugin.fitting import tables
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
-  making.install()
+  host_creation.install()
   tables.install()
 
 

@@ -216,7 +216,7 @@ class Host:
       _capture(source, query, directory, call)
     kept = _Kept()
     if query.may_place:
-      source = asked_devices.that_can_be_kept(source, settings)
+      source = asked_devices.with_feasible_requests(source, settings)
       outcome = (optimize or self._optimize)(source, settings)
       kept = _Kept.of(outcome)
       _check(kept.decision, source, query)

@@ -30,7 +30,7 @@ _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5  # Timed calls for each median.
 # Takes two tasks, bytes and round trips. Returns a function that makes these
 # round trips in each call, and has made them once already.
-Game = Callable[[str, str, int, int], Callable[[], None]]
+PingPong = Callable[[str, str, int, int], Callable[[], None]]
 # Links by pairs of tasks, in either order.
 _Wires = dict[frozenset[str], task_links.Wire]
 
@@ -38,17 +38,17 @@ _Wires = dict[frozenset[str], task_links.Wire]
 class LinkTiming:
   """Times links, once for the same tasks."""
 
-  def __init__(self, known: task_links.TaskLinks, game: Game,
+  def __init__(self, known: task_links.TaskLinks, ping_pong: PingPong,
                budget_s: float = _BUDGET_S) -> None:
     """Times nothing yet.
 
     Args:
       known: Object that gets the timed links.
-      game: The ping-pong.
+      ping_pong: The ping-pong.
       budget_s: Time limit of all timings, in seconds.
     """
     self._known, self._budget_s = known, budget_s
-    self._game = game
+    self._game = ping_pong
     self._lock = threading.Lock()
     self._addresses: dict[str, str] = {}
 
@@ -76,7 +76,7 @@ class LinkTiming:
       self._known.know(wires)
 
 
-def _timed(tasks: list[str], budget_s: float, game: Game,
+def _timed(tasks: list[str], budget_s: float, ping_pong: PingPong,
            clock: Callable[[], float] = time.perf_counter) -> _Wires:
   """Times pairs of tasks. Pairs without time get the median of the others."""
   end = clock() + budget_s
@@ -86,7 +86,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
     if wires and clock() > end:
       break
     try:
-      wires[frozenset(pair)] = _wire(*pair, end, clock, game)
+      wires[frozenset(pair)] = _wire(*pair, end, clock, ping_pong)
     except Exception as error:  # TensorFlow fails, or a server is gone.
       notices.warn_once('The network cannot be timed; its figures stay '
                         f'assumed: {errors.one_line(error, 200)}')
@@ -98,7 +98,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
 
 
 def _wire(source: str, target: str, end: float, clock: Callable[[], float],
-          game: Game) -> task_links.Wire:
+          ping_pong: PingPong) -> task_links.Wire:
   """Returns the link of two tasks: ping-pong minus that within one task.
 
   Two sizes are timed in any case. A further size is left out if it would last
@@ -112,7 +112,9 @@ def _wire(source: str, target: str, end: float, clock: Callable[[], float],
       transfers = 2 * trips * (_ROUNDS + 1)
       if clock() + transfers * seconds[-1] * size / sizes[-1] > end:
         break
-    plays = [game(source, other, size, trips) for other in (target, source)]
+    plays = [
+        ping_pong(source, other, size, trips) for other in (target, source)
+    ]
     there_s, here_s = (statistics.median(
         _clocked(play, clock) for _ in range(_ROUNDS)) for play in plays)
     sizes.append(size)

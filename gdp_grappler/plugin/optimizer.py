@@ -35,10 +35,10 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
-from gdp_grappler.plugin import as_it_was
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import placement_before
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
 from gdp_grappler.plugin import task_links
@@ -92,17 +92,17 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
   step = _step(source, settings, relocatable, notes)
-  if shortage_found := shortage.is_certain(step.graph, step.cluster):
-    return _left(source, shortage_found)
+  if shortage_found := shortage.why_none_fits(step.graph, step.cluster):
+    return _leave_alone(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
       simulator=simulator, may_add_edges=settings.order != order_names.FIFO)
-  before = as_it_was.placement(problem, source)
+  before = placement_before.placement(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if ((problem.allowed.sum(axis=1) == 1).all() and
-        not as_it_was.brought_home(graph, before)):
+        not placement_before.num_rejoined(graph, before)):
       order = edge_selection.order_of(problem, before, simulator, orders)
       choice = edge_selection.SelectedPlacement(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
@@ -121,10 +121,10 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
-  notes.append(_asked(source))
-  outcome = _that_tells(outcome, '; '.join(filter(None, notes)))
+  notes.append(_kept_requests(source))
+  outcome = _with_note(outcome, '; '.join(filter(None, notes)))
   if settings.batch_size is None and source.leaves_sizes_open():
-    return _that_tells(
+    return _with_note(
         outcome, 'its batches are not known, '
         f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
   return outcome
@@ -144,14 +144,14 @@ def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
                              time_budget_s=min(budget_s, deadline.remaining_s))
 
 
-def _that_tells(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
+def _with_note(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
   """Appends `more` to the message of an outcome, unless either is ''."""
   if not more or not outcome.message:
     return outcome
   return dataclasses.replace(outcome, message=f'{outcome.message}; {more}')
 
 
-def _asked(source: source_graph.SourceGraph) -> str:
+def _kept_requests(source: source_graph.SourceGraph) -> str:
   """Returns text on the ops that tf.device keeps in place; '' for none."""
   variables, ops = asked.count(source)
   if not variables and not ops:
@@ -162,16 +162,16 @@ def _asked(source: source_graph.SourceGraph) -> str:
   ]
   one = variables + ops == 1
   return (f'{" and ".join(what)} stay{"s" * one} where '
-          f'{asked_devices.who()} put '
+          f'{asked_devices.request_source()} put '
           f"{'it' if one else 'them'} ('pins')")
 
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
   """Leaves a graph whose ops have no choice; reports only tf.device's part."""
-  said = _asked(source)
+  said = _kept_requests(source)
   if not said:
     return outcome_lib.Outcome(None, '')
-  return _left(source, f'nothing is free; {said}')
+  return _leave_alone(source, f'nothing is free; {said}')
 
 
 def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
@@ -218,7 +218,8 @@ def _why_not(source: source_graph.SourceGraph) -> str:
   return ''
 
 
-def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
+def _leave_alone(source: source_graph.SourceGraph,
+                 why: str) -> outcome_lib.Outcome:
   """Leaves a graph as it was, and says why unless it creates variables."""
   said = f'{source.name}: left as it was: {why}'
   return outcome_lib.Outcome(None,
@@ -232,7 +233,7 @@ def _of_misfit(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
   A graph without variables is no part of a model, so no layer is missing in it,
   unless a name in the map is misspelt.
   """
-  left = _left(source, str(error))
+  left = _leave_alone(source, str(error))
   if not isinstance(error, misfits.NoLayerError):
     return left
   if not graph.holds_variables.any() and not error.is_near:
@@ -296,7 +297,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   predicted = (f'predicted step {_ms(old_s)} (as it was) -> {_ms(new_s)} ms '
                '(simulated)')
   apply = settings.mode == 'apply'
-  home = as_it_was.brought_home(graph, before)
+  home = placement_before.num_rejoined(graph, before)
   if after is not before:
     tensors, size = after.cut(graph)
     counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
@@ -306,7 +307,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
-    rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
+    rounded = constraints.changes_numbers(graph, after.cluster,
+                                          after.devices).sum()
     if rounded:
       said += f'; {units.count(int(rounded), "op")} will round otherwise'
     if (not settings.keep_best and origin == settings.placer and
@@ -322,11 +324,11 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     said = ''
   if said and prices.overflow_bytes[1]:
     was, now = prices.overflow_bytes.tolist()
-    exceeds = shortage.nevertheless(graph, after.cluster, prices.peak_bytes[1],
-                                    less=now < was)
+    exceeds = shortage.if_used_anyway(graph, after.cluster,
+                                      prices.peak_bytes[1], less=now < was)
     said += f'; {exceeds}'
-  elif said and (full := shortage.nearly(after.cluster,
-                                         prices.peak_bytes[1].tolist())):
+  elif said and (full := shortage.nearly_full(after.cluster,
+                                              prices.peak_bytes[1].tolist())):
     said += f'; {full}'
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()

@@ -1,4 +1,4 @@
-"""The one thread that places graphs, isolated by `eager_thread.apart`."""
+"""The one thread that places graphs (`eager_thread.as_placer_code`)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PlacerThread:
 
 
 def _work(jobs: queue.SimpleQueue[_Job]) -> None:
-  with eager_thread.apart():
+  with eager_thread.as_placer_code():
     while True:
       future, job = jobs.get()
       if not future.set_running_or_notify_cancel():

@@ -39,9 +39,9 @@ def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
       _TIMING.once(known, addresses)
 
 
-def _game(source: str, target: str, size: int,
-          trips: int) -> Callable[[], None]:
-  """Returns a ping-pong; see `link_timing_cache.Game`."""
+def _ping_pong(source: str, target: str, size: int,
+               trips: int) -> Callable[[], None]:
+  """Returns a ping-pong; see `link_timing_cache.PingPong`."""
   import tensorflow as tf
   config = session_config.as_it_is()
   config.operation_timeout_in_ms = _TIMEOUT_MS
@@ -62,4 +62,4 @@ def _game(source: str, target: str, size: int,
   return once
 
 
-_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _game)
+_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _ping_pong)

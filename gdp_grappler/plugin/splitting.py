@@ -213,7 +213,7 @@ def plan(context: Any, value: int | str) -> Cut:
   cards = context.get_visible_devices('GPU')
   if not cards:
     return Cut('split has nothing to do: TensorFlow sees no GPU')
-  reason = _users_own(context, cards)
+  reason = _conflicting_setting(context, cards)
   if reason:
     return Cut(f'GPUs are not split: {reason}')
   sizes = _free_bytes([card.name for card in cards])
@@ -237,7 +237,7 @@ def plan(context: Any, value: int | str) -> Cut:
       parts)
 
 
-def _users_own(context: Any, cards: Sequence[Any]) -> str:
+def _conflicting_setting(context: Any, cards: Sequence[Any]) -> str:
   """The program's own configuration that prevents a cut; '' for none."""
   for card in cards:
     if context.get_logical_device_configuration(card) is not None:

@@ -116,7 +116,7 @@ def read(
           f'them. Leave out {spelling.argument("profile")}.')
     graph, costs = request.given
     step = step_lib.Step(graph, cluster, None, costs)
-    return step.that_may_round() if request.may_round else step
+    return step.with_rounding_allowed() if request.may_round else step
   architecture = architectures.of(cluster)
   found = source(request, tell, architecture)
   step = of_source(found, request, cluster, where, tell)

@@ -13,19 +13,19 @@ _RATE = '_bytes_per_s'
 _COUNT = 'side_by_side_devices'
 
 
-def text(found: calibration_lib.Calibration, brief: bool = False) -> str:
+def text(found: calibration_lib.Calibration, counts_only: bool = False) -> str:
   """Returns two tables, and a line about op types that were left out.
 
   Args:
     found: The calibration.
-    brief: Whether to return only the numbers of measurements.
+    counts_only: Whether to return only the numbers of measurements.
   """
   driver = f', driver {found.driver}' if found.driver else ''
   head = (f'{found.card}{driver}, TensorFlow {found.tensorflow}: '
           f'{units.count(len(found.kernels), "kernel")} and '
           f'{units.count(len(found.figures), "figure")} of the host (measured)')
   parts = [tables.wrapped(head)]
-  if not brief:
+  if not counts_only:
     parts += [table for table in (_figures(found), _kernels(found)) if table]
   if found.left_out:
     parts.append(_left_out(found))

@@ -16,10 +16,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import bounds
-from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -72,7 +72,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     placer = registry.create(name)
     budget_s = settings.budget_s(name)
     clock = clocks.CLOCKS[settings.clock]
-    recorder = counting_evaluator.Recorder(
+    recorder = recording_evaluator.Recorder(
         robust_evaluator.objective(_in_time(evaluator, budget_s)), clock)
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices, budget_s,
@@ -158,7 +158,7 @@ def _to_order(
   simulated = dataclasses.replace(
       problem, evaluator=robust_evaluator.objective(simulator))
   return edge_selection.best(simulated, proposals, simulator,
-                             lambda _: control_edges.OrderConfig()).kept
+                             lambda _: control_edges.OrderConfig()).with_order
 
 
 def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
@@ -224,7 +224,7 @@ def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
   }
 
 
-def _search(recorder: counting_evaluator.Recorder, seconds: float,
+def _search(recorder: recording_evaluator.Recorder, seconds: float,
             placer: placer_lib.Placer) -> dict[str, Any]:
   curve = [[int(count), round(float(at_s), 4),
             float(step_s)] for count, at_s, step_s in recorder.curve

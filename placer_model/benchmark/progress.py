@@ -70,14 +70,14 @@ class Progress:
     if self._live:
       self._live.stop()
 
-  def says(self, text: str) -> None:
+  def show(self, text: str) -> None:
     """Shows what is done between cells."""
     if self._live:
       self._live.update(self._bar, description=text)
     else:
       self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-  def kept(self, placers: Sequence[str]) -> None:
+  def skip_finished(self, placers: Sequence[str]) -> None:
     """Counts cells that an earlier run has finished."""
     for placer in placers:
       self._eta.ended(placer, None)
@@ -85,7 +85,7 @@ class Progress:
     if self._live:
       self._live.update(self._bar, completed=self._done)
     elif placers:
-      self.says(f'[{self._done}/{self._total}] kept: {", ".join(placers)}')
+      self.show(f'[{self._done}/{self._total}] kept: {", ".join(placers)}')
 
   def not_loaded(self, task: str, placers: Sequence[str], message: str) -> None:
     """Counts and shows a task whose cells have all failed."""

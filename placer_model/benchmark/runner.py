@@ -177,7 +177,7 @@ class _Bench:
   def _run_task(self, task: tasks_lib.Task, placers: Sequence[str],
                 path: pathlib.Path,
                 progress: progress_lib.Progress) -> dict[str, Any]:
-    progress.says(f'{task.name}: loading')
+    progress.show(f'{task.name}: loading')
     answer = self._loader.load(task, self._settings, path)
     if isinstance(answer, loading_worker.Failure):
       return self._not_loaded(task, placers, answer.message, progress)
@@ -188,7 +188,7 @@ class _Bench:
                                   p) for p in placers
     }
     cells = self._known(task, keys)
-    progress.kept([p for p in placers if p in cells])
+    progress.skip_finished([p for p in placers if p in cells])
     cells |= self._compute(task, path, progress,
                            {p: k for p, k in keys.items() if p not in cells})
     cells = {placer: cells[placer] for placer in placers}
@@ -242,7 +242,7 @@ class _Bench:
       self._folder.record(task, cell.placer, cell.key).unlink(missing_ok=True)
     if not cells:
       return {}
-    progress.says(f'{task.name}: {", ".join(keys)}')
+    progress.show(f'{task.name}: {", ".join(keys)}')
     found = {}
     with self._team(path) as team:
       for ended in team.run(cells):
@@ -291,7 +291,7 @@ class _Bench:
     shown = record.stat().st_mtime_ns
     if picture.exists() and picture.stat().st_mtime_ns == shown:
       return
-    progress.says(f'{task.name}: drawing')
+    progress.show(f'{task.name}: drawing')
     picture.parent.mkdir(parents=True, exist_ok=True)
     picture.unlink(missing_ok=True)
     title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
@@ -300,7 +300,7 @@ class _Bench:
     with self._team(path) as team:
       for ended in team.run([cell_worker.Draw(title, plan)]):
         if ended.problem:
-          progress.says(f'{task.name}: no chart: {ended.problem}')
+          progress.show(f'{task.name}: no chart: {ended.problem}')
         else:
           picture.write_bytes(ended.result[cell_worker.CHART])
           os.utime(picture, ns=(shown, shown))

@@ -118,7 +118,8 @@ def _parse_item(item: str, workloads: Collection[str],
   _check_source(source, item, workloads)
   expert = WORKLOAD if source in workloads else ''
   cluster = cluster or default_cluster
-  papers = [task for task in PAPER_TASKS if task.source == _large(source)]
+  large = source.removesuffix(_TINY)
+  papers = [task for task in PAPER_TASKS if task.source == large]
   if cluster:
     same = [task for task in papers if task.cluster == cluster]
     return [dataclasses.replace(task, source=source) for task in same
@@ -144,10 +145,6 @@ def _check_source(source: str, item: str, workloads: Collection[str]) -> None:
 
 def _label(text: str) -> str:
   return pathlib.Path(text).stem if pathlib.Path(text).exists() else text
-
-
-def _large(source: str) -> str:
-  return source.removesuffix(_TINY)
 
 
 def _tiny(task: Task, workloads: Collection[str]) -> Task:

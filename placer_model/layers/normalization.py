@@ -86,7 +86,7 @@ def log_speeds(devices: tf.Tensor) -> tf.Tensor:
 
 def device_slots(devices: tf.Tensor) -> tf.Tensor:
   """Returns each device's index among devices of its type, int32 [D]."""
-  before = tf.linalg.band_part(tf.cast(_alike(devices), tf.int32), -1, 0)
+  before = tf.linalg.band_part(tf.cast(_same_type(devices), tf.int32), -1, 0)
   return tf.reduce_sum(before, axis=1) - 1
 
 
@@ -108,7 +108,7 @@ def slot_places(devices: tf.Tensor) -> tf.Tensor:
   Args:
     devices: float32 [D, len(DEVICE_FEATURES)].
   """
-  count = tf.reduce_sum(tf.cast(_alike(devices), tf.float32), axis=1)
+  count = tf.reduce_sum(tf.cast(_same_type(devices), tf.float32), axis=1)
   return (tf.cast(device_slots(devices), tf.float32) + .5) / count
 
 
@@ -142,7 +142,7 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
   return tf.concat([own, norms.standardize(own), shared], axis=1)
 
 
-def _alike(devices: tf.Tensor) -> tf.Tensor:
+def _same_type(devices: tf.Tensor) -> tf.Tensor:
   """Returns whether two devices are of one type, bool [D, D]."""
   kind = _device_columns(devices, _TYPES)  # [D, 2]
   return tf.reduce_all(kind[:, None] == kind[None], axis=-1)

@@ -131,7 +131,7 @@ def collect(problem: placer_lib.Problem, rounds: int, known: float,
   config = policy_config.PolicyConfig()
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   describer = move_filter.MoveDescriber(problem)
-  found.see(drafts.Drafts(problem, config, describer).rows)
+  found.add(drafts.Drafts(problem, config, describer).rows)
   config = dataclasses.replace(
       config, prices=len(found.prices) + rounds * config.at_once)
   chooser = PricedMoves(problem, describer, known, rng)

@@ -12,8 +12,8 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -135,7 +135,7 @@ def place(name: str, problem: placer_lib.Problem,
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
-  watched = counting_evaluator.Recorder(problem.evaluator)
+  watched = recording_evaluator.Recorder(problem.evaluator)
   start = time.monotonic()
   budget_s = (problem.time_budget_s
               if name == SEARCH else deadline.after(_SHARE).left_s)

@@ -157,7 +157,7 @@ def opened(
     if options.restart:
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir, identity)
-    stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
+    stack.enter_context(interrupts.naming_checkpoint(options.model_dir))
     for task in tasks:
       stack.enter_context(task.processes)
     yield references.pricing(options, tasks, stack)

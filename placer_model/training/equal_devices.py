@@ -88,11 +88,12 @@ def _are_equal(cluster: cluster_lib.Cluster, allowed: np.ndarray, a: int,
       list(shared).count(shared[index]) == 1
       for shared in (cluster.compute_units, cluster.memory_pools)
       for index in (a, b))
-  alike = dataclasses.replace(first, name=second.name, compute=second.compute,
-                              memory=second.memory) == second
+  same_fields = dataclasses.replace(first, name=second.name,
+                                    compute=second.compute,
+                                    memory=second.memory) == second
   exchanged = np.arange(cluster.num_devices)
   exchanged[[a, b]] = b, a
   links = all((figures[np.ix_(exchanged, exchanged)] == figures).all()
               for figures in cluster.link_arrays[:2])
-  return own and alike and links and bool(
+  return own and same_fields and links and bool(
       (allowed[:, a] == allowed[:, b]).all())

@@ -74,7 +74,7 @@ class Neighbours:
     The result is smaller if fewer units can be reached.
     """
     return neighbourhood.grown(start, size, self._edges_of.__getitem__,
-                               neighbourhood.plain(rng))
+                               neighbourhood.python_random(rng))
 
 
 def levels(environment: environment_lib.Environment,

@@ -15,7 +15,7 @@ class Interrupted(Exception):
 
 
 @contextlib.contextmanager
-def told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
+def naming_checkpoint(model_dir: pathlib.Path) -> Iterator[None]:
   """Reports the last checkpoint if Ctrl-C ends a run at once.
 
   Raises:

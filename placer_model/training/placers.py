@@ -198,8 +198,8 @@ class FineTunedPlacer(GdpPlacer):
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     with contextlib.suppress(errors.InfeasiblePlacementError):
       sampled = super().place(problem)
-      found.see([sampled.devices[problem.graph.first_ops]])
-    return memory_fit.settled(problem, found, deadline)
+      found.add([sampled.devices[problem.graph.first_ops]])
+    return memory_fit.best_fitting(problem, found, deadline)
 
   def _budget_s(self, problem: placer_lib.Problem) -> float | None:
     budget = problem.time_budget_s

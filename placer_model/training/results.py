@@ -84,7 +84,7 @@ def never_runs(
   return None
 
 
-def defeat(violations: Sequence[placement_lib.Violation]) -> str:
+def why_none_is_valid(violations: Sequence[placement_lib.Violation]) -> str:
   """Returns a sentence on why no placement is valid, and the remedy.
 
   Args:

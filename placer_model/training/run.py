@@ -211,8 +211,8 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
   ]
   if all(e.trainer.state.best_decisions is None for e in entrants):
     raise errors.GdpError(
-        f'{results_lib.defeat(_violations(entrants[0], said[0]))} The '
-        f'checkpoint in {options.model_dir} is kept.')
+        results_lib.why_none_is_valid(_violations(entrants[0], said[0]))
+        + f' The checkpoint in {options.model_dir} is kept.')
   graphs = [entrant.task.graph for entrant in entrants]
   clusters = [entrant.task.cluster for entrant in entrants]
   export.export_policy(

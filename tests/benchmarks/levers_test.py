@@ -57,12 +57,12 @@ def test_each_lever_is_switched_off(program, run):
 
 def test_levers_may_be_chosen(program, capsys):
   few = ['--seconds=.05', '--seeds=1', '--quiet', 'wavenet-2x18@tiny@2xP100']
-  assert program.main(['--json', '--levers=parts,repair', *few]) == 0
+  assert program.main(['--json', '--levers=parts,rescheduling', *few]) == 0
   row, = json.loads(capsys.readouterr().out)
-  assert set(row) == {'task', 'seed', 'all_s', 'parts_s', 'repair_s'}
-  assert program.main(['--levers=repair', *few]) == 0
+  assert set(row) == {'task', 'seed', 'all_s', 'parts_s', 'rescheduling_s'}
+  assert program.main(['--levers=rescheduling', *few]) == 0
   out = capsys.readouterr().out
-  assert 'no repair' in out and 'no parts' not in out
+  assert 'no rescheduling' in out and 'no parts' not in out
 
 
 def test_a_lever_that_does_not_exist(program, capsys):
@@ -112,7 +112,7 @@ def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch):
 
 @pytest.mark.parametrize('name, module, function', [
     ('packing', memory_packing, 'packed'),
-    ('mending', memory_repair.MemoryRepair, 'fitted'),
+    ('memory_repair', memory_repair.MemoryRepair, 'fitted'),
 ])
 def test_memories_are_neither_mended_nor_packed(program, monkeypatch, name,
                                                 module, function):

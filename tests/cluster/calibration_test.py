@@ -32,7 +32,7 @@ def test_kept_for_one_card_driver_and_version(tmp_path):
   assert path.stat().st_mode & 0o77 == 0
 
   def known(*key):
-    return calibration.kept(*key, said.append, tmp_path)
+    return calibration.cached(*key, said.append, tmp_path)
 
   assert known(made.card, '580.1', '2.21.0') == made
   assert known('Tesla P100', '580.1', '2.21.0') is None
@@ -45,8 +45,8 @@ def test_a_damaged_one_that_is_kept_is_told_and_not_used(tmp_path):
   made, said = calibrations.make(), []
   path = calibration.keep(made, said.append, tmp_path)
   path.write_text('{')
-  assert calibration.kept(made.card, '580.1', '2.21.0', said.append,
-                          tmp_path) is None
+  assert calibration.cached(made.card, '580.1', '2.21.0', said.append,
+                            tmp_path) is None
   assert len(said) == 1 and 'not a usable calibration' in said[0]
 
 

@@ -125,7 +125,8 @@ def test_a_cluster_of_one_kind_has_nothing_to_keep():
   graph = graphs.chain(4, same_numbers=[_ON_GPU, _ON_CPU] * 2)
   for cluster in (presets.preset('cpu'), clusters.make_cluster(0)):
     assert constraints.allowed_devices(graph, cluster).all()
-    assert not constraints.rounded(graph, cluster, np.zeros(4, int)).any()
+    assert not constraints.changes_numbers(graph, cluster, np.zeros(4,
+                                                                    int)).any()
 
 
 def test_demands_agree_with_what_groups_may():
@@ -140,22 +141,21 @@ def test_demands_agree_with_what_groups_may():
     graph = graphs.make_graph(num_ops=40, groups=groups, allowed_types=types,
                               same_numbers=same)
     allowed = constraints.allowed_devices(graph, _CLUSTER)
-    demands = constraints.demands(graph, _CLUSTER)
+    demands = constraints.suitable_devices(graph, _CLUSTER)
     for group in range(graph.num_groups):
       assert (demands[groups == group].all(axis=0) == allowed[group]).all()
 
 
 def test_what_rounds_is_counted_where_it_is():
   graph = graphs.chain(3, same_numbers=[_ON_GPU, _ON_CPU, _ANYWHERE])
-  assert constraints.rounded(graph, _CLUSTER,
-                             np.array([0, 1,
-                                       0])).tolist() == [True, True, False]
-  assert not constraints.rounded(graph, _CLUSTER, np.array([2, 0, 0])).any()
+  assert constraints.changes_numbers(graph, _CLUSTER, np.array(
+      [0, 1, 0])).tolist() == [True, True, False]
+  assert not constraints.changes_numbers(graph, _CLUSTER, np.array([2, 0, 0
+                                                                   ])).any()
 
 
 def test_where_ops_with_kernels_round_otherwise():
   graph = graphs.chain(2, same_numbers=[[False, True], [True, True]],
                        allowed_types=[[True, True], [True, False]])
-  assert constraints.rounded_on(graph,
-                                _CLUSTER).tolist() == [[True, False, False],
-                                                       [False] * 3]
+  assert constraints.changes_numbers_on(
+      graph, _CLUSTER).tolist() == [[True, False, False], [False] * 3]

@@ -122,7 +122,7 @@ def _random_case(seed):
 
 
 def _breaches(graph, devices):
-  """Ops on devices that an op of their group rules out, and torn groups."""
+  """Ops on devices that an op of their group rules out, and divided groups."""
   wrong, of_group = set(), collections.defaultdict(set)
   for op, device in enumerate(devices):
     of_group[graph.groups[op]].add(device)
@@ -140,10 +140,10 @@ def test_violations_are_exactly_those_a_plain_reading_finds():
   for seed in range(400):
     graph, devices = _random_case(seed)
     found = _placed(devices).violations(graph)
-    wrong, torn = _breaches(graph, devices)
+    wrong, divided = _breaches(graph, devices)
     assert sorted(v.message.split(' ')[0] for v in found
                   if v.kind == 'device') == sorted(wrong)
-    assert sum(v.kind == 'colocation' for v in found) == torn
+    assert sum(v.kind == 'colocation' for v in found) == divided
     clean += not found
   assert 40 < clean < 360
 

@@ -26,16 +26,16 @@ def _graph(param_bytes, groups=None, on_gpus=True):
 
 
 def test_what_fits_is_not_refused():
-  assert not shortage.is_certain(_graph([5, 5]), _cluster(1, 5, 5))
+  assert not shortage.why_none_fits(_graph([5, 5]), _cluster(1, 5, 5))
   # The host has room for what may be there.
-  assert not shortage.is_certain(_graph([9, 9], on_gpus=False),
-                                 _cluster(99, 5, 5))
-  assert not shortage.is_certain(_graph([0, 0]), _cluster(1, 1))
+  assert not shortage.why_none_fits(_graph([9, 9], on_gpus=False),
+                                    _cluster(99, 5, 5))
+  assert not shortage.why_none_fits(_graph([0, 0]), _cluster(1, 1))
 
 
 def test_one_thing_that_no_memory_holds():
-  said = shortage.is_certain(_graph([4 * 10**9, 8 * 10**9, 1], [0, 0, 1]),
-                             _cluster(1, 11 * 10**9, 5 * 10**9))
+  said = shortage.why_none_fits(_graph([4 * 10**9, 8 * 10**9, 1], [0, 0, 1]),
+                                _cluster(1, 11 * 10**9, 5 * 10**9))
   assert '4.0 GB, with its slots 12.0 GB must be in one memory' in said
   assert 'the largest that it may be in has 11.0 GB' in said
   assert 'tensor is never cut, except tables' in said
@@ -43,8 +43,8 @@ def test_one_thing_that_no_memory_holds():
 
 
 def test_all_together_are_too_large():
-  said = shortage.is_certain(_graph([6 * 10**6] * 5),
-                             _cluster(10**9, 10**7, 10**7))
+  said = shortage.why_none_fits(_graph([6 * 10**6] * 5),
+                                _cluster(10**9, 10**7, 10**7))
   assert 'hold 30 MB for good, and GPU:0 + GPU:1' in said
   assert 'have 20 MB' in said and said.count('6 MB') == 3
 
@@ -61,7 +61,7 @@ def test_whatever_a_search_of_all_placements_fits_is_not_refused(seed):
   room = rng.integers(4, 20, 2)
   fits = any((np.bincount(places, sizes, 2) <= room).all()
              for places in _all_places(5))
-  said = shortage.is_certain(_graph(sizes), _cluster(1, *room))
+  said = shortage.why_none_fits(_graph(sizes), _cluster(1, *room))
   assert not (fits and said)
 
 
@@ -140,7 +140,7 @@ def test_parts_of_one_table_count_as_one():
                   3]).replace(variables=('words/table_part_0',
                                          'words/table_part_1',
                                          'words/table_part_2', 'head/kernel'))
-  said = shortage.is_certain(graph, _cluster(10**9, 13, 13))
+  said = shortage.why_none_fits(graph, _cluster(10**9, 13, 13))
   assert '"words/table" in 3 parts, the largest of 9 B; "head/kernel' in said
   assert '_part_' not in said
 
@@ -157,18 +157,19 @@ def test_a_size_has_a_unit_that_suits_it(count, said):
 
 def test_a_memory_that_is_nearly_full_is_told():
   cluster = _cluster(100, 1000, 1000)
-  assert not shortage.nearly(cluster, [0, 900, 0])
-  assert 'GPU:0 ' in shortage.nearly(cluster, [0, 901, 0])
-  assert not shortage.nearly(cluster, [0, 1001, 0])
+  assert not shortage.nearly_full(cluster, [0, 900, 0])
+  assert 'GPU:0 ' in shortage.nearly_full(cluster, [0, 901, 0])
+  assert not shortage.nearly_full(cluster, [0, 1001, 0])
 
 
 def test_memories_that_are_exceeded_are_named_with_what_would_help():
   cluster = _cluster(100, 1000, 1000)
   graph = _graph([1, 1], on_gpus=False)
-  assert shortage.exceeded(cluster,
-                           [0, 1001, 1000]) == ('GPU:0 needs 1 kB of 1 kB')
-  said = shortage.nevertheless(graph, cluster, [300, 2500, 0], less=True)
+  assert shortage.list_exceeded(cluster,
+                                [0, 1001, 1000]) == ('GPU:0 needs 1 kB of 1 kB')
+  said = shortage.if_used_anyway(graph, cluster, [300, 2500, 0], less=True)
   assert said == (
       'it exceeds a memory, though less than as it was: CPU:0 needs '
       '300 B of 100 B, GPU:0 needs 2.5 kB of 1 kB')
-  assert 'less' not in shortage.nevertheless(graph, cluster, [300, 0, 0], False)
+  assert 'less' not in shortage.if_used_anyway(graph, cluster, [300, 0, 0],
+                                               False)

@@ -13,8 +13,8 @@ import tensorflow as tf
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.measuring import bench
@@ -71,7 +71,7 @@ def _evaluator(request, built, monkeypatch):
                       stopwatches.FakeEmulation)
   name, recorded = request.param
   evaluator = _MAKERS[name](built[0], _CLUSTER)
-  return counting_evaluator.Recorder(evaluator) if recorded else evaluator
+  return recording_evaluator.Recorder(evaluator) if recorded else evaluator
 
 
 def _by_group(graph, count, seed=0):

@@ -115,7 +115,7 @@ def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
   _check(placement, graph, cluster)
   free = graph.allowed_types.all(axis=1) & ~np.array([*map(bool, graph.pins)])
   alone = np.bincount(graph.groups)[graph.groups] == 1
-  rounded = constraints.rounded(graph, cluster, placement.devices)
+  rounded = constraints.changes_numbers(graph, cluster, placement.devices)
   assert not rounded[free & alone].any()
   # It is the rule that keeps them.
   assert (constraints.allowed_devices(graph, cluster)

@@ -53,7 +53,10 @@ def run(definition: graph_pb2.GraphDef, devices: list[str]) -> GrapplerSchedule:
     devices: [N], full names. All GPUs become equal, and so do all CPUs.
   """
   # Arguments and results of a function as nodes that Grappler can run.
-  executable = op_properties.inferable(definition)
+  executable = graph_pb2.GraphDef()
+  executable.CopyFrom(definition)
+  op_properties._replace(
+      node for node in executable.node if op_properties._is_foreign(node))
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=executable)
   for node, device in zip(meta_graph.graph_def.node, devices):
     node.device = device

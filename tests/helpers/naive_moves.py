@@ -23,7 +23,7 @@ class NaiveMoves:
   def __init__(self, layout: native_drawer.MoveLayout,
                rng: np.random.Generator) -> None:
     self._layout, self._rng = layout, rng
-    self._edges = neighbourhood.plain(rng)
+    self._edges = neighbourhood.python_random(rng)
     self._axes = list(layout.axes)
     self._order = list(layout.order)
     # Sums of odds, which all draws share.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers.list_scheduling import heft
@@ -26,7 +26,7 @@ _SINGLE = ('single_device',)
 def _problem(graph, seconds=None, num_gpus=2, memory_bytes=1 << 40, **fields):
   cluster = clusters.make_cluster(num_gpus, memory_bytes=memory_bytes)
   return problems.make(graph, cluster, seconds,
-                       wrap=counting_evaluator.Recorder, **fields)
+                       wrap=recording_evaluator.Recorder, **fields)
 
 
 def _place(problem, evaluations=300, starts=_SINGLE):
@@ -253,7 +253,7 @@ def test_time_alone_ends_a_search_that_has_some():
 def _ordered(seed, evaluations, **fields):
   cluster = presets.preset('2xP100')
   problem = problems.make(graphs.random_graph(seed, 80), cluster,
-                          wrap=counting_evaluator.Recorder,
+                          wrap=recording_evaluator.Recorder,
                           simulator=simulator.Simulator(cluster), **fields)
   placer = annealing_placer.AnnealingPlacer(evaluations, ())
   return problem, placer.proposals(problem)

@@ -65,7 +65,7 @@ def test_the_policy_of_moves_is_asked_before_other_anchors(monkeypatch, asks):
     assert network is not None
     said.append((worth_s, budget_s, clock(), len(starts)))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
+    found.add([np.arange(problem.graph.num_groups) % 2 + 1])
     return found
 
   monkeypatch.setattr(move_policy, 'before_search', best)
@@ -90,7 +90,7 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
   def best(problem, worth_s, budget_s, *_):
     clock.now += budget_s
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see([np.arange(problem.graph.num_groups) % 2 + 1])
+    found.add([np.arange(problem.graph.num_groups) % 2 + 1])
     return found
 
   monkeypatch.setattr(move_policy, 'before_search', best)
@@ -100,7 +100,7 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
                                         clock=clock, asks_policy=False)
   problem = _problem(time_budget_s=2.)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see(np.zeros((1, problem.graph.num_groups), np.int32))
-  placer._ask(problem, found, search_worth.Worth(0., 2.),
+  found.add(np.zeros((1, problem.graph.num_groups), np.int32))
+  placer._ask(problem, found, search_worth.SearchWorth(0., 2.),
               deadlines.within(2., clock), False, moves_lib.Moves(problem))
   assert [name for name, _ in seen] == asked

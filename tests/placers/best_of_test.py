@@ -198,10 +198,10 @@ def test_placers_leave_time_to_those_that_follow(monkeypatch):
 def test_placers_are_called_late_until_one_has_answered(answers):
   seen = []
 
-  def see(name, proposed):
+  def on_proposals(name, proposed):
     seen.append((name, len(proposed)))
     return answers
 
   best_of.propose_each(_problem(1.), ['metis', 'random'],
-                       deadlines.within(0., lambda: 0.), see)
+                       deadlines.within(0., lambda: 0.), on_proposals)
   assert seen == [('metis', 1), ('random', 1)][:1 if answers else 2]

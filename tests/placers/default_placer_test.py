@@ -10,7 +10,7 @@ from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
@@ -62,7 +62,7 @@ def _load_ahead(policy):
 def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
   monkeypatch.setattr(learned, 'load_ahead', _load_ahead)
-  monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_available', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: True)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
   search_configs.patch(monkeypatch, time={'ops_per_s': 100_000})
@@ -80,7 +80,7 @@ def _problem(seconds, num_ops=12, *, repeatable=True, **fields):
                           np.full((num_ops, 3), seconds), repeatable=repeatable,
                           **fields)
   return dataclasses.replace(
-      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+      problem, evaluator=recording_evaluator.Recorder(problem.evaluator))
 
 
 def test_it_is_a_proposer_and_a_chooser():
@@ -286,7 +286,7 @@ def test_a_policy_that_is_named_has_to_be_one(tmp_path):
 
 
 def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
-  monkeypatch.setattr(learned, 'is_there', lambda: False)
+  monkeypatch.setattr(learned, 'is_available', lambda: False)
   problem = _problem(1.)
   placement = default_placer.DefaultPlacer(anchors=_SINGLE).place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(4)
@@ -354,8 +354,8 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
       for row in halves)
   monkeypatch.setattr(staged_search, 'search', searched)
   monkeypatch.setattr(
-      best_of, 'propose_each', lambda problem, names, deadline, see, **_:
-      [see(name, proposals) for name in names])
+      best_of, 'propose_each', lambda problem, names, deadline, on_proposals, **
+      _: [on_proposals(name, proposals) for name in names])
   default_placer.DefaultPlacer(anchors=_SINGLE,
                                asks_policy=False).place(problem)
   starts, = given
@@ -367,7 +367,7 @@ def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):
 
   def best(problem, *_):
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.see([np.repeat([1, 2], 6)])
+    found.add([np.repeat([1, 2], 6)])
     return found
 
   monkeypatch.setattr(move_policy, 'before_search', best)

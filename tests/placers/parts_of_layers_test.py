@@ -65,7 +65,7 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
 @pytest.mark.parametrize('most', [1000, 3000])
 def test_all_that_parts_price_counts(monkeypatch, most):
   # As if no two searches ever agreed.
-  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'equal_difference': -1.})
   search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(recurrent.two_readers(12))
   begun = _watched(monkeypatch)
@@ -89,7 +89,7 @@ def test_all_that_parts_price_counts(monkeypatch, most):
                           (lambda n: unrolled.make(3, n).graph, False)])
 def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
   """Where a chain used all variables, layers had half of their time."""
-  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'equal_difference': -1.})
   search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(make(12))
   begun = _watched(monkeypatch)

@@ -38,7 +38,7 @@ def test_colors_are_different_and_complete():
 @_each
 def test_every_entry_makes_a_placer(entry, monkeypatch):
   # Else later tests of the process would ask what was not loaded here.
-  monkeypatch.setattr(learned, '_shelf', learned._Shelf())
+  monkeypatch.setattr(learned, '_cache', learned._PolicyCache())
   monkeypatch.setattr(learned, '_load', lambda folder: None)
   placer = registry.create(entry.name)
   assert callable(placer.place)

@@ -10,7 +10,7 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
@@ -42,7 +42,7 @@ def _problem(*, repeatable=True, **fields):
                           clusters.make_cluster(2), np.ones(
                               (12, 3)), repeatable=repeatable, **fields)
   return dataclasses.replace(
-      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+      problem, evaluator=recording_evaluator.Recorder(problem.evaluator))
 
 
 def _ticking(ticks, tick_s):
@@ -104,7 +104,7 @@ def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
 def test_what_a_process_has_loaded_does_not_count_where_runs_repeat(
     monkeypatch, fields):
   asked = []
-  monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_available', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded',
                       lambda policy: asked.append(policy) or True)
@@ -132,7 +132,7 @@ def test_the_policy_of_moves_leaves_large_graphs_to_the_search(
       types.SimpleNamespace(graph=types.SimpleNamespace(num_ops=num_ops)))
   monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see(np.zeros((1, 12), np.int32))
+  found.add(np.zeros((1, 12), np.int32))
   placer = default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False)
   placer._ask_moves(problem, found, 10., 6., True, None)
   assert bool(calls) == asked

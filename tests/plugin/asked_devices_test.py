@@ -28,7 +28,8 @@ def _kept(*nodes, **option):
   for node, (wish, _) in zip(graph_def.node, nodes):
     node.attr[asked.ATTRIBUTE].s = wish.encode()
   source = graph_defs.source(graph_def, devices=_DEVICES)
-  found = asked_devices.that_can_be_kept(source, settings.Settings(**option))
+  found = asked_devices.with_feasible_requests(source,
+                                               settings.Settings(**option))
   return [asked.device(node) for node in found.graph_def.node]
 
 
@@ -85,6 +86,6 @@ def test_function_session_and_what_nobody_knows():
 
 def test_a_strategy_is_named_beside_tf_device():
   """A program without `tf.device` read that tf.device put its ops there."""
-  assert asked_devices.who() == 'tf.device'
+  assert asked_devices.request_source() == 'tf.device'
   with strategies.one_device('/cpu:0'):
-    assert asked_devices.who() == 'OneDeviceStrategy or tf.device'
+    assert asked_devices.request_source() == 'OneDeviceStrategy or tf.device'

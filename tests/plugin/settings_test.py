@@ -71,10 +71,6 @@ def test_numbers_of_numpy_are_numbers():
   assert settings.from_option({'seed': np.int64(3)}).seed == 3
 
 
-def test_an_empty_dict_means_all_defaults():
-  assert settings.from_option({}) == settings.Settings()
-
-
 def test_json_round_trip():
   value = settings.Settings(placer='random', seed=5, policy='ä"\n')
   assert settings.from_json(value.to_json()) == value

@@ -17,7 +17,7 @@ def test_figures_kernels_and_what_was_left_out():
 
 def test_brief_and_with_nothing_left_out():
   made = dataclasses.replace(calibrations.make(), left_out=())
-  text = calibration_table.text(made, brief=True)
+  text = calibration_table.text(made, counts_only=True)
   assert 'launching_op_s' not in text and 'Left out' not in text
 
 

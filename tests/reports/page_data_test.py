@@ -21,7 +21,8 @@ def _data(graph, devices, seconds=1.):
   cluster = clusters.make_cluster(2)
   simulator = simulator_lib.Simulator(cluster, clusters.FixedCosts(seconds))
   placement = placement_lib.Placement(np.array(devices), cluster)
-  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
+  reasons = reasons_lib.Reasons(graph,
+                                constraints.suitable_devices(graph, cluster),
                                 cluster.device_labels)
   run = page_data.PageRun('made', price_lib.price(graph, placement, simulator))
   return page_data.page_data(graph, [run], reasons, 'Good.')

@@ -155,8 +155,8 @@ def _begun(card: exchange.Card, options: CalibrationOptions,
                                       options.device_type)
   if options.refresh:
     return fresh
-  known = calibration_lib.kept(card.name, card.driver, card.tensorflow, tell,
-                               options.cache_dir)
+  known = calibration_lib.cached(card.name, card.driver, card.tensorflow, tell,
+                                 options.cache_dir)
   if known is None or known.device_type != options.device_type:
     return fresh
   known = _without_failures(known, options)

@@ -150,7 +150,8 @@ class OrderedPlacement(placement_lib.Placement):
     return self.order if np.array_equal(ours, theirs) else None
 
 
-def keep(placement: placement_lib.Placement, order: Order) -> OrderedPlacement:
+def attach(placement: placement_lib.Placement,
+           order: Order) -> OrderedPlacement:
   """The placement with its order, and with the priorities that edges enforce.
 
   If there are no edges, the priorities stay the same.
@@ -316,7 +317,7 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   tried: list[tuple[edge_search.EdgeSet, edge_search.EdgeSearch,
                     np.ndarray]] = []
   for order in wanted:
-    obeyed = pricer.wanted(order)
+    obeyed = pricer.obeying(order)
     if tried and obeyed.step_time_s >= min(t[0].step_s for t in tried):
       break
     search = edge_search.EdgeSearch(pricer, plain, obeyed, config.kept_gain,

@@ -68,7 +68,7 @@ class EdgePricer:
     """
     return self._schedule(as_edges(edges), None)
 
-  def wanted(self, priorities: np.ndarray) -> schedule_lib.Schedule:
+  def obeying(self, priorities: np.ndarray) -> schedule_lib.Schedule:
     """The step if TensorFlow obeyed priorities, float64 [N].
 
     Raises:

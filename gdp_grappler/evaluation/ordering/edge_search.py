@@ -89,13 +89,13 @@ class EdgeSearch:
       pairs = self._new(
           _pairs(self._heavy(share), self._pricer.placement.devices,
                  self._wanted), self._plain.edges)
-      for found in self._ways(pairs):
+      for found in self._candidates(pairs):
         best = min(best, found, key=lambda f: f.step_s)
       if best.step_s <= self._target_s or self._pricer.left <= 0:
         break
     return best
 
-  def _ways(self, pairs: np.ndarray) -> Iterator[EdgeSet]:
+  def _candidates(self, pairs: np.ndarray) -> Iterator[EdgeSet]:
     if self._streams and self._pricer.left > 0:
       yield EdgeSet(pairs, self._pricer.schedule(pairs))
     yield self._joining(pairs)

@@ -112,11 +112,11 @@ class MoveFeaturizer:
     """
     return self._features.describe(devices)
 
-  def replace(self, devices: np.ndarray, places: np.ndarray,
-              allowed: np.ndarray, weights: np.ndarray,
-              most: int) -> np.ndarray:
-    """See `native_features.NativeFeatures.replace`."""
-    return self._features.replace(devices, places, allowed, weights, most)
+  def reschedule(self, devices: np.ndarray, places: np.ndarray,
+                 allowed: np.ndarray, weights: np.ndarray,
+                 most: int) -> np.ndarray:
+    """See `native_features.NativeFeatures.reschedule`."""
+    return self._features.reschedule(devices, places, allowed, weights, most)
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
     """Returns when each transferred tensor can be used, float64 [M]."""

@@ -11,7 +11,7 @@
 #include "gdp_grappler/features/moves/move_candidates.h"
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
-#include "gdp_grappler/features/moves/move_repair.h"
+#include "gdp_grappler/features/moves/move_rescheduling.h"
 #include "gdp_grappler/features/moves/move_retiming.h"
 #include "gdp_grappler/features/moves/move_ties.h"
 #include "gdp_grappler/workers.h"
@@ -27,11 +27,12 @@ constexpr int64_t kFewestGroups = 1 << 14;
 // The state of one thread.
 struct Desk {
   gdp::Candidates candidates;
-  gdp::Repair repair;
+  gdp::Rescheduler rescheduler;
 
   Desk(const gdp::MoveGraph& graph, const gdp::Incumbent& incumbent,
        const gdp::Ties& ties, const gdp::StartOrder& order)
-      : candidates(graph, incumbent, ties, order), repair(graph, incumbent) {}
+      : candidates(graph, incumbent, ties, order),
+        rescheduler(graph, incumbent) {}
 };
 
 }  // namespace
@@ -107,20 +108,21 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
 }
 
 // Places the moved groups in rows of `devices` [count, G] anew, with `weights`
-// [count, 3] of `RepairWeights`. This is done in rows marked in `places`
+// [count, 3] of `ReschedulingWeights`. This is done in rows marked in `places`
 // [count] that move more than one and at most `most` groups, in up to `threads`
 // threads. `allowed` is [G, D]. Afterwards, `places` marks the rows in which it
 // was done. Returns a Status.
-int32_t gdp_move_features_replace(GdpMoveFeatures* features, int64_t count,
-                                  const uint8_t* allowed, const double* weights,
-                                  int32_t most, int32_t threads,
-                                  uint8_t* places, int32_t* devices) try {
+int32_t gdp_move_features_reschedule(GdpMoveFeatures* features, int64_t count,
+                                     const uint8_t* allowed,
+                                     const double* weights, int32_t most,
+                                     int32_t threads, uint8_t* places,
+                                     int32_t* devices) try {
   const int64_t groups = features->graph.num_groups;
   return features->OfEach(count, threads, [&](Desk* desk, int64_t k) {
     if (!places[k]) return;
     const double* w = weights + 3 * k;
-    places[k] = desk->repair.Replace(allowed, {w[0], w[1], w[2]}, most,
-                                     devices + k * groups);
+    places[k] = desk->rescheduler.Reschedule(allowed, {w[0], w[1], w[2]}, most,
+                                             devices + k * groups);
   });
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;

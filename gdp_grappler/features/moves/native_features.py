@@ -140,9 +140,9 @@ class NativeFeatures:
       raise MemoryError('No memory for the features of moves.')
     return result
 
-  def replace(self, devices: np.ndarray, places: np.ndarray,
-              allowed: np.ndarray, weights: np.ndarray,
-              most: int) -> np.ndarray:
+  def reschedule(self, devices: np.ndarray, places: np.ndarray,
+                 allowed: np.ndarray, weights: np.ndarray,
+                 most: int) -> np.ndarray:
     """Places the moved groups of some moves anew.
 
     Args:
@@ -169,12 +169,12 @@ class NativeFeatures:
     assert done.shape == (len(devices),)
     assert allowed.shape == (self._num_groups, self._num_devices)
     assert weights.shape == (len(devices), 3)
-    if self._lib.gdp_move_features_replace(self._handle, len(devices),
-                                           allowed.ctypes.data,
-                                           weights.ctypes.data,
-                                           min(most, self._num_groups),
-                                           self._threads, done.ctypes.data,
-                                           devices.ctypes.data):
+    if self._lib.gdp_move_features_reschedule(self._handle, len(devices),
+                                              allowed.ctypes.data,
+                                              weights.ctypes.data,
+                                              min(most, self._num_groups),
+                                              self._threads, done.ctypes.data,
+                                              devices.ctypes.data):
       raise MemoryError('No memory to place groups anew.')
     return done.astype(bool)
 
@@ -222,7 +222,7 @@ def _library() -> ctypes.CDLL:
                                                 i32, [pointer, pointer]),
                                   ('gdp_move_features_describe', i32,
                                    [pointer, i64, pointer, i32, pointer
-                                   ]), ('gdp_move_features_replace', i32, [
+                                   ]), ('gdp_move_features_reschedule', i32, [
                                        pointer, i64, pointer, pointer, i32, i32,
                                        pointer, pointer
                                    ])):

@@ -105,12 +105,12 @@ def impossible(asked: Sequence[str], fixed: Sequence[str], groups: np.ndarray,
     wishes.setdefault(int(groups[op]), set()).add(asked[op])
   if not wishes:
     return np.zeros(len(asked), bool)
-  torn = {group for group, several in wishes.items() if len(several) > 1}
+  in_conflict = {group for group, several in wishes.items() if len(several) > 1}
   for op in np.flatnonzero(np.isin(groups, list(wishes))).tolist():
     group = int(groups[op])
     wish = next(iter(wishes[group]))
     kind = rounding.device_type(wish)
     elsewhere = fixed[op] and not fixed[op].endswith(wish)
     if elsewhere or kind < 0 or not allowed_types[op, kind]:
-      torn.add(group)
-  return np.isin(groups, list(torn)) & np.array([bool(a) for a in asked])
+      in_conflict.add(group)
+  return np.isin(groups, list(in_conflict)) & np.array([bool(a) for a in asked])

@@ -63,7 +63,7 @@ class Reasons:
     Args:
       graph: N ops.
       demands: bool [N, D], devices that suit each op alone
-        (`constraints.demands`).
+        (`constraints.suitable_devices`).
       labels: [D], names of devices for users.
       source: The graph from which `graph` was read. It has the reasons why ops
         stay.

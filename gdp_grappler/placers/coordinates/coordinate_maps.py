@@ -7,8 +7,8 @@ map assigns a device to each value of one axis or to each pair of values of two:
 * blocks: consecutive values of an axis share a device;
 * turns: values get the devices in turn;
 * grids: blocks or turns along two axes, on rows and columns of devices;
-* skewed maps, such as `(layer - segment) mod k`: the devices take turns along
-  both axes at once, as in pipelines and wavefronts.
+* skewed maps, such as `(layer - segment) mod k`: the device changes along both
+  axes, as in pipelines and wavefronts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Tiles:
   Attributes:
     groups: int [G], the tile of each group.
     axes: int [U] by name of the axis, coordinate of each tile, from 0.
-    edges: int [M, 2], pairs of tiles, of which the first sends tensors to the
-      second.
+    edges: int [M, 2], pairs of tiles; the first tile of a pair sends tensors to
+      the second tile.
     edge_bytes: float64 [M], bytes sent; a tensor counts once per receiving
       tile.
     edge_tensors: int [M], number of tensors sent.
@@ -198,15 +198,15 @@ class Maps:
 
   def _skewed(self, first: str, second: str,
               count: int) -> Iterator[np.ndarray]:
-    for a, b in itertools.product(self._steps(first, count),
-                                  self._steps(second, count)):
+    for a, b in itertools.product(self._turns(first, count),
+                                  self._turns(second, count)):
       total, rest = a + b, a - b
       # This takes less time than a division.
       yield np.where(total < count, total, total - count)
       yield np.where(rest < 0, rest + count, rest)
 
-  def _steps(self, axis: str, count: int) -> Iterator[np.ndarray]:
-    """Turns along an axis with growing strides, then blocks."""
+  def _turns(self, axis: str, count: int) -> Iterator[np.ndarray]:
+    """Turns along one axis with growing strides, then blocks."""
     values, kind = self._axes[axis], _kind(count)
     scale = np.arange(int(values.max()) + 1)
     for stride in _STRIDES:
@@ -228,7 +228,7 @@ class Maps:
 
 
 def _kind(count: int) -> np.dtype:
-  """A type for numbers below `count`, and for their sums and differences."""
+  """A type for numbers below `count` and for the sum or difference of two."""
   return np.min_scalar_type(-2 * count)
 
 

@@ -27,10 +27,10 @@ from gdp_grappler.placers.coordinates import coordinate_maps
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.partitioning import partitioning
 
-# Maps of coordinates to hosts that are combined with maps to devices, for each
-# number of hosts.
+# For each number of hosts: number of maps of coordinates to hosts. Each of them
+# is combined with maps to devices.
 _OVER_HOSTS = 4
-# Maps of coordinates to the devices of a host, for each map to hosts.
+# For each map to hosts: number of maps of coordinates to the devices of a host.
 _WITHIN = 3
 
 
@@ -49,13 +49,13 @@ class HierarchicalPlacer:
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: partitioning.See) -> None:
+             price: partitioning.PriceProposals) -> None:
   """Makes the proposals of one round of `partitioning.best`.
 
   Args:
     problem: The problem to place.
     memory: Weight of memory, see `partitioning.make_target`.
-    see: Function that prices the proposals.
+    price: Function that prices the proposals.
   """
   hosts = _hosts(problem)
   everywhere = np.concatenate(hosts)
@@ -69,7 +69,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
     split = _Split(target, hosts[:count], tiles, problem.cluster.link_arrays)
-    see(partitioning.Proposal(row, target) for row in split.rows())
+    price(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
 
@@ -84,8 +84,8 @@ def _hosts(problem: placer_lib.Problem) -> list[np.ndarray]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Level:
-  """The parts of one level: hosts, or the devices of one host.
+class _PartCosts:
+  """Costs of work and transfers of parts: hosts, or the devices of one host.
 
   Attributes:
     shares: float64 [k], share of the work that each part should get; sum 1.
@@ -127,8 +127,8 @@ class _Split:
       return
     hosts = [devices[0] for devices in self._hosts]
     work = self._tiles.totals(self._graph.weights)
-    best = _best_maps(self._tiles, work, self._level(np.array(hosts), shares),
-                      _OVER_HOSTS)
+    best = _best_maps(self._tiles, work,
+                      self._part_costs(np.array(hosts), shares), _OVER_HOSTS)
     yield self._within_by_cuts(best[0][self._tiles.groups])
     for row in best:
       for devices in self._within_by_maps(row, work):
@@ -162,13 +162,13 @@ class _Split:
       if not own.size:
         continue
       maps = _best_maps(self._tiles.induced(own), work[own],
-                        self._level(devices, self._shares[host]), _WITHIN)
+                        self._part_costs(devices, self._shares[host]), _WITHIN)
       for rank in range(_WITHIN):
         result[rank, own] = devices[maps[min(rank, len(maps) - 1)]]
     yield from result
 
-  def _level(self, devices: np.ndarray, shares: np.ndarray) -> _Level:
-    """The level whose parts have the links of `devices`.
+  def _part_costs(self, devices: np.ndarray, shares: np.ndarray) -> _PartCosts:
+    """The costs of parts that have the links of `devices`.
 
     Args:
       devices: int [k], a device of each part.
@@ -178,35 +178,35 @@ class _Split:
     apart = ~np.eye(len(devices), dtype=bool)
     pairs = np.ix_(devices, devices)
     if not apart.any():
-      return _Level(np.ones(1), 1., 0., 0.)
+      return _PartCosts(np.ones(1), 1., 0., 0.)
     workers = sum(map(len, self._hosts)) * shares.sum()
-    return _Level(shares / shares.sum(), 1 / workers,
-                  float(latency[pairs][apart].mean()),
-                  float((1 / bandwidth[pairs])[apart].mean()))
+    return _PartCosts(shares / shares.sum(), 1 / workers,
+                      float(latency[pairs][apart].mean()),
+                      float((1 / bandwidth[pairs])[apart].mean()))
 
 
-def _best_maps(tiles: coordinate_maps.Tiles, work: np.ndarray, level: _Level,
-               most: int) -> list[np.ndarray]:
+def _best_maps(tiles: coordinate_maps.Tiles, work: np.ndarray,
+               costs: _PartCosts, most: int) -> list[np.ndarray]:
   """int [U] each, the most promising maps of tiles to parts; at least one."""
-  if len(level.shares) == 1:
+  if len(costs.shares) == 1:
     return [np.zeros(len(work), int)]
-  rows = coordinate_maps.Maps(tiles, work).rows(level.shares)
-  scores = _scores(tiles, work, level, rows)
+  rows = coordinate_maps.Maps(tiles, work).rows(costs.shares)
+  scores = _scores(tiles, work, costs, rows)
   return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
 
 
-def _scores(tiles: coordinate_maps.Tiles, work: np.ndarray, level: _Level,
+def _scores(tiles: coordinate_maps.Tiles, work: np.ndarray, costs: _PartCosts,
             rows: np.ndarray) -> np.ndarray:
   """float64 [K], scores of maps; the lowest is the most promising.
 
   A score is the seconds of the busiest part, plus the seconds of the transfers
   between parts over the number of parts.
   """
-  count = len(level.shares)
-  busiest = (tiles.loads(rows, work, count) / level.shares).max(axis=1)
+  count = len(costs.shares)
+  busiest = (tiles.loads(rows, work, count) / costs.shares).max(axis=1)
   size, tensors = tiles.cuts(rows)
-  sent_s = size * level.s_per_byte + tensors * level.latency_s
-  return busiest * level.seconds + sent_s / count
+  sent_s = size * costs.s_per_byte + tensors * costs.latency_s
+  return busiest * costs.seconds + sent_s / count
 
 
 def _cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:

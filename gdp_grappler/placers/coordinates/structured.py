@@ -18,21 +18,22 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.memory import memory_repair
 
-# Maps that are priced, at the most.
+# Largest number of maps that are priced.
 _PRICED = 200
-# Ops of all priced maps together, at the most: fewer maps of a large graph.
+# Largest number of ops of all priced maps together. So the placer prices fewer
+# maps of a large graph.
 _PRICED_OPS = 4_000_000
-# Maps that are priced of a large graph, at the least.
+# Least number of maps that are priced, even of a large graph.
 _FEWEST = 32
-# Maps that are priced if a price is a real step.
+# Number of maps that are priced if a price is a real step.
 _MEASURED = 16
-# Maps that are priced together.
+# Number of maps that are priced together.
 _BATCH = 8
-# A device that is slower than the fastest by this factor is used only by maps
-# over all devices. An example is the CPU of a client beside servers with GPUs.
+# Only maps over all devices use a device that is slower than the fastest one by
+# this factor. An example is the CPU of a client whose servers have GPUs.
 _FAR_SLOWER = 10.
-# Placements that the placer proposes, the best by price.
-_PROPOSED = 4
+# Number of placements that the placer proposes, the best by price.
+_NUM_PROPOSALS = 4
 
 
 class StructuredPlacer:
@@ -62,7 +63,7 @@ class StructuredPlacer:
     deadline = problem.deadline()
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
-    priced.see(
+    priced.add(
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds))
     for weights in (None, group_graph.memory_bytes(problem.graph)):
@@ -77,16 +78,16 @@ class StructuredPlacer:
     if not priced.fits:
       _see(
           priced,
-          memory_repair.MemoryRepair(problem).fitted(priced.ranked(_PROPOSED),
-                                                     deadline), deadline)
-    # If few placements fit, not every start of a search leads to one of them.
-    for row in priced.ranked(_PROPOSED):
+          memory_repair.MemoryRepair(problem).fitted(
+              priced.ranked(_NUM_PROPOSALS), deadline), deadline)
+    # If few placements fit, a search may need several starts to find one.
+    for row in priced.ranked(_NUM_PROPOSALS):
       if priced.fits or deadline.passed:
         break
-      priced.see([annealing.relieved(problem, row, deadline=deadline)])
+      priced.add([annealing.find_fitting(problem, row, deadline=deadline)])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
-        for row in priced.ranked(_PROPOSED))
+        for row in priced.ranked(_NUM_PROPOSALS))
 
 
 def candidates(problem: placer_lib.Problem,
@@ -154,20 +155,20 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
          deadline: deadlines.Deadline) -> None:
   """Prices placements until the time is over.
 
-  The first batch is priced in any case, because the maps have taken time.
+  The first batch is always priced, because computing the maps has taken time.
 
   Args:
     priced: Placements so far; gets the new ones.
     rows: int [K, G], the most promising first.
-    deadline: Afterwards, nothing is priced if a placement fits.
+    deadline: After this time, pricing ends as soon as a placement fits.
   """
-  fresh = [row for row in rows if not priced.knows(row)]
-  # The first few prices give a ceiling for the others, which then cost less.
-  begins = [0, *range(_PROPOSED, len(fresh), _BATCH)]
+  fresh = [row for row in rows if not priced.contains(row)]
+  # The first prices give a ceiling, so that further prices take less time.
+  begins = [0, *range(_NUM_PROPOSALS, len(fresh), _BATCH)]
   for begin, end in zip(begins, [*begins[1:], len(fresh)]):
     if begin and deadline.passed and priced.fits:
       break
-    priced.see(fresh[begin:end], ceiling_s=priced.ceiling_s(_PROPOSED))
+    priced.add(fresh[begin:end], ceiling_s=priced.ceiling_s(_NUM_PROPOSALS))
 
 
 def _affordable(problem: placer_lib.Problem) -> int:

@@ -1,8 +1,9 @@
 """Joins ops to tasks, which run as one, and tasks to bundles, on one device.
 
 Fusion makes tasks. It joins ops if a transfer between them would take longer
-than what two devices could save. Co-placement makes bundles. It joins ops that
-share large tensors but run at different times, such as an op and its gradient.
+than the time that two devices could save. Co-placement makes bundles. It joins
+ops that share large tensors but run at different times, such as an op and its
+gradient.
 Both are optimisations of Baechi (Jeon et al. 2020, section 3.1). The criterion
 of fusion is older: the grain of Gerasoulis and Yang, "On the granularity and
 clustering of directed acyclic task graphs", IEEE TPDS 4(6), 1993.
@@ -17,7 +18,7 @@ from gdp_grappler.graph import choices
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
-# Rounds of fusion; each joins tasks forward and backward.
+# Rounds of fusion. Each round joins tasks forward, then backward.
 _ROUNDS = 2
 
 
@@ -79,7 +80,9 @@ def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
 
 def co_place(tasks: task_graph.TaskGraph, link: tuple[float, float],
              parts: int) -> task_graph.TaskGraph:
-  """Joins bundles, those that exchange the most first, up to a fair share.
+  """Joins bundles that exchange data, up to a fair share of the work.
+
+  Bundles that exchange the most data are joined first.
 
   Args:
     tasks: B bundles.
@@ -108,9 +111,9 @@ def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
 
-def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
-                  grain: float) -> task_graph.TaskGraph:
-  """Joins bundles if a transfer takes longer than two devices could save.
+def co_place_by_transfer(tasks: task_graph.TaskGraph, link: tuple[float, float],
+                         grain: float) -> task_graph.TaskGraph:
+  """Joins bundles if their transfer takes longer than two devices could save.
 
   Two devices that run two bundles at the same time save at most the time of the
   smaller bundle.
@@ -122,10 +125,10 @@ def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
       as long as the transfer.
   """
   pairs, sent_s = tasks.pairs(*link)
-  dearest = np.argsort(-sent_s, kind='stable')
+  longest = np.argsort(-sent_s, kind='stable')
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
-  labels = native_scheduler.join(tasks.bundles[pairs[dearest]],
-                                 grain * sent_s[dearest], by_bundle,
+  labels = native_scheduler.join(tasks.bundles[pairs[longest]],
+                                 grain * sent_s[longest], by_bundle,
                                  choices.kinds(tasks.allowed), -1.)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 

@@ -1,4 +1,4 @@
-"""The best of several proposals by price."""
+"""Prices the proposals of list schedulers, and keeps the best one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 
-# Calls of a proposer, at the most. If a proposal overflows a memory, the next
-# call gets a smaller capacity of that memory.
+# Largest number of calls of one proposer. If a proposal overflows a memory, the
+# next call gets a smaller capacity of that memory.
 _ROUNDS = 4
 # Share of the reduced capacity that the next call gets.
 _MARGIN = 0.95
@@ -36,7 +36,7 @@ class ListSchedulingPlacer(abc.ABC):
 
   published = False
   # Ways for problems in which one accelerator cannot hold all ops.
-  _tight: Sequence[proposals.Way] = ()
+  _tight: Sequence[proposals.ScheduleConfig] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
@@ -46,8 +46,9 @@ class ListSchedulingPlacer(abc.ABC):
     """
     shared = proposals.Proposals(problem.graph, problem.cluster,
                                  problem.busy_seconds, problem.allowed)
-    return best(problem, self._proposers(shared), beyond=not self.published,
-                tight=[shared.proposer(way) for way in self._tight])
+    return best(problem, self._proposers(shared),
+                other_sources=not self.published,
+                tight=[shared.proposer(config) for config in self._tight])
 
   @abc.abstractmethod
   def _proposers(self,
@@ -57,7 +58,7 @@ class ListSchedulingPlacer(abc.ABC):
 
 def best(
     problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
-    beyond: bool = True, tight: Sequence[proposals.Proposer] = ()
+    other_sources: bool = True, tight: Sequence[proposals.Proposer] = ()
 ) -> placement_lib.Placement:
   """Calls every proposer and returns the best placement by price.
 
@@ -65,32 +66,32 @@ def best(
   placements that do not fit, the one with the least overflow is better. A
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
-  After `Problem.time_budget_s` no proposer is called, except the first one, and
-  except while no placement fits.
+  After `Problem.time_budget_s` only the first proposer is called, or all
+  proposers as long as no placement fits.
 
   Args:
     problem: Prices the placements.
     proposers: Proposers to call, at least one.
-    beyond: Whether to price further placements. The first ones have all ops on
-      one device, and are priced even if there is no time. If not every
-      accelerator can hold all ops, two more sources follow: repairs of
+    other_sources: Whether to price placements of other sources, too. Placements
+      of all ops on one device are priced even if there is no time. If not every
+      accelerator can hold all ops, two more sources follow: repair of
       placements that overflow but are faster (`memory_repair`), and a short
       local search from the best placement.
     tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()
   priced = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  alone = (priced.see(one_device.on_each(problem.cluster, problem.allowed))
-           if beyond else None)
+  alone = (priced.add(one_device.on_each(problem.cluster, problem.allowed))
+           if other_sources else None)
   _ask(problem, proposers, priced, deadline)
   if (alone is not None and not (deadline.passed and priced.fits) and
       not alone.valid[list(problem.cluster.accelerators)].all()):
     if tight:
       _ask(problem, tight, priced, deadline)
-    memory_fit.mend(problem, priced, deadline)
-    priced.see([
-        annealing.relieved(problem, priced.best, refined=True,
-                           deadline=deadline)
+    memory_fit.repair_faster(problem, priced, deadline)
+    priced.add([
+        annealing.find_fitting(problem, priced.best, refined=True,
+                               deadline=deadline)
     ])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
@@ -104,7 +105,7 @@ def _ask(problem: placer_lib.Problem, proposers: Sequence[proposals.Proposer],
   for _ in range(_ROUNDS):
     answers = _answers(asked, deadline)
     asked = [question for question, _ in answers]
-    prices = priced.see([row for _, row in answers], ceiling_s=None)
+    prices = priced.add([row for _, row in answers], ceiling_s=None)
     fastest_s = priced.prices.valid_seconds.min()
     again = np.flatnonzero(~prices.valid & (prices.seconds < fastest_s))
     if not again.size or (deadline.passed and np.isfinite(fastest_s)):

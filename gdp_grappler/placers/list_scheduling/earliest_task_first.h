@@ -144,7 +144,7 @@ class EarliestTaskFirst {
     later_[d].push({Arrival(task, d), urgency_[task], task});
   }
 
-  // Chooses a device for the bundle of a task; the bundle fits nowhere.
+  // Chooses a device for the bundle of a task if the bundle fits nowhere.
   void Force(int32_t task) {
     const int32_t bundle = s_.t.bundle[task];
     const int32_t d = s_.LeastOverflow(bundle);

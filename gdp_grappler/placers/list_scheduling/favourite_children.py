@@ -26,10 +26,10 @@ its parent.
 
 `matched` finds whole numbers y directly, by a matching of parents and children.
 It matches pairs on the longest paths first. It repeats the matching a few
-times, each time with the paths that the matching before left. Rounding the
-fractions of the program loses some of their gain. The matching does not round,
-so that its makespan is shorter than that of `solve`, and the matching takes far
-less time.
+times, each time with the path lengths that the previous matching leaves. The
+solution of the program has fractions, and rounding them loses some of their
+gain. The matching does not round. So its makespan is shorter than that of
+`solve`. It also takes far less time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def matched(tasks: task_graph.TaskGraph, work_s: np.ndarray,
             link: tuple[float, float]) -> np.ndarray:
   """int32 [2, M], the favourite child of each task or -1, by matching.
 
-  The second row has only the favourite children that every round matched.
+  The second row has only the favourite children that all rounds have matched.
 
   Args:
     tasks: M tasks.
@@ -185,13 +185,14 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
   lp.a_matrix_.index_ = rows[order].astype(np.int32)
   lp.a_matrix_.value_ = values[order]
   solution = _solution(highs, lp)
-  return _dearest(ends, sent_s) if solution is None else solution[m:m + e]
+  return _greedy_matching(ends, sent_s) if solution is None else solution[m:m
+                                                                          + e]
 
 
-def _dearest(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
+def _greedy_matching(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
   """float64 [E], y of a greedy matching, the longest transfer first.
 
-  Each task is once a parent and once a child at the most.
+  Each task is a parent at most once, and a child at most once.
   """
   result = np.zeros(len(ends))
   parents: set[int] = set()

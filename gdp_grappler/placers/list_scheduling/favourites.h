@@ -14,9 +14,10 @@ namespace gdp {
 // needs no transfer. See favourite_children.py.
 //
 // Each round computes the longest path through each pair, with the matching of
-// the round before. It matches pairs on paths above a limit first, the longest
-// path first. Then it matches the other pairs, the longest transfer first. The
-// matching with the shortest longest path is the result.
+// the previous round. It first matches pairs on paths above a limit, in
+// decreasing length of their paths. Then it matches the other pairs, in
+// decreasing length of their transfers. The result is the matching with the
+// shortest critical path.
 class Favourites {
  public:
   // Tasks are in topological order; `pairs` [E, 2] are sorted by parent.
@@ -35,8 +36,8 @@ class Favourites {
         through_s_(num_pairs),
         order_(num_pairs) {}
 
-  // Writes the favourite child of each task or -1 to `child` [M]. Writes only
-  // those that every round matched to `certain` [M].
+  // Writes the favourite child of each task or -1 to `child` [M]. `certain` [M]
+  // gets only the favourite children that all rounds have matched.
   void Run(const double* limits, int32_t num_limits, int32_t* child,
            int32_t* certain) {
     std::fill(spared_.begin(), spared_.end(), 1);

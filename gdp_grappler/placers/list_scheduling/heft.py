@@ -11,24 +11,24 @@ from gdp_grappler.placers.list_scheduling import proposals
 _Bundles = proposals.Bundles
 _PUBLISHED = native_scheduler.Rules(insert=True, queues=False)
 _QUEUES = native_scheduler.Rules(insert=True)
-_WAYS = (
-    proposals.Way(_Bundles(every_device=True), _PUBLISHED),
-    proposals.Way(_Bundles(grain=1.), _QUEUES),
-    proposals.Way(_Bundles(grain=1., parts=4), _QUEUES),
-    proposals.Way(_Bundles(grain=1., dear=.1), _QUEUES),
-    proposals.Way(_Bundles(grain=1.), _PUBLISHED),
-    proposals.Way(_Bundles(grain=1., every_device=True), _QUEUES),
-    proposals.Way(_Bundles(), _QUEUES),
-    proposals.Way(_Bundles(parts=2), _QUEUES),
-    proposals.Way(_Bundles(grain=1., dear=1.), _QUEUES),
-    proposals.Way(_Bundles(), _PUBLISHED),
-    proposals.Way(_Bundles(parts=1), _PUBLISHED),
-    proposals.Way(_Bundles(grain=1., halvings=1), _QUEUES),
-    proposals.Way(_Bundles(grain=1., halvings=2), _QUEUES),
-    proposals.Way(_Bundles(grain=16., parts=4), _QUEUES),
+_CONFIGS = (
+    proposals.ScheduleConfig(_Bundles(every_device=True), _PUBLISHED),
+    proposals.ScheduleConfig(_Bundles(grain=1.), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=1., parts=4), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=1.), _PUBLISHED),
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(parts=2), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(), _PUBLISHED),
+    proposals.ScheduleConfig(_Bundles(parts=1), _PUBLISHED),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _QUEUES),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _QUEUES),
 )
-# Ways that a large graph tries (`Proposals.large`).
-_FEW = 5
+# Number of configurations for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 5
 
 
 class HeftPlacer(candidates.ListSchedulingPlacer):
@@ -54,5 +54,5 @@ class HeftPlacer(candidates.ListSchedulingPlacer):
 
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
-    ways = _WAYS[:_FEW] if shared.large else _WAYS
-    return [shared.proposer(way) for way in ways]
+    configs = _CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS
+    return [shared.proposer(config) for config in configs]

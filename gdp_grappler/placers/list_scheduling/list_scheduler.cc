@@ -252,9 +252,9 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
   return kOk;
 }
 
-// Writes the favourite child of each task or -1, and those that every round
-// matched. `pairs` [E, 2] are positions in topological order, sorted by the
-// first.
+// Writes the favourite child of each task or -1, and the favourite children
+// that all rounds have matched. `pairs` [E, 2] are positions in topological
+// order, sorted by the first.
 int32_t gdp_favourites(int32_t num_tasks, int32_t num_pairs,
                        const int32_t* pairs, const double* sent_s,
                        const double* work_s, int32_t num_limits,

@@ -17,46 +17,52 @@ _PORTS = _Rules(ports=True)
 _PORTS_LOCAL = _Rules(ports=True, local_first=True)
 _PORTS_LOCAL_ORDER = _Rules(ports=True, local_first=True, in_order=True)
 # The method of Baechi.
-_PUBLISHED = proposals.Way(_Bundles(), _Rules(ports=True, in_order=True))
+_PUBLISHED = proposals.ScheduleConfig(_Bundles(),
+                                      _Rules(ports=True, in_order=True))
 # The method of Hwang et al.
-_NO_CONTENTION = proposals.Way(_Bundles(), _Rules(queues=False))
-# Ways to propose, the most useful first, judged on training graphs and on
-# random layered graphs.
-_WAYS = (
-    proposals.Way(_Bundles(grain=1.), _LOCAL),
-    proposals.Way(_Bundles(grain=1., dear=1.), _ORDER),
-    proposals.Way(_Bundles(parts=4), _PUBLISHED.rules),
-    proposals.Way(_Bundles(grain=1., halvings=1), _PORTS_LOCAL),
+_NO_CONTENTION = proposals.ScheduleConfig(_Bundles(), _Rules(queues=False))
+# The most useful configurations come first, as measured on training graphs and
+# on random layered graphs.
+_CONFIGS = (
+    proposals.ScheduleConfig(_Bundles(grain=1.), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _ORDER),
+    proposals.ScheduleConfig(_Bundles(parts=4), _PUBLISHED.rules),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _PORTS_LOCAL),
     _PUBLISHED,
-    proposals.Way(_Bundles(parts=4), _PORTS_LOCAL),
-    proposals.Way(_Bundles(), _PORTS_LOCAL_ORDER),
-    proposals.Way(_Bundles(parts=4), _PORTS),
-    proposals.Way(_Bundles(grain=1., halvings=2), _PORTS_LOCAL),
-    proposals.Way(_Bundles(grain=1., dear=1.), _PORTS_LOCAL_ORDER),
-    proposals.Way(_Bundles(grain=1., dear=1.), _PORTS_LOCAL),
-    proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL),
-    proposals.Way(_Bundles(grain=16., parts=1, halvings=1), _PORTS),
-    proposals.Way(_Bundles(grain=1.), _PORTS),
-    proposals.Way(_Bundles(), _LOCAL),
-    proposals.Way(_Bundles(grain=1.), _Rules(local_first=True, in_order=True)),
-    proposals.Way(_Bundles(grain=1., dear=.1), _ORDER),
+    proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_LOCAL),
+    proposals.ScheduleConfig(_Bundles(), _PORTS_LOCAL_ORDER),
+    proposals.ScheduleConfig(_Bundles(parts=4), _PORTS),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _PORTS_LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
+                             _PORTS_LOCAL_ORDER),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
+                             _PORTS_LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
+                             _PORTS_LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=1, halvings=1), _PORTS),
+    proposals.ScheduleConfig(_Bundles(grain=1.), _PORTS),
+    proposals.ScheduleConfig(_Bundles(), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(local_first=True, in_order=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _ORDER),
     _NO_CONTENTION,
-    proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL),
-    proposals.Way(_Bundles(grain=1., dear=.1), _LOCAL),
-    proposals.Way(_Bundles(parts=2), _Rules()),
-    proposals.Way(_Bundles(grain=1., dear=1.), _LOCAL),
-    proposals.Way(_Bundles(grain=1., every_device=True), _FINISH),
-    proposals.Way(_Bundles(grain=1., halvings=2), _LOCAL),
-    proposals.Way(_Bundles(grain=1.), _Rules(queues=False, local_first=True)),
-    proposals.Way(_Bundles(grain=1.), _Rules()),
-    proposals.Way(_Bundles(grain=4.), _LOCAL),
-    proposals.Way(_Bundles(grain=16.), _Rules()),
-    proposals.Way(_Bundles(grain=16., parts=1), _LOCAL),
-    proposals.Way(_Bundles(parts=2, halvings=1), _Rules()),
-    proposals.Way(_Bundles(grain=16., parts=4), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(parts=2), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True), _FINISH),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(queues=False, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=4.), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=1), _LOCAL),
+    proposals.ScheduleConfig(_Bundles(parts=2, halvings=1), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _Rules()),
 )
-# Ways that a large graph tries (`Proposals.large`).
-_FEW = 6
+# Number of configurations for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 6
 
 
 class MEtfPlacer(candidates.ListSchedulingPlacer):
@@ -102,20 +108,22 @@ class MEtfPlacer(candidates.ListSchedulingPlacer):
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     if self.published:
-      way = dataclasses.replace(
+      config = dataclasses.replace(
           _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
                                                 thorough=True))
-      return [shared.proposer(way)]
-    return [shared.alone, *(shared.proposer(way) for way in _ways(shared))]
+      return [shared.proposer(config)]
+    return [
+        shared.alone, *(shared.proposer(config) for config in _configs(shared))
+    ]
 
 
-def _ways(shared: proposals.Proposals) -> list[proposals.Way]:
-  """The ways to try on a problem."""
-  result = list(_WAYS[:_FEW] if shared.large else _WAYS)
+def _configs(shared: proposals.Proposals) -> list[proposals.ScheduleConfig]:
+  """The configurations for a problem."""
+  result = list(_CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS)
   if not shared.equal_devices:
     result = [
         _PUBLISHED, _NO_CONTENTION, *(dataclasses.replace(
-            way, rules=dataclasses.replace(way.rules, earliest_finish=True))
-                                      for way in result)
+            config, rules=dataclasses.replace(
+                config.rules, earliest_finish=True)) for config in result)
     ]
   return result

@@ -26,63 +26,69 @@ _PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
 _PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
 # Bundles share a device if the smaller one takes at most a tenth of the
 # transfer between them.
-_DEAR = _Bundles(grain=1., dear=.1)
+_BY_LONG_TRANSFER = _Bundles(grain=1., transfer_grain=.1)
 # Bundles share a device if the smaller one takes at most as long as the
 # transfer between them.
-_DEAREST = _Bundles(grain=1., dear=1.)
+_BY_TRANSFER = _Bundles(grain=1., transfer_grain=1.)
 # The method of Baechi.
-_PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)
+_PUBLISHED = proposals.ScheduleConfig(_Bundles(), _PORTS_ORDER)
 # The method of Hanen and Munier.
-_NO_CONTENTION = proposals.Way(_Bundles(), _Rules(favourites=True,
-                                                  queues=False))
-# Ways to propose, the most useful first, each with a number or None. With None,
-# devices wait for favourite children. With a number, favourite children and
-# their parents form bundles, which share a device. The largest work of such a
-# bundle is the work per device, divided by this number
+_NO_CONTENTION = proposals.ScheduleConfig(_Bundles(),
+                                          _Rules(favourites=True, queues=False))
+# Pairs of a configuration and a number or None; the most useful pairs come
+# first. None: devices wait for favourite children. A number: favourite children
+# and their parents form bundles, and each bundle has one device. The largest
+# work of such a bundle is the work per device, divided by this number
 # (`bundling.co_place_pairs`).
-_WAYS = (
-    (proposals.Way(_FUSED, _LOCAL), None),
-    (proposals.Way(_DEAREST, _PORTS_ORDER), None),
-    (proposals.Way(_FUSED, _LOCAL), 16),
-    (proposals.Way(_DEAREST, _LOCAL), None),
-    (proposals.Way(_FUSED, _PORTS_LOCAL_ORDER), None),
-    # Without favourite children: for graphs in which no wait pays.
-    (proposals.Way(_Bundles(parts=4), _Rules(ports=True, in_order=True)), None),
+_CONFIGS = (
+    (proposals.ScheduleConfig(_FUSED, _LOCAL), None),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_ORDER), None),
+    (proposals.ScheduleConfig(_FUSED, _LOCAL), 16),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _LOCAL), None),
+    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL_ORDER), None),
+    # Without favourite children, for graphs in which waiting does not pay.
+    (proposals.ScheduleConfig(_Bundles(parts=4),
+                              _Rules(ports=True, in_order=True)), None),
     (_PUBLISHED, None),
-    (proposals.Way(_Bundles(parts=4), _PORTS_ORDER), None),
-    (proposals.Way(_Bundles(parts=4), _PORTS_LOCAL), None),
-    (proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL), None),
-    (proposals.Way(_DEAREST, _PORTS_LOCAL_ORDER), None),
-    (proposals.Way(_FUSED, _NO_CONTENTION.rules), None),
-    (proposals.Way(_DEAR, _LOCAL), None),
-    (proposals.Way(_DEAR, _PORTS_ORDER), None),
-    (proposals.Way(_FUSED, _PORTS_LOCAL), None),
-    (proposals.Way(_FUSED, _PORTS_LOCAL), 16),
-    (proposals.Way(_FUSED, _LOCAL), 4),
+    (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_ORDER), None),
+    (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_LOCAL), None),
+    (proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
+                              _PORTS_LOCAL), None),
+    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_LOCAL_ORDER), None),
+    (proposals.ScheduleConfig(_FUSED, _NO_CONTENTION.rules), None),
+    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _LOCAL), None),
+    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _PORTS_ORDER), None),
+    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), None),
+    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), 16),
+    (proposals.ScheduleConfig(_FUSED, _LOCAL), 4),
     (_NO_CONTENTION, None),
-    (proposals.Way(_Bundles(), _PORTS_LOCAL), None),
-    (proposals.Way(_Bundles(), _Rules(favourites=True, in_order=True)), None),
-    (proposals.Way(_FUSED, _QUEUES), None),
-    (proposals.Way(_FUSED, _LOCAL), 1),
-    (proposals.Way(_Bundles(), _LOCAL), None),
-    (proposals.Way(_Bundles(), _LOCAL), 4),
-    (proposals.Way(_Bundles(parts=2), _QUEUES), None),
-    (proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL), None),
-    (proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL), 4),
-    (proposals.Way(_Bundles(grain=1., halvings=2), _PORTS_LOCAL), None),
-    (proposals.Way(_Bundles(grain=1., every_device=True), _FINISH), None),
-    (proposals.Way(_Bundles(grain=4.), _LOCAL), None),
-    (proposals.Way(_FUSED, _Rules(local_first=True)), None),
-    (proposals.Way(_Bundles(), _Rules(ports=True, in_order=True)), None),
+    (proposals.ScheduleConfig(_Bundles(), _PORTS_LOCAL), None),
+    (proposals.ScheduleConfig(_Bundles(), _Rules(favourites=True,
+                                                 in_order=True)), None),
+    (proposals.ScheduleConfig(_FUSED, _QUEUES), None),
+    (proposals.ScheduleConfig(_FUSED, _LOCAL), 1),
+    (proposals.ScheduleConfig(_Bundles(), _LOCAL), None),
+    (proposals.ScheduleConfig(_Bundles(), _LOCAL), 4),
+    (proposals.ScheduleConfig(_Bundles(parts=2), _QUEUES), None),
+    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL), None),
+    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL), 4),
+    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=2),
+                              _PORTS_LOCAL), None),
+    (proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
+                              _FINISH), None),
+    (proposals.ScheduleConfig(_Bundles(grain=4.), _LOCAL), None),
+    (proposals.ScheduleConfig(_FUSED, _Rules(local_first=True)), None),
+    (proposals.ScheduleConfig(_Bundles(), _Rules(ports=True,
+                                                 in_order=True)), None),
 )
-# Ways that a large graph tries (`Proposals.large`).
-_FEW = 6
-# Tasks of one linear program. HiGHS solves such a program in a few seconds.
+# Number of configurations for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 6
+# Number of tasks of one linear program. HiGHS solves it in a few seconds.
 _WINDOW = 4000
-# Tasks of one linear program of a graph with more than `_MOST_OPS` ops. Smaller
-# programs take less time per task, and the result is hardly worse.
+# The same for a graph with more than `_MOST_OPS` ops. Smaller programs take
+# less time per task, and their result is hardly worse.
 _SMALL_WINDOW = 2000
-# Ops of a graph up to which a linear program has `_WINDOW` tasks.
+# Largest number of ops of a graph whose linear programs have `_WINDOW` tasks.
 _MOST_OPS = 10_000
 
 
@@ -94,10 +100,10 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
   ETFA 1995, with the memory limits of Jeon et al., "Baechi: fast device
   placement of machine learning graphs", SoCC 2020, section 3.2. It extends ETF
   (`m_etf`). After an op, its device is reserved for the favourite child of the
-  op, until the child could as well start on another device. Meanwhile the
-  device takes only the child, or a task that could start on any device. The
-  papers find favourite children by a linear program. This placer finds them by
-  a matching, which makes paths as short in much less time
+  op. The reservation ends when the child could start on another device, too.
+  Until then the device takes only the child, or a task that could start on any
+  device. The papers find favourite children by a linear program. This placer
+  finds them by a matching, which makes paths as short in much less time
   (`favourite_children`).
 
   The placer makes several proposals and keeps the one with the best price. The
@@ -127,21 +133,21 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
 
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
-    ways = _WAYS[:_FEW] if shared.large else _WAYS
+    configs = _CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS
     if self.published:
-      ways = ((dataclasses.replace(
+      configs = ((dataclasses.replace(
           _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
                                                 thorough=True)), None),)
     favourites = {}
-    for way, _ in ways:
-      key = _same_tasks(way.bundles)
-      if way.rules.favourites and key not in favourites:
+    for config, _ in configs:
+      key = _same_tasks(config.bundles)
+      if config.rules.favourites and key not in favourites:
         favourites[key] = self._favourites(shared, key)
     scheduled = [
-        _proposer(shared, _suited(shared, way), at_home, row)
-        for way, at_home in ways for row in (
-            favourites[_same_tasks(way.bundles)] if way.rules.favourites else (
-                None,))
+        _proposer(shared, _suited(shared, config), per_device, row)
+        for config, per_device in configs
+        for row in (favourites[_same_tasks(config.bundles)] if config.rules.
+                    favourites else (None,))
     ]
     return scheduled if self.published else [shared.alone, *scheduled]
 
@@ -163,28 +169,29 @@ def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
 
   Equal results mean equal tasks, which have the same favourite children.
   """
-  return dataclasses.replace(bundles, parts=None, dear=None)
+  return dataclasses.replace(bundles, parts=None, transfer_grain=None)
 
 
-def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
-  """A way with the rule of the earliest finish if accelerators differ."""
-  if (shared.equal_devices or way.rules.thorough or
-      way in (_PUBLISHED, _NO_CONTENTION)):
-    return way
+def _suited(shared: proposals.Proposals,
+            config: proposals.ScheduleConfig) -> proposals.ScheduleConfig:
+  """A configuration; if accelerators differ, with the earliest finish."""
+  if (shared.equal_devices or config.rules.thorough or
+      config in (_PUBLISHED, _NO_CONTENTION)):
+    return config
   return dataclasses.replace(
-      way, rules=dataclasses.replace(way.rules, earliest_finish=True))
+      config, rules=dataclasses.replace(config.rules, earliest_finish=True))
 
 
-def _proposer(shared: proposals.Proposals, way: proposals.Way,
-              at_home: int | None,
+def _proposer(shared: proposals.Proposals, config: proposals.ScheduleConfig,
+              per_device: int | None,
               favourites: np.ndarray | None) -> proposals.Proposer:
-  """A proposer of one way; `at_home` is the number of the way in `_WAYS`."""
-  if at_home is None:
-    return shared.proposer(way, favourites)
-  assert favourites is not None  # The rules of every such way need them.
+  """A proposer; `per_device` is the number beside the configuration."""
+  if per_device is None:
+    return shared.proposer(config, favourites)
+  assert favourites is not None  # The rules of these configurations need them.
   parents = np.flatnonzero(favourites >= 0)
   pairs = np.stack([parents, favourites[parents]], axis=1)
-  parts = at_home * len(shared.targets(way.bundles.halvings))
+  parts = per_device * len(shared.targets(config.bundles.halvings))
   return lambda pool_bytes: shared.schedule(
-      bundling.co_place_pairs(shared.tasks(way.bundles), pairs, parts), way.
-      rules, pool_bytes, favourites)
+      bundling.co_place_pairs(shared.tasks(config.bundles), pairs, parts),
+      config.rules, pool_bytes, favourites)

@@ -15,12 +15,13 @@ _PUBLISHED = proposals.Bundles()
 _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
             proposals.Bundles(grain=1.,
                               parts=2), proposals.Bundles(grain=16., parts=1),
-            proposals.Bundles(halvings=1), proposals.Bundles(grain=1., dear=.1),
-            proposals.Bundles(grain=1., parts=2,
-                              halvings=1), proposals.Bundles(grain=1., dear=1.),
+            proposals.Bundles(halvings=1),
+            proposals.Bundles(grain=1., transfer_grain=.1),
+            proposals.Bundles(grain=1., parts=2, halvings=1),
+            proposals.Bundles(grain=1., transfer_grain=1.),
             proposals.Bundles(grain=1., halvings=2))
-# Choices of bundles that a large graph tries (`Proposals.large`).
-_FEW = 3
+# Number of choices of bundles for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 3
 
 
 class MTopoPlacer(candidates.ListSchedulingPlacer):
@@ -48,10 +49,10 @@ class MTopoPlacer(candidates.ListSchedulingPlacer):
     published: Whether to make only the proposal of the paper.
   """
 
-  # If ops that are neighbours in the order share a device, other devices wait.
-  # These ways put each op on the device on which it ends first.
+  # If neighbours in the order share a device, other devices wait. With these
+  # configurations, each op gets the device on which it ends first.
   _tight = tuple(
-      proposals.Way(bundles, native_scheduler.Rules(insert=True))
+      proposals.ScheduleConfig(bundles, native_scheduler.Rules(insert=True))
       for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
 
   def __init__(self, published: bool = False) -> None:
@@ -64,8 +65,8 @@ class MTopoPlacer(candidates.ListSchedulingPlacer):
       return [_proposer(shared, _PUBLISHED, False, all_bytes)]
     return [
         shared.alone,
-        *(_proposer(shared, bundles, depth_first, group_bytes)
-          for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
+        *(_proposer(shared, bundles, depth_first, group_bytes) for bundles in (
+            _BUNDLES[:_NUM_FOR_LARGE] if shared.large else _BUNDLES)
           for depth_first in (False, True)
           for group_bytes in (shared.group_bytes, all_bytes))
     ]

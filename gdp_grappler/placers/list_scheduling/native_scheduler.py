@@ -238,7 +238,7 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
       pair is joined even if the joined bundle exceeds the limit.
     work_s: [B], seconds of each bundle.
     kinds: int [B], kind of each bundle; only bundles of one kind are joined.
-    limit_s: Seconds of work of a joined bundle, at the most.
+    limit_s: Largest work of a joined bundle, in seconds.
 
   Raises:
     MemoryError: there is not enough memory.
@@ -251,11 +251,12 @@ def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
   """int32 [2, M], favourite children that shorten the longest path, or -1.
 
   A task has at most one favourite child, and is the favourite child of at most
-  one parent. Each limit gives one matching, which uses the paths that the
-  matching before left. A matching takes pairs on paths longer than the limit
-  first, the longest path first. Then it takes the other pairs, the longest
-  transfer first. The first row is the matching with the shortest longest path.
-  The second row has only pairs that are in all matchings.
+  one parent. Each limit gives one matching, which uses the path lengths that
+  the previous matching leaves. A matching first takes pairs on paths longer
+  than the limit, in decreasing length of their paths. Then it takes the other
+  pairs, in decreasing length of their transfers. The first row is the matching
+  with the shortest critical path. The second row has only pairs that are in all
+  matchings.
 
   Args:
     pairs: int [E, 2], different pairs of parent and child, as positions in
@@ -263,7 +264,7 @@ def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
     sent_s: [E], seconds of the transfer that a favourite child saves.
     work_s: [M], seconds of each task, by position.
     limits: Limit of each matching, from 0 to 1. 0 is the longest path without
-      any transfer; 1 is the shortest longest path so far.
+      any transfer; 1 is the shortest critical path so far.
 
   Raises:
     MemoryError: there is not enough memory.

@@ -1,4 +1,4 @@
-"""Ways to make proposals, which all list schedulers share."""
+"""What all list schedulers share: tasks, bundles and proposals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Ops above which a problem is large, so that placers try fewer ways.
+# Ops above which a problem is large. Placers then make fewer schedules.
 LARGE_OPS = 40_000
-# Ops times devices above which a problem is large.
+# Ops times devices above which a problem is large, too.
 LARGE = 200_000
-# Halvings that leave one accelerator of any number.
+# Number of halvings that always leaves one accelerator.
 _ALL = 63
 
 
@@ -32,30 +32,30 @@ class Bundles:
 
   Attributes:
     grain: Grain of `bundling.fuse`; None for one task per op.
-    parts: Bundles per device that `bundling.co_place` makes at the least. None
-      for one bundle per group of ops.
-    dear: Grain of `bundling.co_place_dear`. None for one bundle per group of
-      ops. Not together with `parts`.
+    parts: Least number of bundles per device that `bundling.co_place` makes;
+      None for one bundle per group of ops.
+    transfer_grain: Grain of `bundling.co_place_by_transfer`; None for one
+      bundle per group of ops. It must be None if `parts` is given.
     every_device: Whether every op may be on every device. Otherwise a CPU gets
       only ops that no accelerator can have.
-    halvings: How often to halve the number of accelerators in use; at least one
-      is left. If transfers take long, fewer accelerators are better. The
-      fastest accelerators stay in use.
+    halvings: Number of times to halve the number of accelerators in use; at
+      least one stays in use. If transfers take long, fewer accelerators are
+      better. The fastest accelerators stay in use.
   """
 
   grain: float | None = None
   parts: int | None = None
-  dear: float | None = None
+  transfer_grain: float | None = None
   every_device: bool = False
   halvings: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Way:
-  """One way to make a proposal.
+class ScheduleConfig:
+  """How a list scheduler makes a proposal.
 
   Attributes:
-    bundles: The tasks and bundles that are scheduled.
+    bundles: The tasks and bundles to schedule.
     rules: The rules of the scheduler.
   """
 
@@ -63,7 +63,8 @@ class Way:
   rules: native_scheduler.Rules
 
 
-# From capacities of memories [P] in bytes to devices of groups, int [G].
+# Function of the capacities of memories [P], in bytes. Returns the devices of
+# groups, int [G].
 Proposer = Callable[[np.ndarray], np.ndarray]
 
 
@@ -92,7 +93,7 @@ class Proposals:
 
   @property
   def large(self) -> bool:
-    """Whether placers should try fewer ways, to save time."""
+    """Whether placers should make fewer schedules, to save time."""
     num_ops = self.graph.num_ops
     return num_ops > LARGE_OPS or num_ops * self.cluster.num_devices > LARGE
 
@@ -135,17 +136,17 @@ class Proposals:
         self._tasks[bundles] = self._make_tasks(bundles)
       return self._tasks[bundles]
 
-  def proposer(self, way: Way,
+  def proposer(self, config: ScheduleConfig,
                favourites: np.ndarray | None = None) -> Proposer:
-    """A proposer of one way.
+    """A proposer that makes one schedule.
 
     Args:
-      way: Tasks and rules.
+      config: Tasks and rules.
       favourites: int [M], favourite child of each task; needed by the rule
         `Rules.favourites`.
     """
-    return lambda pool_bytes: self.schedule(self.tasks(way.bundles), way.rules,
-                                            pool_bytes, favourites)
+    return lambda pool_bytes: self.schedule(self.tasks(config.bundles), config.
+                                            rules, pool_bytes, favourites)
 
   def alone(self, pool_bytes: np.ndarray) -> np.ndarray:
     """int [G], a proposal with all groups on the fastest accelerator.
@@ -153,7 +154,7 @@ class Proposals:
     A group that may not be there gets another device.
 
     Args:
-      pool_bytes: [P], not used: the proposal ignores memories.
+      pool_bytes: [P], not used, because the proposal ignores memories.
     """
     del pool_bytes
     return self._choices(Bundles(halvings=_ALL)).argmax(axis=1)
@@ -174,9 +175,10 @@ class Proposals:
       made = self.tasks(dataclasses.replace(bundles, parts=None))
       devices = len(self.targets(bundles.halvings))
       return bundling.co_place(made, self.link, bundles.parts * devices)
-    if bundles.dear is not None:
-      made = self.tasks(dataclasses.replace(bundles, dear=None))
-      return bundling.co_place_dear(made, self.link, bundles.dear)
+    if bundles.transfer_grain is not None:
+      made = self.tasks(dataclasses.replace(bundles, transfer_grain=None))
+      return bundling.co_place_by_transfer(made, self.link,
+                                           bundles.transfer_grain)
     if bundles.grain is not None:
       made = self.tasks(dataclasses.replace(bundles, grain=None))
       return bundling.fuse(made, self.link, bundles.grain)

@@ -40,8 +40,8 @@ struct GdpMachines {
 namespace gdp {
 
 constexpr int32_t kNone = -1;
-// Gaps of a channel into which transfers are planned, the latest ones. More
-// gaps make plans hardly better, but take time if a queue is long.
+// Number of gaps of a channel, the latest ones, into which transfers are
+// planned. With more gaps, plans are hardly better, but long queues take time.
 constexpr size_t kMostGaps = 64;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 

@@ -15,7 +15,7 @@ class Timeline {
   // Joins spans with a gap shorter than `shortest`, because nothing fits there.
   void set_shortest(double shortest) { shortest_ = shortest; }
 
-  // `Earliest` only looks at the latest `most` gaps.
+  // `Earliest` looks at the latest `most` gaps only.
   void set_most_gaps(size_t most) { most_gaps_ = most; }
 
   // The earliest start of a free span of a length, at `ready` or later.

@@ -30,7 +30,7 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
   """Maps graphs onto targets; skips jobs that the library refuses.
 
   Targets of one device come last. If the time is over, only the first proposal
-  is priced, and `partitioning.best` prices each single device in any case.
+  is priced. `partitioning.best` prices each single device in any case.
 
   Args:
     jobs: Target and arguments of each mapping. One device needs no mapping.
@@ -63,7 +63,7 @@ def best(problem: placer_lib.Problem, most_vertices: int, first: Arguments,
 
   Args:
     problem: The problem to place.
-    most_vertices: Vertices of all mappings of one round together, at the most.
+    most_vertices: Largest number of vertices of all mappings of one round.
     first: Arguments of the mappings onto several numbers of devices.
     further: Arguments of further mappings onto the best number.
     map_jobs: Maps graphs onto targets.

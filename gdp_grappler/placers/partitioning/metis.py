@@ -28,11 +28,11 @@ _IMBALANCE = 0.03
 # The library's default `ufactor` of k-way partitioning (False) and of recursive
 # bisection (True), in thousandths.
 _DEFAULT_UFACTORS = {False: 30, True: 1}
-# Further shares of excess that are tried.
+# Further allowed excesses that are tried.
 _IMBALANCES = (0.005, 0.1, 0.3, 1.)
-# Seeds that are tried.
+# Number of seeds that are tried.
 _NUM_SEEDS = 3
-# METIS takes seeds below this number. A negative seed is the library's default.
+# Seeds of METIS are below this number. A seed below 0 means the default seed.
 # The seeds 0 and 1 are one seed, because C's `srand` takes them for one.
 _SEEDS = 1 << 31
 
@@ -74,7 +74,7 @@ class _Setting:
   half: bool = False
 
 
-# Settings of `few` in greedy order: each one adds the most to maps of
+# Settings of `few_cuts` in greedy order: each one adds the most to maps of
 # coordinates, to list schedules and to the settings before it
 # (docs/results/experiments.md).
 _FEW = (
@@ -130,7 +130,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
   return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
 
 
-def few(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
+def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
   """Legal placements int32 [G] by one cut each, the best settings first.
 
   Args:
@@ -149,8 +149,8 @@ def few(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
       with_latency, without = targets[count]
       target = with_latency if setting.latency else without
       proposal = _proposal(target, problem.allowed, problem.seed, setting.cut)
-      yield partitioning.repair(problem, target.graph,
-                                proposal.devices).astype(np.int32)
+      yield partitioning.cheapest_legal(problem, target.graph,
+                                        proposal.devices).astype(np.int32)
 
 
 def _proposal(target: partitioning.Target, allowed: np.ndarray, seed: int,

@@ -18,23 +18,23 @@ from gdp_grappler.placers.partitioning import scotch
 
 # Allowed excess of a part, as a share of its weight; each is tried.
 _IMBALANCES = (0.01, 0.05, 0.2, 0.5)
-# Seeds that are tried.
+# Number of seeds that are tried.
 _NUM_SEEDS = 3
-# Vertices of all cuts together, at the most, so that a large graph takes only
-# seconds.
+# Largest number of vertices of all cuts together. It limits the time of a large
+# graph to seconds.
 _MOST_VERTICES = 1_000_000
 
 
 class MinCutPlacer:
   """The best by price of many cuts into one part for each GPU.
 
-  As in the paper, Scotch minimises the bytes between parts that have equal
-  work, one part for each GPU. Each GPU gets work in proportion to its speed.
-  All cut bytes cost the same; afterwards the parts are assigned to devices by
-  the links between devices. If there is no GPU, all CPUs take part. Groups that
-  no GPU may have are fixed to the CPU. The placer tries several balances,
-  several orders of the vertices, and edges with and without the latency of a
-  message. It also prices each device alone.
+  As in the paper, Scotch minimises the bytes between parts, with one part for
+  each GPU. Each part has work in proportion to the speed of its GPU. All cut
+  bytes cost the same. Afterwards the parts are assigned to devices by the links
+  between devices. If there is no GPU, all CPUs take part. Groups that no GPU
+  may have are fixed to the CPU. The placer tries several balances, several
+  orders of the vertices, and edges with and without the latency of a message.
+  It also prices each device alone.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -45,7 +45,7 @@ class MinCutPlacer:
 
 
 def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
-             memory: float, see: partitioning.See) -> None:
+             memory: float, price: partitioning.PriceProposals) -> None:
   """One round of proposals."""
   seconds = problem.busy_seconds
   accelerators = partitioning.accelerators(problem.cluster, seconds)
@@ -57,7 +57,7 @@ def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
       for size in ((latency, 0.) if len(accelerators) > 1 else (0.,))
   ]
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
-  see(
+  price(
       scotch.map_targets([
           (target, scotch.arguments(imbalance, problem.seed + seed, balanced))
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES

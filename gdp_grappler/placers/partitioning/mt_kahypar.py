@@ -26,13 +26,13 @@ _TIMEOUT_S = 600.
 # Allowed excess of a part, as a share of its weight; from the library's
 # documentation.
 _IMBALANCE = 0.03
-# Further such shares that are tried.
+# Further allowed excesses that are tried.
 _IMBALANCES = (0.1, 0.3)
-# Vertices of all mappings of one round together, at the most, so that a large
-# graph takes only seconds.
+# Largest number of vertices of all mappings of one round together. It limits
+# the time of a large graph to seconds.
 _MOST_VERTICES = 150_000
-# Vertices of all mappings of one round together, per second of the time budget.
-# The library cannot be stopped.
+# Largest number of these vertices per second of the time budget, because
+# nothing can stop the library.
 _VERTICES_PER_S = 6_000
 
 

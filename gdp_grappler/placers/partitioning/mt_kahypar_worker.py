@@ -17,7 +17,7 @@ from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 
 # Integer distance that stands for the shortest distance.
-_DISTANCE_STEPS = 4
+_SHORTEST_LENGTH = 4
 # Seeds of the library are smaller.
 _SEED_RANGE = 1 << 31
 
@@ -41,7 +41,7 @@ def _map(library: Any, job: partition_process.PartitionJob) -> np.ndarray:
     lengths = np.ones((count, count), int)
   else:
     context.set_mapping_parameters(count, job.imbalance)
-    lengths = partition_process.lengths(job.distances, _DISTANCE_STEPS)
+    lengths = partition_process.lengths(job.distances, _SHORTEST_LENGTH)
   # The sum of the limits of all parts must not overflow.
   weights = group_graph.integers(job.graph.weights,
                                  group_graph.TOTAL_WEIGHT // count)

@@ -23,7 +23,7 @@ from gdp_grappler.processes import calls
 _HERE = __name__.rpartition('.')[0]
 # Largest integer distance; sums of such distances do not overflow a library.
 _FARTHEST = 1 << 16
-# Seconds that jobs may take at the least, because a process has to start.
+# Least seconds that jobs may take, because a process has to start.
 _LEAST_S = 10.
 
 
@@ -52,7 +52,7 @@ class PartitionJob:
   begin_by_s: float = math.inf
 
 
-def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
+def lengths(distances: np.ndarray, shortest_length: int) -> np.ndarray:
   """int64 [k, k], integer distances for libraries.
 
   Between two parts the distance is at least 1, and small enough that a library
@@ -60,11 +60,11 @@ def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
 
   Args:
     distances: float64 [k, k], seconds.
-    steps: Integer distance of the shortest distance that is not 0.
+    shortest_length: Integer that stands for the shortest distance above 0.
   """
   apart = ~np.eye(len(distances), dtype=bool)
   shortest = distances[apart & (distances > 0)].min(initial=np.inf)
-  whole = np.round(distances / shortest * steps)
+  whole = np.round(distances / shortest * shortest_length)
   return np.where(apart, np.clip(whole, 1, _FARTHEST), 0).astype(np.int64)
 
 
@@ -92,7 +92,7 @@ class _Stdout:
   def restore(self) -> None:
     """Puts the stream back after the last of the users."""
     with self._lock:
-      # A child that was forked by a user has counted none.
+      # In a forked child, this call may come without a call of `drop`.
       self._users = max(self._users - 1, 0)
       if not self._users:
         self._put_back()
@@ -175,10 +175,10 @@ def in_time(jobs: Sequence[PartitionJob],
             run: Callable[[Any], np.ndarray]) -> list[np.ndarray | None]:
   """Runs jobs one after the other; None for jobs whose turn comes too late.
 
-  A library cannot be stopped, but the next job need not begin.
+  Nothing stops the library during a job. But the next job need not begin.
 
   Args:
-    jobs: The jobs. The first one runs in any case.
+    jobs: The jobs. The first one always runs.
     run: Runs one job.
   """
   return [

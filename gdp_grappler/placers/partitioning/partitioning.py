@@ -21,11 +21,11 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 
-# Part of a vertex that may be in any part.
+# Stands for any part: the vertex is not fixed.
 FREE = -1
-# Share of a device that only gets vertices which are fixed to it.
+# Share of the weight for a device that gets only the vertices fixed to it.
 _TINY_SHARE = 1e-4
-# Numbers of devices to try, at the most, beside repeated halves.
+# Largest number of device counts to try, beside repeated halves.
 _MOST_COUNTS = 8
 
 
@@ -34,13 +34,13 @@ class Target:
   """A graph and the devices to map it onto.
 
   Attributes:
-    graph: V vertices. A vertex that is fixed to no worker but to another device
+    graph: V vertices. A vertex that is fixed to a device other than the workers
       has weight 0.
-    devices: int [k], the workers, then devices that only have fixed vertices.
+    devices: int [k], the workers, then devices that have only fixed vertices.
     num_workers: Number of workers.
     shares: float64 [k], share of the weight that each device should get; sum 1.
-    fixed: int64 [V], the part (an index into `devices`) that a vertex must be
-      in, else `FREE`.
+    fixed: int64 [V], index into `devices` of the part that a vertex must be in;
+      `FREE` for any part.
     distances: float64 [k, k], seconds of a message of mean size; symmetric, and
       never longer than the way over a third device.
   """
@@ -79,9 +79,9 @@ class Proposal:
   target: Target
 
 
-# Prices proposals, and returns the best proposal so far. After the time is
-# over, the function takes only the first proposal from the iterator.
-See = Callable[[Iterable[Proposal]], Proposal]
+# Function that prices proposals and returns the best proposal so far. When the
+# time is over, it takes only one proposal from the iterator.
+PriceProposals = Callable[[Iterable[Proposal]], Proposal]
 # Makes proposals for targets.
 Propose = Callable[[Sequence[Target]], Iterable[Proposal]]
 
@@ -153,9 +153,9 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
                  with_all: bool = False) -> list[Target]:
   """Targets of several numbers of accelerators, with and without latency.
 
-  With latency, the latency of a message counts as bytes of an edge. The targets
-  that give the best placement most often come first, because the time may not
-  be enough for all.
+  With latency, the latency of a message counts as bytes of an edge. There may
+  not be enough time for all targets. So those targets come first that give the
+  best placement most often.
 
   Args:
     problem: The problem to place.
@@ -176,8 +176,8 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
   ]
 
 
-def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
-           devices: np.ndarray) -> np.ndarray:
+def cheapest_legal(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
+                   devices: np.ndarray) -> np.ndarray:
   """int [G], a legal placement: groups on a forbidden device move.
 
   Such a group moves to the allowed device on which its ops and its transfers
@@ -213,12 +213,12 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
 
 def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
                        further: Propose) -> placement_lib.Placement:
-  """The best of proposals for all targets, then for targets like the best.
+  """The best proposal of two rounds.
 
-  The second round has the targets with as many devices as the best proposal of
-  the first round, if more than one. If that proposal is for all devices of the
-  cluster, the targets of all accelerators take part as well. See `best` for the
-  price.
+  The first round is for all targets. The second round is for the targets with
+  as many devices as the best proposal of the first round, if it has more than
+  one. If that proposal is for all devices of the cluster, the second round is
+  also for the targets of all accelerators. See `best` for the price.
 
   Args:
     problem: The problem to place.
@@ -226,25 +226,28 @@ def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
     further: Makes the proposals of the second round.
   """
 
-  def propose(memory: float, see: See) -> None:
+  def propose(memory: float, price: PriceProposals) -> None:
     targets = make_targets(problem, memory, with_all=True)
-    count = see(first(targets)).target.num_workers
+    count = price(first(targets)).target.num_workers
     wanted = {count, min(count, len(problem.cluster.accelerators))} - {1}
-    see(further([each for each in targets if each.num_workers in wanted]))
+    price(further([each for each in targets if each.num_workers in wanted]))
 
   return best(problem, propose)
 
 
-def best(problem: placer_lib.Problem,
-         propose: Callable[[float, See], object]) -> placement_lib.Placement:
+def best(
+    problem: placer_lib.Problem,
+    propose: Callable[[float, PriceProposals],
+                      object]) -> placement_lib.Placement:
   """The best of many proposals by price.
 
   A placement that fits into the memories is better than one that does not. The
   first round of proposals balances seconds. If a faster placement does not fit,
   a second round balances seconds and bytes, and a third one bytes alone. Then
-  `memory_fit.settled` prices each single device, and repairs placements that
-  are faster but overflow. If still no placement fits, a local search starts
-  with the best one. No round begins after `Problem.time_budget_s`.
+  `memory_fit.best_fitting` prices each single device, and repairs placements
+  that are faster but overflow a memory. If no placement fits after that, a
+  local search starts with the best one. No round begins after
+  `Problem.time_budget_s`.
 
   Args:
     problem: The problem to place.
@@ -256,10 +259,10 @@ def best(problem: placer_lib.Problem,
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
   for memory in (0., 0.5, 1.):
-    propose(memory, judge.see)
-    if judge.priced.enough or deadline.passed:
+    propose(memory, judge.price)
+    if judge.priced.fastest_fits or deadline.passed:
       break
-  return memory_fit.settled(problem, judge.priced, deadline)
+  return memory_fit.best_fitting(problem, judge.priced, deadline)
 
 
 class _Judge:
@@ -272,18 +275,18 @@ class _Judge:
                                                      problem.evaluator)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
-  def see(self, proposals: Iterable[Proposal]) -> Proposal:
-    """See `See`."""
+  def price(self, proposals: Iterable[Proposal]) -> Proposal:
+    """See `PriceProposals`."""
     seen = []
     for proposal in proposals:
       seen.append(proposal)
       if self._deadline.passed:
         break
     devices = [
-        repair(self._problem, proposal.target.graph, proposal.devices)
+        cheapest_legal(self._problem, proposal.target.graph, proposal.devices)
         for proposal in seen
     ]
-    keys = self.priced.see(devices, ceiling_s=None).keys()
+    keys = self.priced.add(devices, ceiling_s=None).keys()
     for key, proposal in zip(keys, seen):
       if self._leader is None or key < self._leader[0]:
         self._leader = key, proposal

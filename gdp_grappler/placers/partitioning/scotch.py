@@ -25,12 +25,12 @@ from gdp_grappler.placers.partitioning import partitioning
 _TIMEOUT_S = 600.
 # Allowed excess of a part, as a share of its weight; the library's default.
 _IMBALANCE = 0.01
-# Further such shares that are tried.
+# Further allowed excesses that are tried.
 _IMBALANCES = (0.05, 0.2, 0.5)
-# Seeds that are tried.
+# Number of seeds that are tried.
 _NUM_SEEDS = 3
-# Vertices of all mappings of one round together, at the most, so that a large
-# graph takes only seconds.
+# Largest number of vertices of all mappings of one round together. It limits
+# the time of a large graph to seconds.
 _MOST_VERTICES = 500_000
 
 
@@ -68,8 +68,8 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
     allowed: bool [V, D], devices that each vertex may have.
     deadline: The end of the time budget.
     topology: Whether distances between devices count in the mapping. If not,
-      all cut bytes cost the same. In both cases parts are assigned to devices
-      by distance afterwards.
+      all cut bytes cost the same. After the mapping, parts are assigned to
+      devices by distance in both cases.
   """
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})

@@ -1,9 +1,9 @@
 """The process in which Scotch runs: it runs some jobs and ends.
 
 Scotch has one random generator and one pool of threads per process. So a
-mapping depends on the mappings before it, and on the speed of the threads. This
-process uses one thread and resets the generator before each mapping, so that
-results repeat.
+mapping depends on the earlier mappings and on the speed of the threads. This
+process uses one thread and resets the generator before each mapping. So equal
+jobs have equal results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gdp_grappler.placers.partitioning import partition_process  # noqa: E402
 # Speed of the fastest processor of an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
 # Integer distance that stands for the shortest distance.
-_DISTANCE_STEPS = 4
+_SHORTEST_LENGTH = 4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def _architecture(job: ScotchJob) -> scotchpy.Arch:
     return result
   count = len(speeds)
   apart = ~np.eye(count, dtype=bool)
-  lengths = partition_process.lengths(job.distances, _DISTANCE_STEPS)
+  lengths = partition_process.lengths(job.distances, _SHORTEST_LENGTH)
   topology = scotchpy.Graph()
   topology.build(verttab=np.arange(count + 1) * (count - 1),
                  edgetab=np.nonzero(apart)[1].copy(), edlotab=lengths[apart],

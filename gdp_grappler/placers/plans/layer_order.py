@@ -41,7 +41,8 @@ class LayerOrder:
     self._graph = graph
     # Constants do not count, because Grappler lets several layers share one.
     constants = np.array([kind == 'Const' for kind in graph.op_types], bool)
-    self._passes = ~(layers_lib.late(graph) | updates.in_optimizers(graph)
+    self._passes = ~(layers_lib.after_forward(graph)
+                     | updates.in_optimizers(graph)
                      | constants)
     numbers = {} if source is None else {
         node.name: node.attr['index'].i for node in source.graph_def.node

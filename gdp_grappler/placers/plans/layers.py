@@ -1,10 +1,10 @@
 """The layers of a graph, as its user knows them, and the ops of each layer.
 
-A layer is a name scope that uses variables, or a scope beside such a scope. The
-scope of a single op is no layer. A gradient belongs to the layer of the op that
-it is the gradient of. Updates and slots have names in the scope of the
-optimizer, but belong to the layer whose variable they change. A variable that
-several layers share belongs to the first layer that uses it.
+A layer is a name scope that uses variables, or a sibling of such a scope. The
+scope of a single op is no layer. The gradient of an op belongs to the layer of
+this op. Updates and slots have names in the scope of the optimizer, but belong
+to the layer whose variable they change. A variable that several layers share
+belongs to the first layer that uses it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def of(graph: op_graph.OpGraph) -> Layer:
   return _Reader(graph).read()
 
 
-def late(graph: op_graph.OpGraph) -> np.ndarray:
+def after_forward(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], gradients and all ops that wait for a gradient.
 
   Some ops have the name of a gradient, but serve the forward pass, too. A
@@ -101,7 +101,7 @@ def statistics(graph: op_graph.OpGraph) -> np.ndarray:
     graph: N ops.
   """
   assigns = graph.where_type(op_kinds.ASSIGNMENTS.__contains__)
-  assigns &= ~(late(graph) | updates.in_optimizers(graph))
+  assigns &= ~(after_forward(graph) | updates.in_optimizers(graph))
   assigns &= np.array([bool(layer_map.outermost(n)) for n in graph.names], bool)
   result = np.zeros(graph.num_ops, bool)
   result[graph.edges[assigns[graph.edges[:, 1]], 0]] = True
@@ -144,8 +144,9 @@ class _Reader:
     self._reads = self._holders >= 0
     self._rank = np.empty(graph.num_ops, int)
     self._rank[graph.topological_order] = np.arange(graph.num_ops)
-    self._late = late(graph)
-    # Names decide. A constant may serve the gradient of an op that is gone.
+    self._after_forward = after_forward(graph)
+    # Only names decide: Grappler may have removed the op of a gradient, and may
+    # have kept a constant of that gradient.
     self._is_gradient = scopes.read(graph).backward | np.array(
         [kind == 'Const' for kind in graph.op_types], bool)
     self._variable_scopes = {
@@ -285,7 +286,7 @@ class _Reader:
 
   def _ends(self, ops: np.ndarray) -> int:
     """Returns the rank of the last op of a layer that waits for no gradient."""
-    forward = ops[~self._late[ops]]
+    forward = ops[~self._after_forward[ops]]
     return int(
         self._rank[forward].max() if forward.size else self._rank[ops].min())
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# Bytes of the largest type of a learning rate or of a step count.
+# Largest number of bytes of a learning rate or of a step count.
 _NUMBER_BYTES = 8
 
 

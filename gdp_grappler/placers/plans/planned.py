@@ -7,10 +7,10 @@ numbers. A shortened name counts only if the plan puts all ops of that name on
 one device. The plan has to know at least a given share of the ops and of the
 FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
 
-The plan may want ops of one group on several devices. The group then gets the
-allowed device with most bytes of these ops. A variable that the plan does not
-name stays on its device, and so do the ops that use the variable. All other ops
-get the device of their neighbours.
+A plan may name several devices for the ops of one group. The group then gets
+the allowed device that has most bytes of these ops. A variable that the plan
+does not name stays on its device, and so do the ops that use the variable. All
+other ops get the device of their neighbours.
 
 A map of layers names the devices of layers. An op in no layer of the map gets
 the device that TensorFlow would choose: the first GPU if there is one. Updates
@@ -75,7 +75,7 @@ class _Wishes:
 
   Attributes:
     devices: int [N], -1 for an op without a wish.
-    weak: bool [N], wishes that count only for groups without other wishes.
+    weak: bool [N], wishes that count only if a group has no other wishes.
     origin: Name of the plan.
     notes: Notes for the user.
     priorities: float64 [N] or None.
@@ -291,7 +291,7 @@ def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
   was_on = {cluster_lib.device_type(device) for device in set(graph.devices)}
   if gpu is not None and 'GPU' not in was_on:
     return single_device.OnlyDevicePlacer(gpu).place(problem)
-  was = _as_it_was(graph, cluster)
+  was = _devices_when_read(graph, cluster)
   instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(np.where(was < 0, instead[graph.groups], was),
                                  cluster)
@@ -307,7 +307,7 @@ def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
 
 
 def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
-  """int [G], from wishes, then old devices of variables, then neighbours."""
+  """int [G], devices by wishes, else of variables, else of neighbours."""
   graph, allowed = problem.graph, problem.allowed
   holds = graph.holds_variables
   unnamed = wishes.weak | updates.carriers(graph)
@@ -317,7 +317,7 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   result = np.where(fixed, allowed.argmax(axis=1), result)
   if wishes.weak.any():
     return _rest(problem, result, wishes)
-  was = _as_it_was(graph, problem.cluster)
+  was = _devices_when_read(graph, problem.cluster)
   result = np.where((result < 0) & holds, _voted(problem, was), result)
   result = neighbour_fill.follow(graph, result, allowed)
   anywhere = _voted(problem, np.where(was < 0, problem.cluster.host, was))
@@ -333,7 +333,7 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
   # Ops of the forward pass may serve a metric alone, as the value of a loss.
-  of_updates = layers_lib.late(graph) | updates.in_optimizers(graph)
+  of_updates = layers_lib.after_forward(graph) | updates.in_optimizers(graph)
   serves = updates.serving(graph) & (of_updates
                                      | graph.holds_variables[graph.groups])
   free = np.bincount(graph.groups, ~serves, graph.num_groups) > 0
@@ -359,8 +359,8 @@ def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
   return np.where(asked, best, -1)
 
 
-def _as_it_was(graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> np.ndarray:
+def _devices_when_read(graph: op_graph.OpGraph,
+                       cluster: cluster_lib.Cluster) -> np.ndarray:
   """int [N], device of each op when the graph was read; -1 for none."""
   index = {name: i for i, name in enumerate(cluster.device_names)}
   return np.array([index.get(name, -1) for name in graph.devices], int)

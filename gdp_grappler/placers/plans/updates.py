@@ -12,13 +12,13 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
 
-# Bytes of the largest type of a number, complex128.
+# Bytes of a number of the largest type, complex128.
 _SCALAR_BYTES = 16
 # Scope in which a legacy optimizer computes gradients.
 _GRADIENTS = 'gradients'
-# In place of the bytes of the changed variable: the op changes no variable.
+# Stands for the bytes of the changed variable if an op changes no variable.
 _NOTHING = -2
-# In place of the bytes of the changed variable: the op changes all variables.
+# Stands for the bytes of the changed variable if an op changes all variables.
 _ALL = -1
 
 
@@ -107,7 +107,7 @@ def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
 
 def _of_updates(graph: op_graph.OpGraph, serves: np.ndarray,
                 names: Sequence[str]) -> list[bool]:
-  """Ops that serve to update variables: one, or several in the same scope.
+  """Marks ops that update one variable, or several variables of one scope.
 
   Two embeddings whose results are added have one gradient. Grappler then
   makes one op of equal ops in the updates of both, such as its square.

@@ -5,19 +5,20 @@ placement then uses only this device. But the odds tell which units prefer the
 device the least. So each device gets a handicap, which is subtracted from the
 logits of all units. The handicaps change until all devices have the same work.
 This is an auction, as for transport problems (D. P. Bertsekas, "The auction
-algorithm", 1988). The handicaps are the prices of the auction, but their steps
-become smaller.
+algorithm", 1988). The handicaps are the prices of the auction, but they change
+less from round to round.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# Steps of the auction.
-_STEPS = 150
-# Size of the first step, in standard deviations of the logits.
+# Rounds of the auction.
+_ROUNDS = 150
+# Largest change of a handicap in the first round, in standard deviations of the
+# logits. It falls geometrically to `_LAST`.
 _FIRST = 1.
-# Size of the last step, in standard deviations of the logits.
+# The same in the last round.
 _LAST = 1e-3
 # A device takes no part in the balance if all work takes longer there than on
 # the fastest device, by this factor.
@@ -37,13 +38,13 @@ def balance(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
   handicaps, best = np.zeros(logits.shape[1]), np.zeros(logits.shape[1])
   least = np.inf
   scale = max(float(logits[np.isfinite(logits)].std()), 1e-6)
-  for step in _FIRST * (_LAST / _FIRST)**(np.arange(_STEPS) / (_STEPS - 1)):
+  for change in _FIRST * (_LAST / _FIRST)**(np.arange(_ROUNDS) / (_ROUNDS - 1)):
     load = _load(logits - handicaps, seconds)
     if load[workers].max() < least:
       least, best = load[workers].max(), handicaps.copy()
     mean = max(float(load[workers].mean()), 1e-300)
-    handicaps[workers] += step * scale * np.clip(load[workers] / mean - 1, -1,
-                                                 1)
+    handicaps[workers] += change * scale * np.clip(load[workers] / mean - 1, -1,
+                                                   1)
   return logits - best
 
 

@@ -38,7 +38,7 @@ class MoveChooser(Protocol):
     """
 
 
-class ByNetwork:
+class NetworkChooser:
   """Scores by a network's predictions, corrected by the moves priced so far."""
 
   def __init__(self, describer: move_filter.MoveDescriber,
@@ -52,26 +52,26 @@ class ByNetwork:
     """
     self._describer, self._network = describer, network
     self._gain_weight = gain_weight
-    self._learned = _Learned()
+    self._correction = _Correction()
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
     """See `MoveChooser`."""
     features = self._describer.describe(incumbent, candidates, kinds)
     logits, gains = self._network.predict(features)
-    corrected = self._learned.logits(self._network.standardized(features),
-                                     logits)
+    corrected = self._correction.logits(self._network.standardized(features),
+                                        logits)
     return move_filter.gain_scores(corrected, gains, self._gain_weight)
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
     """See `MoveChooser`."""
-    self._learned.learn(chosen, gained)
+    self._correction.learn(chosen, gained)
 
 
-class ByChance:
+class RandomChooser:
   """Scores without a network, as a baseline: all moves are equally likely.
 
-  The class learns from the moves priced so far as `ByNetwork` does. So a
+  The class learns from the moves priced so far as `NetworkChooser` does. So a
   comparison of both shows the effect of the network's training.
   """
 
@@ -86,22 +86,22 @@ class ByChance:
       rng: Random numbers that choose between moves of equal scores.
     """
     self._describer, self._network, self._rng = describer, network, rng
-    self._learned = _Learned()
+    self._correction = _Correction()
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
     """See `MoveChooser`."""
     inputs = self._network.standardized(
         self._describer.describe(incumbent, candidates, kinds))
-    logits = self._learned.logits(inputs, np.full(len(inputs), _CHANCE))
+    logits = self._correction.logits(inputs, np.full(len(inputs), _CHANCE))
     return logits + _TIE * self._rng.random(len(inputs))
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
     """See `MoveChooser`."""
-    self._learned.learn(chosen, gained)
+    self._correction.learn(chosen, gained)
 
 
-class _Learned:
+class _Correction:
   """The correction learned in one search, and the latest candidates."""
 
   def __init__(self) -> None:

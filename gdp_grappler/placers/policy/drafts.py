@@ -3,8 +3,8 @@
 Cheap placers propose many candidates: maps of coordinates, cuts by METIS, and
 schedules of list schedulers. A price is a whole simulation, so a sweep over the
 ops first estimates the step of each candidate (`MoveDescriber.estimates`). The
-candidates with the shortest estimates become drafts, beside placements on one
-device.
+candidates with the shortest estimates become drafts. Placements on one device
+are drafts, too.
 """
 
 from __future__ import annotations
@@ -33,50 +33,61 @@ from gdp_grappler.placers.search.moves import move_filter
 _METIS = 'pymetis'
 
 _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
-# Ways of list schedulers in greedy order: each one adds the most to the maps,
-# the cuts and the ways before it (docs/results/experiments.md).
-_WAYS = (
-    proposals.Way(_Bundles(grain=1., every_device=True), _Rules(insert=True)),
-    proposals.Way(_Bundles(grain=16.), _Rules()),
-    proposals.Way(_Bundles(grain=1., dear=1.),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=1., every_device=True),
-                  _Rules(earliest_finish=True, local_first=True)),
-    proposals.Way(_Bundles(), _Rules(local_first=True, favourites=True)),
-    proposals.Way(_Bundles(every_device=True), _Rules(queues=False,
-                                                      insert=True)),
-    proposals.Way(_Bundles(grain=1., halvings=1),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=16., parts=1),
-                  _Rules(ports=True, in_order=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1., dear=10.),
-                  _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=1.),
-                  _Rules(ports=True, in_order=True, favourites=True)),
-    proposals.Way(_Bundles(parts=1), _Rules(queues=False, insert=True)),
-    proposals.Way(_Bundles(), _Rules(in_order=True, favourites=True)),
-    proposals.Way(
+# Configurations of list schedulers in greedy order: each one adds the most to
+# the maps, the cuts and the configurations before it
+# (docs/results/experiments.md).
+_CONFIGS = (
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
+                             _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
+                             _Rules(earliest_finish=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(every_device=True),
+                             _Rules(queues=False, insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=1),
+                             _Rules(ports=True, in_order=True,
+                                    favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(ports=True, in_order=True,
+                                    favourites=True)),
+    proposals.ScheduleConfig(_Bundles(parts=1), _Rules(queues=False,
+                                                       insert=True)),
+    proposals.ScheduleConfig(_Bundles(), _Rules(in_order=True,
+                                                favourites=True)),
+    proposals.ScheduleConfig(
         _Bundles(grain=1., every_device=True),
         _Rules(earliest_finish=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1., parts=4), _Rules(insert=True)),
-    proposals.Way(_Bundles(grain=1.), _Rules(queues=False, favourites=True)),
-    proposals.Way(_Bundles(), _Rules(ports=True, in_order=True,
-                                     local_first=True)),
-    proposals.Way(_Bundles(),
-                  _Rules(ports=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(), _Rules(queues=False, favourites=True)),
-    proposals.Way(_Bundles(parts=4), _Rules(ports=True, local_first=True)),
-    proposals.Way(_Bundles(grain=16., parts=4), _Rules()),
-    proposals.Way(_Bundles(grain=4.), _Rules(local_first=True,
-                                             favourites=True)),
-    proposals.Way(_Bundles(grain=1.),
-                  _Rules(ports=True, local_first=True, favourites=True)),
-    proposals.Way(_Bundles(grain=1.), _Rules(local_first=True,
-                                             favourites=True)),
-    proposals.Way(_Bundles(grain=1., halvings=1), _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., parts=4), _Rules(insert=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(queues=False, favourites=True)),
+    proposals.ScheduleConfig(
+        _Bundles(), _Rules(ports=True, in_order=True, local_first=True)),
+    proposals.ScheduleConfig(
+        _Bundles(), _Rules(ports=True, local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(), _Rules(queues=False, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(parts=4),
+                             _Rules(ports=True, local_first=True)),
+    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _Rules()),
+    proposals.ScheduleConfig(_Bundles(grain=4.),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(
+        _Bundles(grain=1.), _Rules(ports=True, local_first=True,
+                                   favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1.),
+                             _Rules(local_first=True, favourites=True)),
+    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
+                             _Rules(insert=True)),
 )
-# Ways that a large graph tries (`Proposals.large`).
-_FEW = 8
+# Number of configurations for a large graph (`Proposals.large`).
+_NUM_FOR_LARGE = 8
 
 
 class Drafts:
@@ -104,45 +115,46 @@ class Drafts:
     """
     self._problem, self._config = problem, config
     self._scheduler = _Scheduler(problem)
-    # The ways of schedules, with the capacities of memories that they had.
-    self._asked: dict[bytes, tuple[proposals.Way, np.ndarray]] = {}
+    # The configuration of each schedule, and its capacities of memories.
+    self._settings: dict[bytes, tuple[proposals.ScheduleConfig,
+                                      np.ndarray]] = {}
     alone = one_device.of_each_kind(problem.cluster, problem.allowed,
                                     problem.op_seconds)
-    found = [structured.candidates(problem)[:config.maps]]
+    drafted = [structured.candidates(problem)[:config.maps]]
     if len(problem.cluster.accelerators) > 1:
-      found.append(self._cuts_and_schedules(deadline))
-    rows = _different(np.concatenate([alone, *found]))[len(alone):]
+      drafted.append(self._cuts_and_schedules(deadline))
+    rows = _different(np.concatenate([alone, *drafted]))[len(alone):]
     if len(rows) > config.drafts:
       estimates = describer.estimates(alone[0], rows)
       rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
     self.rows = np.concatenate([alone, rows])
 
   def with_less_memory(
-      self, found: priced_placements.PricedPlacements, most: int,
+      self, priced: priced_placements.PricedPlacements, most: int,
       deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-    """int32 [at most `most`, G], schedules anew, in less memory.
+    """int32 [at most `most`, G], schedules that are made again in less memory.
 
     A list scheduler only estimates how full a memory is. So a schedule may
-    overflow a memory, although it is faster than all placements that fit. Such
-    a schedule is made anew with less of this memory, the fastest one first.
+    overflow a memory. If this schedule is faster than all placements that fit,
+    it is made again with less of this memory. The fastest schedules come first.
 
     Args:
-      found: Placements with their prices, some of them schedules.
-      most: Number of schedules, at the most.
+      priced: Placements with their prices, some of them schedules.
+      most: Largest number of schedules.
       deadline: Moment after which no further schedules are made.
     """
-    prices, devices = found.prices, found.devices
+    prices, devices = priced.prices, priced.devices
     again = np.flatnonzero(~prices.valid
                            & (prices.seconds < prices.valid_seconds.min()))
     rows: list[np.ndarray] = []
     for k in again[np.argsort(prices.seconds[again], kind='stable')]:
       if len(rows) == most or deadline.passed:
         break
-      asked = self._asked.pop(devices[k].tobytes(), None)
-      if asked is not None:
+      setting = self._settings.pop(devices[k].tobytes(), None)
+      if setting is not None:
         filled = prices.peak_bytes[k] / self._problem.cluster.pool_bytes
         rows.append(
-            self._scheduled(asked[0], candidates.reduced(asked[1], filled)))
+            self._scheduled(setting[0], candidates.reduced(setting[1], filled)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
   def _cuts_and_schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
@@ -163,28 +175,29 @@ class Drafts:
 
   def _cuts(self) -> Iterator[np.ndarray]:
     if self._config.cuts and _METIS in extras.of_placers():
-      yield from itertools.islice(metis.few(self._problem), self._config.cuts)
+      yield from itertools.islice(metis.few_cuts(self._problem),
+                                  self._config.cuts)
 
   def _schedules(self) -> Iterator[np.ndarray]:
     pool_bytes = self._problem.cluster.pool_bytes.astype(float)
-    for way in self._scheduler.ways[:self._config.schedules]:
-      yield self._scheduled(way, pool_bytes)
+    for config in self._scheduler.configs[:self._config.schedules]:
+      yield self._scheduled(config, pool_bytes)
 
-  def _scheduled(self, way: proposals.Way,
+  def _scheduled(self, config: proposals.ScheduleConfig,
                  pool_bytes: np.ndarray) -> np.ndarray:
-    row = self._scheduler.row(way, pool_bytes).astype(np.int32)
-    self._asked.setdefault(row.tobytes(), (way, pool_bytes))
+    row = self._scheduler.row(config, pool_bytes).astype(np.int32)
+    self._settings.setdefault(row.tobytes(), (config, pool_bytes))
     return row
 
 
 def _different(rows: np.ndarray) -> np.ndarray:
-  """int32 [K, G], the different ones of some placements, in their order."""
+  """int32 [K, G], placements without duplicates, in their order."""
   rows = rows.astype(np.int32)
   return np.stack(list({row.tobytes(): row for row in rows}.values()))
 
 
 class _Scheduler:
-  """Schedules one problem in many ways."""
+  """Makes schedules of one problem."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._shared = proposals.Proposals(problem.graph, problem.cluster,
@@ -193,26 +206,27 @@ class _Scheduler:
     self._children: dict[proposals.Bundles, np.ndarray] = {}
 
   @property
-  def ways(self) -> tuple[proposals.Way, ...]:
-    """The ways to schedule the problem."""
-    return _WAYS[:_FEW] if self._shared.large else _WAYS
+  def configs(self) -> tuple[proposals.ScheduleConfig, ...]:
+    """The configurations of the problem's schedules."""
+    return _CONFIGS[:_NUM_FOR_LARGE] if self._shared.large else _CONFIGS
 
-  def row(self, way: proposals.Way, pool_bytes: np.ndarray) -> np.ndarray:
-    """int32 [G], a schedule of one way.
+  def row(self, config: proposals.ScheduleConfig,
+          pool_bytes: np.ndarray) -> np.ndarray:
+    """int32 [G], a schedule.
 
     Args:
-      way: The tasks and rules.
+      config: The tasks and rules.
       pool_bytes: float64 [P], capacities of the memories.
     """
-    tasks, rules = self._shared.tasks(way.bundles), way.rules
+    tasks, rules = self._shared.tasks(config.bundles), config.rules
     if not self._shared.equal_devices:
       rules = dataclasses.replace(rules, earliest_finish=True)
-    children = self._favourites(way.bundles) if rules.favourites else None
+    children = self._favourites(config.bundles) if rules.favourites else None
     return self._shared.schedule(tasks, rules, pool_bytes, children)
 
   def _favourites(self, bundles: proposals.Bundles) -> np.ndarray:
     """int32 [M], the favourite child of each task, or -1."""
-    key = dataclasses.replace(bundles, parts=None, dear=None)
+    key = dataclasses.replace(bundles, parts=None, transfer_grain=None)
     if key not in self._children:
       tasks = self._shared.tasks(key)
       self._children[key] = favourite_children.matched(tasks,

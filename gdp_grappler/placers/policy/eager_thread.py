@@ -15,7 +15,7 @@ _T = TypeVar('_T')
 
 
 class _Local(threading.local):
-  apart = False
+  is_placer = False
 
 
 _local = _Local()
@@ -23,23 +23,23 @@ _local = _Local()
 
 def is_current() -> bool:
   """Whether this thread runs code of a placer; the pass skips its graphs."""
-  return _local.apart
+  return _local.is_placer
 
 
 @contextlib.contextmanager
-def apart() -> Iterator[None]:
+def as_placer_code() -> Iterator[None]:
   """Runs the body as code of a placer: eagerly, and on the host.
 
   The accelerators' memory belongs to the user's program.
   """
   import tensorflow as tf
   from tensorflow.python.eager import context
-  _local.apart = True
+  _local.is_placer = True
   try:
     with context.eager_mode(), tf.device('/CPU:0'):
       yield
   finally:
-    _local.apart = False
+    _local.is_placer = False
 
 
 def start(job: Callable[[], _T]) -> futures.Future[_T]:
@@ -59,7 +59,7 @@ def start(job: Callable[[], _T]) -> futures.Future[_T]:
 
 def _work(future: futures.Future[_T], job: Callable[[], _T]) -> None:
   try:
-    with apart():
+    with as_placer_code():
       result = job()
   except BaseException as error:
     future.set_exception(error)

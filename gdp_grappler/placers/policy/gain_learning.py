@@ -5,7 +5,7 @@ logit plus a linear function of the move's features. The coefficients have a
 normal prior around zero, so without priced moves the network's logit holds.
 Newton's method approaches the most probable coefficients (the mode of Laplace's
 approximation; Bishop, "Pattern Recognition and Machine Learning", 2006, section
-4.5). Each round adds few moves, so one step of the method per round is enough.
+4.5). Each round adds few moves, so one iteration per round is enough.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PRECISION = 30.
 # Input of the intercept. It is above 1, so that the prior of the intercept is
 # wider than the priors of the features.
 _INTERCEPT = 3.
-# Lower bound of the second derivative of one observation. A smaller derivative
-# would make a step of Newton's method too long.
+# Lower bound of the second derivative of one observation. With a smaller
+# derivative, Newton's method would change the coefficients too much.
 _LEAST_CURVATURE = .02
 # Largest absolute value of a logit.
 _MOST = 30.
@@ -67,20 +67,22 @@ class GainLearning:
     self._fitted = False
 
   def _fit(self) -> None:
-    """One step of Newton's method, from the latest coefficients."""
+    """One iteration of Newton's method, from the latest coefficients."""
     inputs, logits, gained = (np.concatenate(parts)
                               for parts in (self._inputs, self._logits,
                                             self._gained))
-    found = self._coefficients
-    if found is None:
-      found = np.zeros(inputs.shape[1])
-    bounded = np.clip(logits + products.product(inputs, found), -_MOST, _MOST)
+    coefficients = self._coefficients
+    if coefficients is None:
+      coefficients = np.zeros(inputs.shape[1])
+    bounded = np.clip(logits + products.product(inputs, coefficients), -_MOST,
+                      _MOST)
     chance = 1 / (1 + np.exp(-bounded))
-    slope = products.product(inputs.T, chance - gained) + _PRECISION * found
+    slope = products.product(inputs.T,
+                             chance - gained) + _PRECISION * coefficients
     curvature = np.maximum(chance * (1 - chance), _LEAST_CURVATURE)
     second = products.product(inputs.T * curvature, inputs)
     second[np.diag_indices_from(second)] += _PRECISION
-    self._coefficients = found - np.linalg.solve(second, slope)
+    self._coefficients = coefficients - np.linalg.solve(second, slope)
     self._fitted = True
 
 

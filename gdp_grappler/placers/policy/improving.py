@@ -21,21 +21,22 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
-from gdp_grappler.placers.search.moves import repair as repair_lib
+from gdp_grappler.placers.search.moves import rescheduling
 
-# Probability that a further move is added to a move: some gain only together.
+# Probability that one more move is added to a move: some moves gain only
+# together.
 _COMPOUND = .25
-_REPAIR = repair_lib.RepairConfig()
+_RESCHEDULING = rescheduling.ReschedulingConfig()
 # Fewest moves to draw in a round. With fewer moves, a round would find no gain.
 _FEWEST_DRAWS = 32
-# Largest number of moves that gained in one round and are tried together.
+# Largest number of the moves that gained in one round which form unions.
 _TOGETHER = 3
 
 
 class Improver:
   """Improves the best placement so far, with few prices."""
 
-  def __init__(self, found: priced_placements.PricedPlacements,
+  def __init__(self, priced: priced_placements.PricedPlacements,
                describer: move_filter.MoveDescriber,
                chooser: choosers.MoveChooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
@@ -43,7 +44,7 @@ class Improver:
     """Prepares the rounds.
 
     Args:
-      found: Priced placements of G groups, at least one; gets all others.
+      priced: Priced placements of G groups, at least one; gets all others.
       describer: Describer of moves of the same groups.
       chooser: Chooser of the moves to price.
       config: Numbers of moves to draw and to price.
@@ -53,7 +54,7 @@ class Improver:
         all placements.
     """
     self._exact = exact
-    self._found, self._describer, self._chooser = found, describer, chooser
+    self._priced, self._describer, self._chooser = priced, describer, chooser
     self._config, self._rng = config, rng
     self._moves = moves
 
@@ -63,9 +64,9 @@ class Improver:
 
     Args:
       deadline: End of the time.
-      round_s: Seconds that the first round will take at the most, with all of
-        its draws. The rounds draw fewer moves if there is too little time. None
-        means that the number of draws does not depend on the clock.
+      round_s: Upper bound of the seconds of the first round, with all of its
+        draws. Rounds draw fewer moves if there is too little time. None means
+        that the number of draws does not depend on the clock.
     """
     if not self._moves.movable.size:
       return
@@ -83,14 +84,14 @@ class Improver:
   @property
   def _left(self) -> int:
     """Number of placements that may still be priced."""
-    return max(self._config.prices - len(self._found.prices), 0)
+    return max(self._config.prices - len(self._priced.prices), 0)
 
   @property
   def _ceiling_s(self) -> float:
     """Step in seconds above which the exact price is not needed."""
     if self._exact is None:
       return math.inf
-    return self._found.ceiling_s(self._exact)
+    return self._priced.ceiling_s(self._exact)
 
   def _affordable(self, draws: int, round_s: float, left_s: float) -> int:
     """Number of moves to draw, so that some rounds have time.
@@ -113,7 +114,7 @@ class Improver:
     Args:
       draws: Number of moves to draw.
     """
-    here, key = self._found.best, min(self._found.prices.keys())
+    here, key = self._priced.best, min(self._priced.prices.keys())
     rows, kinds = self._drawn(here, draws)
     if not kinds:
       return
@@ -121,14 +122,14 @@ class Improver:
     first = np.argsort(-scores,
                        kind='stable')[:min(self._config.at_once, self._left)]
     chosen = rows[first]
-    prices = self._found.see(chosen, ceiling_s=self._ceiling_s)
+    prices = self._priced.add(chosen, ceiling_s=self._ceiling_s)
     keys = prices.keys()
     gained = np.array([price < key for price in keys])
     self._chooser.learn(first, gained)
     gaining = [chosen[k] for k in prices.ranking() if gained[k]]
     together = neighbourhood.unions(here, gaining[:_TOGETHER])[:self._left]
     if together:
-      self._found.see(together, ceiling_s=self._ceiling_s)
+      self._priced.add(together, ceiling_s=self._ceiling_s)
 
   def _drawn(self, here: np.ndarray,
              draws: int) -> tuple[np.ndarray, list[str]]:
@@ -141,8 +142,8 @@ class Improver:
     moves, rng = self._moves, self._rng
     kinds = rng.choice(len(moves.kinds), draws, p=moves.shares)
     rows = moves.draw_each(kinds, here, rng, _COMPOUND)
-    names = self._describer.repair(here, rows,
-                                   [moves.kinds[kind] for kind in kinds],
-                                   _REPAIR, rng)
-    fresh = self._found.fresh(rows)
+    names = self._describer.reschedule(here, rows,
+                                       [moves.kinds[kind] for kind in kinds],
+                                       _RESCHEDULING, rng)
+    fresh = self._priced.unpriced(rows)
     return rows[fresh], [names[k] for k in fresh]

@@ -37,21 +37,22 @@ class LearnedPlacer:
   (`policy_decoding`). A policy may propose slow placements for a graph unlike
   the graphs it was trained on. So the placer also prices all ops on each kind
   of device. Placements that are faster but overflow a memory are repaired
-  (`priced_placements`).
+  (`memory_fit`).
   """
 
   def __init__(self, policy: str | None = None) -> None:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
-      policy: A folder that `gdp_train` exported. By default the folder in the
-        environment variable GDP_POLICY, else the folder of the shipped policy.
+      policy: A folder that `gdp_train` exported. None means the folder in the
+        environment variable GDP_POLICY. Without this variable, None means the
+        folder of the shipped policy.
 
     Raises:
       PolicyMismatchError: there is no such folder, or the policy was trained on
         other features.
     """
-    loading = _shelf.get(folder(policy))
+    loading = _cache.get(folder(policy))
     with deadlines.LOADING.running():
       self._policy = loading.result()
 
@@ -62,8 +63,8 @@ class LearnedPlacer:
     deadline = problem.deadline()
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
-    priced.see(self.candidates(problem)[:, problem.graph.first_ops])
-    return memory_fit.settled(problem, priced, deadline)
+    priced.add(self.candidates(problem)[:, problem.graph.first_ops])
+    return memory_fit.best_fitting(problem, priced, deadline)
 
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], placements that the policy proposes, most likely first."""
@@ -94,7 +95,7 @@ class _Policy:
     return np.where(features.allowed, result, -np.inf)
 
 
-class _Shelf:
+class _PolicyCache:
   """Policies by folder, each loaded once per process, in the background."""
 
   def __init__(self) -> None:
@@ -107,7 +108,7 @@ class _Shelf:
     self._lock = threading.Lock()
     self._loading = {f: p for f, p in self._loading.items() if p.done()}
 
-  def holds(self, folder: str) -> bool:
+  def has_loaded(self, folder: str) -> bool:
     """Whether the policy is loaded."""
     with self._lock:
       known = self._loading.get(folder)
@@ -123,7 +124,7 @@ class _Shelf:
       return known
 
 
-_shelf = _Shelf()
+_cache = _PolicyCache()
 
 
 def load_ahead(policy: str | None = None) -> None:
@@ -135,7 +136,7 @@ def load_ahead(policy: str | None = None) -> None:
   Raises:
     PolicyMismatchError: there is no policy.
   """
-  _shelf.get(folder(policy))
+  _cache.get(folder(policy))
 
 
 def is_loaded(policy: str | None = None) -> bool:
@@ -144,7 +145,7 @@ def is_loaded(policy: str | None = None) -> bool:
   Args:
     policy: See `LearnedPlacer`.
   """
-  return _shelf.holds(folder(policy))
+  return _cache.has_loaded(folder(policy))
 
 
 def is_named(policy: str | None = None) -> bool:
@@ -156,7 +157,7 @@ def is_named(policy: str | None = None) -> bool:
   return bool(policy or environment.policy_folder())
 
 
-def is_there() -> bool:
+def is_available() -> bool:
   """Whether there is a policy without an argument that names one."""
   return bool(environment.policy_folder()) or shipped_policy.has_policy()
 
@@ -225,7 +226,7 @@ def _load(folder: str) -> _Policy:
     policy_ops.check(path)
     policy_ops.check_whole(path, description)
     policy = _Policy(tf.saved_model.load(folder), description)
-    policy.logits(_anything())
+    policy.logits(_example_features())
     return policy
   except errors.PolicyMismatchError:
     raise
@@ -236,7 +237,7 @@ def _load(folder: str) -> _Policy:
         'it again with gdp_train.') from error
 
 
-def _anything() -> schema.GraphFeatures:
+def _example_features() -> schema.GraphFeatures:
   """Features of a synthetic graph of two units."""
   return schema.GraphFeatures(
       op_types=('NoOp', 'NoOp'), units=np.zeros((2, len(schema.UNIT_FEATURES)),

@@ -1,7 +1,7 @@
 """The placer `gdp_policy`: it improves drafts by few moves.
 
 The move network chooses the moves. Despite its name, the placer does not need
-the policy (GDP's network). "The policy" of this module is the placer.
+the policy (GDP's network). In this module, "the policy" means the placer.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from gdp_grappler.placers.search.moves import shipped_moves
 
 # Share of the time that drafts may take, before the first one is priced.
 _DRAFTS_SHARE = .5
-# Number of placements that the placer proposes, the best by price. The best one
-# with control edges may be another than the best by price.
-_TOLD = 4
-# Rounds in which schedules that overflow a memory are made anew, as many as
-# list schedulers need (`candidates`).
-_AGAIN_ROUNDS = 4
-# Schedules that are made anew in one round.
-_AGAIN = 4
-# Drafts that are priced together.
+# Number of placements that the placer proposes, the best by price. With control
+# edges, another one than the first may be the fastest.
+_NUM_PROPOSALS = 4
+# Rounds in which schedules that overflow a memory are made again. List
+# schedulers have as many rounds (`candidates`).
+_MEMORY_ROUNDS = 4
+# Number of schedules that are made again in one round.
+_SCHEDULES_PER_ROUND = 4
+# Number of drafts that are priced together.
 _BATCH = 8
 _DEFAULT = policy_config.PolicyConfig()
-# Number of the placements of other placers with which the policy begins in the
+# Number of placements of other placers with which the policy begins in the
 # default placer.
 _STARTS = 4
 
@@ -95,7 +95,7 @@ class MovePolicyPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best by price. Each single device was priced, too.
+    """See `Proposer`: the best by price, among them the best single device.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -104,24 +104,24 @@ class MovePolicyPlacer:
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
     deadline = problem.deadline()
-    found = self.found(problem)
-    best = memory_fit.settled(problem, found, deadline)
+    priced = self.search(problem)
+    best = memory_fit.best_fitting(problem, priced, deadline)
     others = (placement_lib.from_groups(problem.graph, row, problem.cluster)
-              for row in found.ranked(_TOLD)[1:])
+              for row in priced.ranked(_NUM_PROPOSALS)[1:])
     return (best, *others)
 
-  def found(self, problem: placer_lib.Problem,
-            moves: moves_lib.Moves | None = None,
-            starts: Sequence[np.ndarray] = (), exact: int = _TOLD,
-            by_count: bool = False) -> priced_placements.PricedPlacements:
+  def search(self, problem: placer_lib.Problem,
+             moves: moves_lib.Moves | None = None,
+             starts: Sequence[np.ndarray] = (), exact: int = _NUM_PROPOSALS,
+             by_count: bool = False) -> priced_placements.PricedPlacements:
     """All placements that the placer has priced.
 
     The best placements have exact prices. The other placements are slower, but
-    their prices are not exact (`PricedPlacements.see`).
+    their prices are not exact (`PricedPlacements.add`).
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
-        priced in any case.
+        always priced.
       moves: Draws moves of the problem; None means moves of all kinds. Searches
         may share the object.
       starts: int [G] each, further drafts.
@@ -136,38 +136,41 @@ class MovePolicyPlacer:
         problem, self._config, describer,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
                          problem.clock))
-    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    priced = priced_placements.PricedPlacements(problem.graph,
+                                                problem.evaluator)
     drafted = [*starts, *drawn.rows][:self._config.prices]
-    # The prices of the first few are a ceiling, so that others take less time.
+    # The first prices give a ceiling, so that further prices take less time.
     for begin in range(0, len(drafted), _BATCH):
-      found.see(drafted[begin:begin + _BATCH], ceiling_s=found.ceiling_s(exact))
-    for _ in range(_AGAIN_ROUNDS):
-      left = max(self._config.prices - len(found.prices), 0)
-      again = drawn.with_less_memory(found, min(_AGAIN, left), deadline)
+      priced.add(drafted[begin:begin + _BATCH],
+                 ceiling_s=priced.ceiling_s(exact))
+    for _ in range(_MEMORY_ROUNDS):
+      left = max(self._config.prices - len(priced.prices), 0)
+      again = drawn.with_less_memory(priced, min(_SCHEDULES_PER_ROUND, left),
+                                     deadline)
       if not len(again):
         break
-      found.see(again, ceiling_s=found.ceiling_s(exact))
+      priced.add(again, ceiling_s=priced.ceiling_s(exact))
     if self._policy is not None:
-      said = learned.LearnedPlacer(self._policy).candidates(problem)
-      found.see(said[:, problem.graph.first_ops])
+      proposed = learned.LearnedPlacer(self._policy).candidates(problem)
+      priced.add(proposed[:, problem.graph.first_ops])
     # A round takes less time than the drafts.
     round_s = (None if by_count or problem.ends_by_count else problem.clock()
                - begin_s)
-    improving.Improver(found, describer,
+    improving.Improver(priced, describer,
                        self._chooser(describer, problem.seed), self._config,
                        np.random.default_rng(problem.seed), moves or
                        moves_lib.Moves(problem), exact).run(deadline, round_s)
-    return found
+    return priced
 
   def _chooser(self, describer: move_filter.MoveDescriber,
                seed: int) -> choosers.MoveChooser:
     rng = np.random.default_rng((seed, 1))
     network = self._network or shipped_moves.network()
     if self._choice == MoveChoice.RANDOM:
-      return choosers.ByChance(describer, network, rng)
+      return choosers.RandomChooser(describer, network, rng)
     if self._choice == MoveChoice.UNTRAINED:
       network = choosers.untrained(network, rng)
-    return choosers.ByNetwork(describer, network, self._config.gain_weight)
+    return choosers.NetworkChooser(describer, network, self._config.gain_weight)
 
 
 def time_share(by_count: bool, repeats: bool, short: bool) -> float:
@@ -175,7 +178,7 @@ def time_share(by_count: bool, repeats: bool, short: bool) -> float:
 
   Args:
     by_count: Whether the number of prices, and not the clock, ends the search.
-    repeats: Whether a smaller graph is searched as well.
+    repeats: Whether a coarse graph is searched, too.
     short: Whether the time of the search is short (`is_short`).
   """
   config = search_config.DEFAULT.time
@@ -232,7 +235,7 @@ def before_search(
   """
   if worth_s < needed_s(problem):
     return None
-  return MovePolicyPlacer(network=network).found(
+  return MovePolicyPlacer(network=network).search(
       problem.until(deadlines.within(budget_s,
                                      clock)), moves, [*starts[:_STARTS]],
       search_config.DEFAULT.priorities.starts, problem.ends_by_count)

@@ -14,10 +14,10 @@ class PolicyConfig:
     maps: Number of candidates by coordinates of repeated structure
       (`structured`).
     cuts: Number of candidates by METIS, if it is installed.
-    schedules: Number of candidates by list schedulers, at the most.
-    drafts: Number of candidates that become drafts, at the most.
+    schedules: Largest number of candidates by list schedulers.
+    drafts: Largest number of candidates that become drafts.
     at_once: Number of moves that are priced in one round.
-    draws: Number of moves that are drawn in one round, at the most.
+    draws: Largest number of moves that are drawn in one round.
     rounds: Number of rounds that must have time. If the clock ends the search
       earlier, rounds draw fewer moves.
     gain_weight: Weight of the gain, see `move_filter.FilterConfig`.

@@ -17,9 +17,10 @@ from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers.policy import balanced_odds
 
-# Samples of a policy without larger sets, beside the most likely placement.
+# Number of samples of a policy without larger sets, beside the most likely
+# placement.
 _NUM_SAMPLES = 15
-# Samples of each size of sets, of a policy with larger sets.
+# Number of samples for each size of sets, if the policy has larger sets.
 _SAMPLES_PER_SIZE = 1
 
 

@@ -25,12 +25,12 @@ _WEIGHTS = 'variables'
 _DIGESTS = 'files'
 # Fields of policy.json that `sealed` adds.
 SEALS = _DIGESTS, digests.FIELD
-# Bytes of the graph of a policy, at the most. An exported network with a
+# Largest number of bytes of a policy's graph. An exported network with a
 # hundred layers is smaller.
 _MAX_MODEL_BYTES = 64 << 20
-# Bytes of the weights of a policy, at the most.
+# Largest number of bytes of a policy's weights.
 _MAX_WEIGHTS_BYTES = 1 << 30
-# Ops that call functions; the ops of these functions are checked as well.
+# Ops that call functions. The ops of these functions are checked, too.
 _CALLS = frozenset({'PartitionedCall', 'StatefulPartitionedCall'})
 OPS = _CALLS | frozenset("""
     AddV2 All Assert BatchMatMulV2 BiasAdd Cast ConcatV2 Const Cos Cumsum

@@ -30,8 +30,8 @@ from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.moves import move_model as move_model_lib
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# Seconds of the shortest step that sets the unit of temperatures. A temperature
-# of a shorter step would be 0 in floating point.
+# Shortest step, in seconds, that may be the unit of temperatures. With a
+# shorter step, a temperature would be 0 in floating point.
 _LEAST_S = 1e-290
 
 
@@ -104,7 +104,7 @@ class Annealing:
     priced = self._price(starts)
     some = priced.seconds[np.isfinite(priced.seconds)
                           & (priced.seconds > _LEAST_S)]
-    # A step may take no time at all. An overflow still has to cost something.
+    # If no step takes time, the unit is 1, so that an overflow has a cost.
     self._unit_s = float(some.min()) if some.size else 1.
     self.ranking = np.argsort(self._costs(priced), kind='stable')
     self._current = priced[int(self.ranking[0])]
@@ -134,8 +134,13 @@ class Annealing:
     """Whether any group has more than one device to choose from."""
     return bool(self._moves.movable.size)
 
-  def step(self, progress: float, count: int) -> None:
-    """Prices `count` moves at a progress from 0 to 1, and makes at most one."""
+  def price_batch(self, progress: float, count: int) -> None:
+    """Prices moves and makes at most one of them.
+
+    Args:
+      progress: Progress of the annealing, from 0 to 1.
+      count: Number of moves.
+    """
     config = self._config
     if (progress >= config.closely_from and not self.looks_closely and
         self.evaluations >= config.closely_after and
@@ -244,10 +249,10 @@ class Annealing:
     return prices.keys()[0]
 
 
-def relieved(problem: placer_lib.Problem, devices: np.ndarray,
-             refined: bool = False,
-             deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int [G], the first placement that fits, else the one with least overflow.
+def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,
+                 refined: bool = False,
+                 deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
+  """int [G], the first placement that fits; if none, that with least overflow.
 
   The function serves placers whose proposals overflow a memory although other
   placements may fit. The first annealing starts with `devices`. If it finds no
@@ -291,7 +296,7 @@ def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
     if deadline.passed:
       break
     begin_s = deadline.clock()
-    search.step(search.evaluations / most, batch)
+    search.price_batch(search.evaluations / most, batch)
     batch_s = deadline.clock() - begin_s
   return search
 

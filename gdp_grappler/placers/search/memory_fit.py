@@ -1,4 +1,4 @@
-"""Adds placements that fit if those of a placer overflow a memory."""
+"""Finds placements that fit if the placements of a placer overflow a memory."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_repair
 
 
-def mend(problem: placer_lib.Problem,
-         priced: priced_placements.PricedPlacements,
-         deadline: deadlines.Deadline) -> None:
+def repair_faster(problem: placer_lib.Problem,
+                  priced: priced_placements.PricedPlacements,
+                  deadline: deadlines.Deadline) -> None:
   """Repairs placements that overflow but are faster (`memory_repair`).
 
   Args:
     problem: G groups.
     priced: Placements of the groups; gets the repaired ones.
-    deadline: Afterwards, no repair begins but the first one.
+    deadline: After this time, only the first repair begins.
   """
-  priced.see(
+  priced.add(
       memory_repair.MemoryRepair(problem).fitted(
-          priced.overfull(search_config.DEFAULT.fit.repaired), deadline))
+          priced.faster_overflowing(search_config.DEFAULT.fit.repaired),
+          deadline))
 
 
-def settled(problem: placer_lib.Problem,
-            priced: priced_placements.PricedPlacements,
-            deadline: deadlines.Deadline) -> placement_lib.Placement:
+def best_fitting(problem: placer_lib.Problem,
+                 priced: priced_placements.PricedPlacements,
+                 deadline: deadlines.Deadline) -> placement_lib.Placement:
   """The best placement, after three more sources of placements.
 
   The function prices all ops on one device, for each kind of device. It repairs
-  placements that overflow a memory but are faster. If no placement fits even
-  so, and if prices are simulated, a local search starts with the best one.
+  placements that overflow a memory but are faster. If no placement fits after
+  that, and if prices are simulated, a local search starts with the best one.
 
   Args:
     problem: G groups.
     priced: Placements of the groups; gets further ones.
-    deadline: Afterwards, repair and search end.
+    deadline: End of the repair and of the search.
   """
-  priced.see(
+  priced.add(
       one_device.of_each_kind(problem.cluster, problem.allowed,
                               problem.op_seconds))
-  if not priced.enough:
-    mend(problem, priced, deadline)
+  if not priced.fastest_fits:
+    repair_faster(problem, priced, deadline)
   if not priced.fits and problem.evaluator.simulated:
-    priced.see([annealing.relieved(problem, priced.best, deadline=deadline)])
+    priced.add(
+        [annealing.find_fitting(problem, priced.best, deadline=deadline)])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)

@@ -12,8 +12,8 @@ The coarse level has three stages (`stages.COARSE`):
 
 1. Whole layers move. There are few layers, so an annealing converges fast.
 2. Parts of recurrent layers move. The products of a recurrent layer with its
-   input form one part. The products with its state form another part, which
-   the first part feeds from any device.
+   input form one part. The products with its state form a second part. The
+   first part may be on another device than the second part, which it feeds.
 3. Single tiles move.
 
 A price in the small problem takes a fraction of a price in the graph, so the
@@ -127,16 +127,17 @@ class _CoarseSearch:
     tiles = self._annealings(coarse, moves_lib.Moves.kinds)
     self._start_key = tiles.start_key
     self._moves_wholes = not _is_slower(layers.start_key, self._start_key,
-                                        self._config.torn)
+                                        self._config.most_slowdown)
     self._ranked: list[_Ranked] = []  # The best first.
     self._parted: coarse_problem.CoarseProblem | None = None
 
-  def run(self, stage: stages.Level) -> None:
+  def run(self, stage: stages.CoarseStage) -> None:
     """Runs a stage to its end; a stage with nothing to move does nothing."""
-    if stage is stages.Level.TILES:
+    if stage is stages.CoarseStage.TILES:
       self._run_tiles()
     elif self._moves_wholes:
-      self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
+      self._run_layers(
+      ) if stage is stages.CoarseStage.LAYERS else self._run_parts()
 
   def result(self) -> CoarseResult:
     """The best placements of all stages."""
@@ -161,18 +162,18 @@ class _CoarseSearch:
     self._ranked = sorted(ranked + self._ranked, key=operator.itemgetter(0))
 
   def _run_tiles(self) -> None:
-    """Moves tiles, for the time that is left or for a brief share of it."""
+    """Moves tiles, for the time that is left or for a short part of it."""
     ranked = self._ranked
     if ranked and self._last.progress >= 1:
       return
     # The best placement of layers may overflow a memory. Then tiles need all of
     # the time, to make a placement fit.
     fits = bool(ranked) and not any(ranked[0][0][:-1])
-    brief = fits and _is_slower(self._start_key, ranked[0][0],
-                                self._config.faster)
+    is_short = fits and _is_slower(self._start_key, ranked[0][0],
+                                   self._config.faster)
     tiles = self._annealings(self._coarse, moves_lib.Moves.kinds, ranked)
-    share = self._config.brief if brief else self._config.round
-    while not tiles.annealings or not brief and tiles.can_continue:
+    share = self._config.short_share if is_short else self._config.round
+    while not tiles.annealings or not is_short and tiles.can_continue:
       tiles.run(max(min(share, 1 - tiles.progress), 0.), models=self._models)
     self._ranked, self._last = tiles.ranked() + ranked, tiles
 
@@ -213,7 +214,7 @@ class _CoarseSearch:
 
 def _is_slower(key: evaluator_lib.Key, other: evaluator_lib.Key,
                factor: float = 1.) -> bool:
-  """Whether the step is `factor` times as long or longer, and fits no better.
+  """Whether a placement is slower by a factor or more, and fits no better.
 
   Args:
     key: Key of a placement.
@@ -242,7 +243,7 @@ class _RepeatedAnnealing:
 
   Attributes:
     annealings: The annealings that have ended, the earliest first.
-    evaluations: Placements priced so far, by the stages before as well.
+    evaluations: Placements priced so far, including the earlier stages.
   """
 
   def __init__(
@@ -258,7 +259,7 @@ class _RepeatedAnnealing:
       rng: Random numbers of the annealings.
       budget: Budget of all stages together.
       kinds: Kinds of moves.
-      evaluations: Placements that the stages before have priced.
+      evaluations: Placements that the earlier stages have priced.
       further: K of int [G]; each annealing begins with all of them, too.
     """
     self._coarse, self._rng, self._budget = coarse, rng, budget
@@ -299,11 +300,11 @@ class _RepeatedAnnealing:
       return True
     config = self._coarse.config.coarse
     *before, last = [annealing.best_key for annealing in self.annealings]
-    if not before or self.annealings[-1].evaluations < config.alike_after:
+    if not before or self.annealings[-1].evaluations < config.equal_after:
       return False
     best = min(before)
     return (last[:-1] == best[:-1] and
-            abs(last[-1] - best[-1]) <= config.alike * last[-1])
+            abs(last[-1] - best[-1]) <= config.equal_difference * last[-1])
 
   def run(self, share: float, most: int = sys.maxsize,
           models: staged_search.Models = staged_search.no_model) -> None:

@@ -63,20 +63,20 @@ class PricedPlacements:
     return bool(self.prices.valid.any())
 
   @property
-  def enough(self) -> bool:
+  def fastest_fits(self) -> bool:
     """Whether a placement fits, and none that overflows a memory is faster."""
     seconds, valid = self.prices.seconds, self.prices.valid_seconds.min()
     return self.fits and bool((seconds >= valid).all())
 
-  def knows(self, row: np.ndarray) -> bool:
+  def contains(self, row: np.ndarray) -> bool:
     """Whether a placement, int [G], was priced."""
     return np.asarray(row, np.int32).tobytes() in self._rows
 
-  def fresh(self, devices: np.ndarray) -> list[int]:
+  def unpriced(self, devices: np.ndarray) -> list[int]:
     """Indices of placements int32 [K, G] that were not priced.
 
-    Equal placements have one index in the result: the index of the first one,
-    in the order of the last one.
+    Of several equal placements, the result has only the index of the first one.
+    The order of the result is that of the last ones.
     """
     first: dict[bytes, int] = {}
     for number, row in enumerate(devices):
@@ -95,7 +95,7 @@ class PricedPlacements:
     last = self.prices.ranking()[most - 1]
     return float(self.prices.valid_seconds[last])
 
-  def see(
+  def add(
       self, devices: Iterable[np.ndarray], source: str = '',
       ceiling_s: evaluator_lib.Ceiling | None = math.inf
   ) -> evaluator_lib.Prices:
@@ -113,14 +113,14 @@ class PricedPlacements:
     keys = [row.tobytes() for row in rows]
     fresh = {key: row for key, row in zip(keys, rows) if key not in self._rows}
     if fresh:
-      self._add(
+      self._append(
           fresh, source,
           self._evaluator.price_groups(self._graph,
                                        np.stack(list(fresh.values())),
                                        ceiling_s))
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
-  def take(self, others: PricedPlacements, source: str) -> None:
+  def add_priced(self, others: PricedPlacements, source: str) -> None:
     """Adds priced placements of another object, with their prices.
 
     Args:
@@ -131,11 +131,11 @@ class PricedPlacements:
     fresh = [key for key in others._rows if key not in self._rows]
     rows = [others._rows[key] for key in fresh]
     if fresh:
-      self._add({key: others._devices[row] for key, row in zip(fresh, rows)},
-                source, others.prices[np.array(rows, int)])
+      self._append({key: others._devices[row] for key, row in zip(fresh, rows)},
+                   source, others.prices[np.array(rows, int)])
 
-  def _add(self, fresh: dict[bytes, np.ndarray], source: str,
-           prices: evaluator_lib.Prices) -> None:
+  def _append(self, fresh: dict[bytes, np.ndarray], source: str,
+              prices: evaluator_lib.Prices) -> None:
     """Adds different placements that are not known, by their bytes."""
     self._prices = (prices if self._prices is None else
                     self._prices.followed_by(prices))
@@ -144,7 +144,7 @@ class PricedPlacements:
       self._devices.append(row)
       self._sources.append(source)
 
-  def overfull(self, most: int) -> np.ndarray:
+  def faster_overflowing(self, most: int) -> np.ndarray:
     """int32 [K, G], placements that overflow but are faster than all that fit.
 
     Args:

@@ -9,8 +9,8 @@ prices placements in the order of priorities
 Computing priorities takes longer than pricing a placement. So the search
 computes the priorities of its best placement, by the critical path, and prices
 all further placements with these priorities. From time to time the search
-computes the priorities of its best placement anew. A placement is kept together
-with the priorities with which it was priced.
+computes the priorities of its best placement again. The search stores a
+placement together with the priorities with which it was priced.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PriorityAnnealing:
                                        best.row[None], rng, model, moves,
                                        config.annealing)
     self._pass_priorities()
-    self._refreshed, self._steps = 0., 0
+    self._refreshed, self._batches = 0., 0
     self._keep()
 
   @property
@@ -108,20 +108,26 @@ class PriorityAnnealing:
     """Whether any group has more than one device to choose from."""
     return self._search.can_move
 
-  def step(self, progress: float, count: int) -> None:
-    """Prices `count` placements at a progress from 0 to 1."""
+  def price_batch(self, progress: float, count: int) -> None:
+    """Prices placements.
+
+    Args:
+      progress: Progress of the annealing, from 0 to 1.
+      count: Number of placements.
+    """
     config = self._config
     due = progress - self._refreshed >= 1 / config.refreshes
-    if (due and self._steps >= config.fewest_batches and
+    if (due and self._batches >= config.fewest_batches and
         count > _REFRESH_PRICES):
       before = self.evaluations
       self._refresh(progress)
       count -= self.evaluations - before
-    self._steps += 1
+    self._batches += 1
     looked_closely = self._search.looks_closely
-    self._search.step(progress, count)
+    self._search.price_batch(progress, count)
     if self._search.looks_closely and not looked_closely:
-      # A close price is mostly higher than a usual one: the two do not compare.
+      # Most close prices are higher than usual ones. So `best_key` has to be a
+      # close price, too.
       assert self.best.priorities is not None
       self.best_key = self._close_key(self.best.devices, self.best.priorities)
     if self._search.best_key < self.best_key:
@@ -132,7 +138,7 @@ class PriorityAnnealing:
 
     The old priorities stay if the new ones make the step too long.
     """
-    self._refreshed, self._steps = progress, 0
+    self._refreshed, self._batches = progress, 0
     row = self._search.best
     ordered = self._in_order(row[None])[0]
     key = ordered.key
@@ -155,7 +161,7 @@ class PriorityAnnealing:
                                             problem.cluster, problem.op_seconds)
 
   def _in_order(self, rows: np.ndarray) -> list[_InOrder]:
-    """Placements int [S, G] with the critical path first; the fastest first."""
+    """Placements int [S, G] in critical-path order; the fastest first."""
     graph = self._problem.graph
     wanted = [self._ranks(row) for row in rows]
     prices = self._problem.evaluator.price_in_order(graph, rows[:,

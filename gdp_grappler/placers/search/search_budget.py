@@ -50,15 +50,15 @@ class SearchBudget:
 
   @property
   def passed(self) -> bool:
-    """Whether the seconds are over, and those that `keep` reserved, too."""
+    """Whether all seconds are over, including those that `keep` reserved."""
     return (self._seconds is not None and
             self.spent_s >= self._seconds + self._kept_s)
 
   def has_left(self, seconds: float) -> bool:
     """Whether there is time for a task.
 
-    The time that `keep` reserved counts as left. While the clock does not
-    count, there is time for every task.
+    The time that `keep` reserved counts as left. During the grace there is time
+    for every task.
 
     Args:
       seconds: Seconds of the task.
@@ -93,7 +93,7 @@ class SearchBudget:
   def affordable(self, each_s: float, most: int, share: float = 1.) -> int:
     """Number of tasks of equal length that there is time for; at least one.
 
-    While the clock does not count, there is time for all tasks.
+    During the grace there is time for all tasks.
 
     Args:
       each_s: Seconds of a task.
@@ -110,7 +110,7 @@ class SearchBudget:
 
     Args:
       share: Share of the placements and of the seconds.
-      most: Placements to price at the most.
+      most: Largest number of placements to price.
     """
     seconds = None if self._seconds is None else share * self._seconds
     return SearchBudget(min(math.ceil(share * self.evaluations), most), seconds,

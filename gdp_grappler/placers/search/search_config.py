@@ -79,7 +79,7 @@ class FitConfig:
     packs: Whether groups are packed into the memories if no start of a search
       fits (`memory_packing`).
     priced_ops: Ops that one annealing simulates, over all placements.
-    most: Placements that one annealing prices at the most.
+    most: Largest number of placements that one annealing prices.
     starts: Number of packed placements from which further annealings start if
       no placement fits.
     repaired: Number of the fastest placements that are repaired, and of those
@@ -99,8 +99,8 @@ class PriorityConfig:
   """Annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    refreshes: Number of times that the annealing computes the priorities anew.
-    fewest_batches: Batches between two such computations, at the least.
+    refreshes: Number of times that the annealing computes new priorities.
+    fewest_batches: Least number of batches between two such computations.
     loss: Largest increase of the step time by new priorities, as a share of the
       step time. With a larger increase the old priorities stay.
     starts: Number of starts. Each one has priorities of its own.
@@ -137,22 +137,24 @@ class CoarseConfig:
     majority: Share of the work of a tile that counts as most of it. If a device
       may have this share, it may have the tile. If control edges may join ops
       with this share, they may join the tile.
-    priced: Placements after which an annealing of layers or parts ends.
-    round: Share of the time after which such an annealing ends in any case.
+    priced: An annealing of layers or parts ends after this number of
+      placements, or after a share of the time (`round`).
+    round: This share of the time.
     layers_until: Progress at which the stage of layers ends, if layers have
       parts.
     alone_until: Progress at which the stage of layers ends, if layers have no
       parts, or if no annealing has priced enough placements (`priced`).
     parts_until: Progress at which the stage of parts ends.
     parts_least: Least share of the time for the stage of parts.
-    alike: Largest difference of step times that count as equal, as a share.
-    alike_after: Least number of placements of an annealing whose result may
+    equal_difference: Largest difference of step times that count as equal, as a
+      share of a step.
+    equal_after: Least number of placements of an annealing whose result may
       count as equal to another result.
-    torn: Layers do not move if the best start becomes slower by at least this
-      factor when each layer is put on one device.
+    most_slowdown: Layers move only if the best start becomes slower by less
+      than this factor when each of its layers is put on one device.
     faster: If the best placement of layers is faster than the starts by this
-      factor, tiles move only for a brief time.
-    brief: The brief time, as a share of the time.
+      factor, tiles move only for a short time (`short_share`).
+    short_share: Share of the time for tiles in this case.
     passed_on: Largest number of placements that the search of the graph gets.
     slowest: Longest step of a placement that the search of the graph gets, in
       steps of the best placement.
@@ -173,11 +175,11 @@ class CoarseConfig:
   alone_until: float = .7
   parts_until: float = .8
   parts_least: float = .1
-  alike: float = 3e-4
-  alike_after: int = 500
-  torn: float = 1.5
+  equal_difference: float = 3e-4
+  equal_after: int = 500
+  most_slowdown: float = 1.5
   faster: float = 1.05
-  brief: float = .1
+  short_share: float = .1
   passed_on: int = 16
   slowest: float = 1.1
   further: int = 4
@@ -191,10 +193,10 @@ class TimeConfig:
     budget_s: Seconds of a problem without a time budget.
     steps: Number of steps of the program. The time that a search could save in
       this number of steps limits the time of the search.
-    ops_per_s: Ops that stand for a second of pricing if the number of prices,
-      and not the clock, ends a search. Two idle cores price more.
-    drawn_ops: Cost of drawing the moves of which one is priced, as a number of
-      ops that are priced in the same time.
+    ops_per_s: Number of ops that stands for one second of pricing if the number
+      of prices ends a search. Two idle cores price more ops in a second.
+    drawn_ops: Time to draw all moves for one price, as a number of ops that
+      could be priced in this time.
     grace: Share of the time, at its start, in which the clock does not end a
       repeatable search. So the result depends on the clock only on slow
       machines.
@@ -203,9 +205,9 @@ class TimeConfig:
     anchors: Share of the time for anchors other than list schedulers.
     anchors_alone: The same if the time is too short for `gdp_policy`, and so
       for a search as well.
-    lists: Share of the time for list schedulers, which come afterwards.
-    lists_of_large: The same share for large graphs, on which list schedulers
-      would use up any time.
+    lists: Share of the time for list schedulers, which run after these anchors.
+    lists_of_large: The same share for large graphs. There, list schedulers
+      would take far more time.
     lists_least_s: Least seconds for list schedulers. In a short time, list
       schedulers find better placements than a search does.
     lists_most: Largest share of the remaining time for list schedulers.
@@ -213,20 +215,20 @@ class TimeConfig:
       time, the one that is best on most graphs runs first.
     large: Groups times devices above which a graph is large.
     moves: Share of the search's time that `gdp_policy` may take.
-    moves_with_coarse: The same share if a coarse graph is searched as well.
+    moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
       ends the search.
     moves_if_short: The same share if the time is short. After few prices
       `gdp_policy` has better placements than other anchors or a search.
     moves_short: Time that is short, as a multiple of the least seconds for
       `gdp_policy` (the next two fields).
-    moves_least_s: Least seconds that a search must be worth for `gdp_policy` to
-      take part, in addition to `moves_op_s` per op. A shorter search would end
-      before `gdp_policy` does.
-    moves_op_s: Least seconds per op, see `moves_least_s`.
-    moves_begun: Least time of `gdp_policy` itself if the clock ends the search,
-      as a share of the sum of these seconds. In less time, it would make only
-      few prices of a large graph.
+    moves_least_s: `gdp_policy` takes part only if the search is worth these
+      seconds, plus `moves_op_s` per op. A shorter search would end before
+      `gdp_policy` does.
+    moves_op_s: Seconds per op, see `moves_least_s`.
+    moves_begun: Least time of `gdp_policy` itself, as a share of these least
+      seconds. In less time it would price few placements of a large graph. This
+      limit holds only if the clock ends the search.
     named_policy_s: Least seconds that a search must be worth for the policy to
       take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.
@@ -285,8 +287,8 @@ class EdgeConfig:
       those with the shortest predicted ordered steps.
     cost: Cost of a simulated step in the computation of control edges, in
       prices. It is below 1, because a price simulates several steps.
-    most_steps: Steps that one computation of control edges simulates, at the
-      most, even if the graph is small.
+    most_steps: Largest number of steps that one computation of control edges
+      simulates, even if the graph is small.
   """
 
   promised: int = 4
@@ -312,8 +314,8 @@ class SearchConfig:
     edge_ops: Ops that the computation of control edges may simulate.
     priced_ops: Ops that a search without a time budget simulates, over all
       placements.
-    fewest: Placements that such a search prices at the least.
-    most: Placements that such a search prices at the most.
+    fewest: Least number of placements that such a search prices.
+    most: Largest number of placements that such a search prices.
     measured: Placements that such a search prices if a price is a real step.
   """
 

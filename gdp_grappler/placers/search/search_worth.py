@@ -6,7 +6,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers.search import search_config
 
 
-class Worth:
+class SearchWorth:
   """The seconds that a search is worth.
 
   No placement is faster than the lower bound. So the gain of a search is at

@@ -55,10 +55,9 @@ def search(
     config: The numbers of the search.
 
   Returns:
-    The best placement first in, first out, and, if orders pay
-    (`Problem.orders_pay`), the best placement with priorities. The control
-    edges that enforce the priorities determine which of the two is faster
-    (`edge_selection`).
+    The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
+    the best placement with priorities. Which of the two is faster depends on
+    the control edges that enforce the priorities (`edge_selection`).
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
@@ -96,8 +95,8 @@ def anneal(annealings: Sequence[_AnyAnnealing],
     if progress >= stretch.end or budget.ends_within(batch_s):
       break
     begin_s = budget.seen_s
-    first.step(stretch.cooled(progress),
-               min(batch, budget.evaluations - evaluations))
+    first.price_batch(stretch.cooled(progress),
+                      min(batch, budget.evaluations - evaluations))
 
 
 class _StagedSearch:
@@ -117,7 +116,7 @@ class _StagedSearch:
     self._plain = annealing.Annealing(problem, starts, rng, models(problem),
                                       self._moves, config.annealing)
     self._plain.pack_if_none_fits(starts)
-    # Seconds per price, where they are needed for the stage under priorities.
+    # Seconds per price. Only the stage under priorities needs them.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
     # Approximate seconds of one computation of control edges.
@@ -148,7 +147,7 @@ class _StagedSearch:
     self._begin, self._cooled = stage.until, stage.cooled
 
   def placements(self) -> tuple[placement_lib.Placement, ...]:
-    """The best placement first in, first out; the best with control edges."""
+    """The best placement by FIFO price, then the best with control edges."""
     if self._ordered is None:
       return (placement_lib.from_groups(self._problem.graph, self._plain.best,
                                         self._problem.cluster),)
@@ -197,7 +196,7 @@ class _StagedSearch:
   def _faster_first(self) -> list[_AnyAnnealing]:
     """Both annealings; first the one whose best placement is faster.
 
-    The placement with priorities is compared with its control edges.
+    The step of a placement with priorities is that with its control edges.
     """
     assert self._ordered is not None
     begin_s = self._budget.spent_s
@@ -220,7 +219,7 @@ class _StagedSearch:
 
   def _most_promising(
       self) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
-    """The placement that is likely the fastest with control edges, its key."""
+    """Key of the placement that is likely the fastest with control edges."""
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
     assert simulator is not None and self._ordered is not None  # Orders pay.
@@ -237,7 +236,7 @@ class _StagedSearch:
   def _fastest_fifo(
       self,
       others: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
-    """The best placement first in, first out, without priorities."""
+    """The best placement by FIFO price, without priorities."""
     graph, cluster = self._problem.graph, self._problem.cluster
     devices = np.stack(
         [self._plain.best[graph.groups], *(other.devices for other in others)])

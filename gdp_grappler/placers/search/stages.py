@@ -66,7 +66,7 @@ class Stretch:
 WHOLE = Stretch()
 
 
-class Level(enum.Enum):
+class CoarseStage(enum.Enum):
   """Sets of ops that move as a whole in a smaller problem (`multilevel`)."""
 
   LAYERS = 'layers'
@@ -76,4 +76,4 @@ class Level(enum.Enum):
   TILES = 'tiles'  # The ops of a layer, or of its part, in one time step.
 
 
-COARSE = (Level.LAYERS, Level.PARTS, Level.TILES)
+COARSE = (CoarseStage.LAYERS, CoarseStage.PARTS, CoarseStage.TILES)

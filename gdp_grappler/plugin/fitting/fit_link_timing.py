@@ -35,9 +35,9 @@ def _addresses() -> dict[str, str]:
   return found
 
 
-def _game(source: str, target: str, size: int,
-          trips: int) -> Callable[[], None]:
-  """See `link_timing_cache.Game`."""
+def _ping_pong(source: str, target: str, size: int,
+               trips: int) -> Callable[[], None]:
+  """See `link_timing_cache.PingPong`."""
   import tensorflow as tf
 
   @functools.partial(tf.function, autograph=False)
@@ -63,4 +63,4 @@ def _game(source: str, target: str, size: int,
   return once
 
 
-_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _game)
+_TIMING = link_timing_cache.LinkTiming(task_links.KNOWN, _ping_pong)

@@ -18,7 +18,7 @@ from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
-from gdp_grappler.plugin.fitting import making
+from gdp_grappler.plugin.fitting import host_creation
 
 # Grappler rewrites a step slightly differently if its variables are on other
 # devices. So a plan may lack a few ops of the step. A graph with a larger share
@@ -96,7 +96,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       variable = variables.get(node.attr['index'].i)
       if variable is None:
         fixed.append(i)
-      elif making.waits(variable):
+      elif host_creation.waits_on_host(variable):
         waiting.append(i)
   marked = _marked(source, fixed, asked, waiting)
   outcome = decisions.optimize(marked, settings, relocatable=True, fixed=fixed,

@@ -51,7 +51,7 @@ def agreement(student: student_lib.Student,
   """
   shares = []
   for example in examples:
-    logits, weights = student.says(example), example.weights
+    logits, weights = student.logits(example), example.weights
     right = example.target(logits, weights, patience) == logits.argmax(axis=1)
     shares.append(float((right * weights).mean()))
   return float(np.mean(shares))

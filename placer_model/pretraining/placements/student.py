@@ -46,12 +46,13 @@ class Student:
             tf.TensorSpec([None, None], tf.float32),
             tf.TensorSpec([None], tf.float32)
         ], autograph=False)
-    self._says = tf.function(self.network, input_signature=[specs],
-                             autograph=False)
+    self._logits = tf.function(self.network, input_signature=[specs],
+                               autograph=False)
 
-  def says(self, example: example_lib.Example) -> np.ndarray:
+  def logits(self, example: example_lib.Example) -> np.ndarray:
     """Returns the network's logits of an example, float32 [M, D]."""
-    return self._says(network_lib.features_to_tensors(example.features)).numpy()
+    return self._logits(network_lib.features_to_tensors(
+        example.features)).numpy()
 
   def learn(self, examples: Sequence[example_lib.Example],
             share: float) -> float:
@@ -64,7 +65,7 @@ class Student:
     sums, loss = None, 0.
     for example in examples:
       weights = example.weights
-      target = example.target(self.says(example), weights, self._patience)
+      target = example.target(self.logits(example), weights, self._patience)
       value, gradients = self._gradients(
           network_lib.features_to_tensors(example.features),
           tf.constant(_smoothed(target, example.features.allowed)),

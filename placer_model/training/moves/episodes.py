@@ -105,17 +105,17 @@ def play(
     deadline: Time after which no look begins.
   """
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see([start])
+  found.add([start])
   sampler = _Sampler(describer, network, config, rng)
   improving.Improver(found, describer, sampler, config.episode, rng,
                      moves).run(deadline)
   looks = []
   for features, chosen, here, rows, expected in sampler.seen:
-    priced = [k for k, row in enumerate(rows) if found.knows(row)]
+    priced = [k for k, row in enumerate(rows) if found.contains(row)]
     if priced:
       looks.append(
           Look(features, chosen[priced],
-               rewards(found.see([here]), found.see(rows[priced])), expected))
+               rewards(found.add([here]), found.add(rows[priced])), expected))
   return looks, found
 
 

@@ -114,8 +114,8 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
   """
   if all(e.trainer.state.best_decisions is None for e in entrants):
     raise errors.GdpError(
-        f'{results_lib.defeat(_violations(entrants[0]))} The checkpoint in '
-        f'{options.model_dir} is kept.')
+        f'{results_lib.why_none_is_valid(_violations(entrants[0]))} The '
+        f'checkpoint in {options.model_dir} is kept.')
   tell = progress_lib.teller(console)
   move_folder.save(options.model_dir / 'policy', learned.network,
                    _about(options, entrants, start, learned))

@@ -85,8 +85,9 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
                  deadline)
       run.prepare()
       said = run.learn()
-    return move_report.conclude(options, run.entrants, network, run.settled(),
-                                said, console, start_s, deadline)
+    return move_report.conclude(options, run.entrants, network,
+                                run.final_network(), said, console, start_s,
+                                deadline)
 
 
 def config_of(options: task_lib.TrainOptions) -> move_config.MoveConfig:
@@ -227,7 +228,7 @@ class _Run:
       self._tell(text)
     return said
 
-  def settled(self) -> move_report.Learned:
+  def final_network(self) -> move_report.Learned:
     """Searches with the better network; returns the network to export."""
     learned = self._judged(self._learner.network())
     if self._options.reward == rewards.SIMULATED:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import progress
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import annealing_placer
@@ -49,7 +49,7 @@ def ask_gdp(trainer: move_trainer.MoveTrainer,
   """
   progress.doing('searching as gdp does')
   begin_s, state = time.monotonic(), trainer.state
-  priced = counting_evaluator.Recorder(robust_evaluator.objective(simulator))
+  priced = recording_evaluator.Recorder(robust_evaluator.objective(simulator))
   by_clock = seconds is not None
   problem = dataclasses.replace(
       trainer.problem, evaluator=priced, time_budget_s=seconds,
@@ -80,7 +80,7 @@ def search_on(trainer: move_trainer.MoveTrainer,
     return
   progress.doing('searching with what was learned')
   begin_s = time.monotonic()
-  priced = counting_evaluator.Recorder(problem.evaluator)
+  priced = recording_evaluator.Recorder(problem.evaluator)
   problem = dataclasses.replace(problem, evaluator=priced,
                                 time_budget_s=seconds, clock=time.monotonic)
   count = trials if seconds is None else annealing_placer.evaluations_for(

@@ -195,7 +195,7 @@ class MoveTrainer:
   def _price(self, rows: np.ndarray, origin: str) -> None:
     found = priced_placements.PricedPlacements(self.problem.graph,
                                                self.problem.evaluator)
-    found.see(rows)
+    found.add(rows)
     self.state.record(found.devices, found.prices.valid_seconds, origin,
                       len(found.prices))
 

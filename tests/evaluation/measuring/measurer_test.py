@@ -113,8 +113,8 @@ def test_an_illegal_placement_is_not_run(trained):
   graph, cluster, measurer = trained
   devices = on(graph, cluster).devices.copy()
   sizes = np.bincount(graph.groups)
-  torn = np.flatnonzero(graph.groups == sizes.argmax())[0]
-  devices[torn] = 1
+  op = np.flatnonzero(graph.groups == sizes.argmax())[0]
+  devices[op] = 1
   result = measurer.evaluate(graph, placement_lib.Placement(devices, cluster))
   assert {v.kind for v in result.violations} == {'colocation'}
   assert math.isinf(result.step_time_s)

@@ -17,7 +17,7 @@ def _kept_case():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   order = control_edges.control_edges(graph, placement, simulator, _FREE)
-  return graph, control_edges.keep(placement, order), simulator, order
+  return graph, control_edges.attach(placement, order), simulator, order
 
 
 def test_edges_that_a_placement_keeps_are_not_searched_again(monkeypatch):

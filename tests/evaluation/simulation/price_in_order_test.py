@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -123,7 +123,7 @@ def test_one_that_breaks_a_rule_takes_infinitely_long():
 
 def test_it_is_no_step_for_those_who_record():
   graph = graphs.random_graph(2, 20)
-  watched = counting_evaluator.Recorder(
+  watched = recording_evaluator.Recorder(
       simulator_lib.Simulator(_CLUSTER, _Costs(1.)))
   devices = np.ones((3, graph.num_ops), np.int32)
   watched.price_in_order(graph, devices, np.zeros(graph.num_ops))

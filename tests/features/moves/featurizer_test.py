@@ -283,7 +283,7 @@ def test_threads_do_not_matter(monkeypatch):
         fixed_costs.FixedCostModel(np.ones((900, cluster.num_devices))))
     moves.observe(now)
     placed = rows.copy()
-    done = moves.replace(placed, np.ones(200, bool), allowed, weights, 900)
+    done = moves.reschedule(placed, np.ones(200, bool), allowed, weights, 900)
     return moves.describe(rows), done, placed
 
   alone, *others = [found(threads) for threads in (1, 2, 7)]

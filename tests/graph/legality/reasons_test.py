@@ -18,7 +18,7 @@ tf1 = tf.compat.v1
 
 
 def _reasons(graph, cluster, source=None):
-  return reasons.Reasons(graph, constraints.demands(graph, cluster),
+  return reasons.Reasons(graph, constraints.suitable_devices(graph, cluster),
                          cluster.device_labels, source)
 
 

@@ -52,5 +52,6 @@ def test_float_arithmetic_of_a_gpu_step_has_gpus_only(step, read, cluster,
 def test_who_wants_the_cpu_gets_it_for_what_is_exact(read, placer):
   graph, cluster = read(), presets.preset('1xH100')
   placement = registry.create(placer).place(problems.make(graph, cluster))
-  assert not constraints.rounded(graph, cluster, placement.devices).any()
+  assert not constraints.changes_numbers(graph, cluster,
+                                         placement.devices).any()
   assert placement.counts()['CPU:0'] > 0

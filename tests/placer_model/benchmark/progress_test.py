@@ -49,7 +49,7 @@ def _record(**changes):
 def test_plain_lines():
 
   def act(progress):
-    progress.kept(['random'])
+    progress.skip_finished(['random'])
     progress.ended(_record(), 4.)
     progress.not_loaded('lost@cpu', ['hdp'], 'no [file]')
     progress.ended(

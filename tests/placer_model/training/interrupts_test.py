@@ -21,7 +21,7 @@ def test_the_first_is_remembered_and_the_second_ends_it():
 
 def test_without_a_checkpoint_there_is_nothing_to_tell(tmp_path):
   with pytest.raises(KeyboardInterrupt):
-    with interrupts.told_what_is_kept(tmp_path):
+    with interrupts.naming_checkpoint(tmp_path):
       raise KeyboardInterrupt
 
 
@@ -31,5 +31,5 @@ def test_what_is_there_is_told(tmp_path):
   for name in ('ckpt-7.index', 'ckpt-7.data-00000-of-00001'):
     (folder / name).write_bytes(b'x')
   with pytest.raises(interrupts.Interrupted, match='ckpt-7 is there'):
-    with interrupts.told_what_is_kept(tmp_path):
+    with interrupts.naming_checkpoint(tmp_path):
       raise KeyboardInterrupt

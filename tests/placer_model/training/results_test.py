@@ -121,7 +121,7 @@ def test_steps_that_may_run_elsewhere(violations):
     ([_OOM, _MEMORY], ['first failure: OOM when', 'with more memory'], 'Mend')
 ])
 def test_defeat_gives_its_reason(violations, parts, absent):
-  said = results.defeat(violations)
+  said = results.why_none_is_valid(violations)
   for part in parts:
     assert part in said
   assert absent not in said

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import deadlines
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.search import priced_placements
@@ -28,7 +28,7 @@ def _problem(graph, num_gpus=2, memory_bytes=1 << 40, seconds=None, **fields):
 
 def test_layers_work_side_by_side():
   graph = unrolled.make(2, 6).graph
-  problem = _problem(graph, wrap=counting_evaluator.Recorder)
+  problem = _problem(graph, wrap=recording_evaluator.Recorder)
   placements = structured.StructuredPlacer().proposals(problem)
   first = problems.seconds_of(problem, placements[0])
   assert first == problem.evaluator.best_step_time_s
@@ -133,7 +133,7 @@ def test_when_the_time_is_over_only_the_first_few_are_priced(monkeypatch):
   evaluations = []
   for budget_s in (1e6, 0.):
     problem = _problem(
-        unrolled.make(3, 8).graph, wrap=counting_evaluator.Recorder,
+        unrolled.make(3, 8).graph, wrap=recording_evaluator.Recorder,
         time_budget_s=budget_s)
     placement = structured.StructuredPlacer().place(problem)
     # What looks best is priced in any case.
@@ -164,7 +164,7 @@ def test_what_is_told_of_is_priced_in_full(seed):
   told = []
   for kind in simulator.Simulator, _Deaf:
     priced = priced_placements.PricedPlacements(graph, kind(cluster, costs))
-    priced.see(rows[:1])
+    priced.add(rows[:1])
     for some in np.split(rows, 6):
       structured._see(priced, some, deadlines.NEVER)
     told.append(priced.ranked(4).tolist())

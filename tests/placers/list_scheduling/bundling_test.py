@@ -42,8 +42,9 @@ def test_what_costs_more_to_send_than_it_can_save_stays_at_home():
   graph = graphs.make_graph([(0, 1, 100), (2, 1, 100), (1, 3, 300)])
 
   def bundles(grain):
-    return bundling.co_place_dear(task_graphs.make(graph, [3., 1., 1., 9.]),
-                                  task_graphs.LINK, grain).bundles.tolist()
+    return bundling.co_place_by_transfer(
+        task_graphs.make(graph, [3., 1., 1., 9.]), task_graphs.LINK,
+        grain).bundles.tolist()
 
   # 1 and 3 save 1 s and send for 4 s; then 0 and 2 have 3 s and 1 s to save.
   assert bundles(1) == [0, 1, 1, 1]
@@ -64,7 +65,7 @@ def test_bundles_are_sound(seed, num_ops, grain, parts):
   whole = task_graph.from_graph(graph, problem.busy_seconds, problem.allowed)
   tasks = bundling.co_place(bundling.fuse(whole, task_graphs.LINK, grain),
                             task_graphs.LINK, parts)
-  tasks = bundling.co_place_dear(tasks, task_graphs.LINK, grain / 10)
+  tasks = bundling.co_place_by_transfer(tasks, task_graphs.LINK, grain / 10)
   native_scheduler.topological_order(tasks)  # Raises if there is a cycle.
   np.testing.assert_allclose(tasks.seconds.sum(0), whole.seconds.sum(0))
   by_op = tasks.group_bundles[graph.groups]

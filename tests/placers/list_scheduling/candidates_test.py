@@ -1,7 +1,7 @@
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.placers.list_scheduling import candidates
 from helpers import clusters
 from helpers import graphs
@@ -22,11 +22,11 @@ def test_the_cheapest_that_fits_wins_and_capacities_shrink():
     return np.array([1, 2])
 
   assert candidates.best(problem, [together, apart],
-                         beyond=False).devices.tolist() == [1, 2]
+                         other_sources=False).devices.tolist() == [1, 2]
   # It would be no faster, so it is not asked again.
   assert asked == [[100, 100, 100]]
   assert candidates.best(problem, [together],
-                         beyond=False).devices.tolist() == [1, 1]
+                         other_sources=False).devices.tolist() == [1, 1]
   assert len(asked) == 5
   assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100
   # What does not fit is moved.
@@ -47,7 +47,7 @@ def test_who_is_faster_without_room_is_asked_again_by_himself():
     asked.append(-1)
     return np.array([0, 2])
 
-  found = candidates.best(problem, [greedy, slow], beyond=False)
+  found = candidates.best(problem, [greedy, slow], other_sources=False)
   assert found.devices.tolist() == [1, 2]
   assert sorted(asked)[0] == -1 and asked.count(-1) == 1 and len(asked) == 3
 
@@ -61,9 +61,10 @@ def test_when_the_time_is_over_only_the_first_is_asked():
     return lambda _: (asked.append(name), np.array(devices))[1]
 
   proposers = [proposer('first', [1, 1]), proposer('second', [1, 2])]
-  found = candidates.best(problem, proposers, beyond=False)
+  found = candidates.best(problem, proposers, other_sources=False)
   assert asked == ['first'] and found.devices.tolist() == [1, 1]
-  candidates.best(problem.until(deadlines.within(1e6)), proposers, beyond=False)
+  candidates.best(problem.until(deadlines.within(1e6)), proposers,
+                  other_sources=False)
   assert sorted(asked) == ['first', 'first', 'second']
 
 
@@ -78,11 +79,11 @@ def test_time_goes_by_the_clock_of_the_problem():
     return lambda _: (asked.append(name), np.array([1, 1]))[1]
 
   candidates.best(problem,
-                  [proposer('first'), proposer('second')], beyond=False)
+                  [proposer('first'), proposer('second')], other_sources=False)
   assert sorted(asked) == ['first', 'second']
   now[0] = 6.
   candidates.best(problem.until(deadline),
-                  [proposer('a'), proposer('b')], beyond=False)
+                  [proposer('a'), proposer('b')], other_sources=False)
   assert sorted(asked) == ['a', 'first', 'second']
 
 
@@ -91,7 +92,7 @@ def test_one_device_is_priced_however_late_and_nothing_else():
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=200),
                           [[9, 1, 9], [9, 1, 9]])
-  prices = counting_evaluator.Recorder(problem.evaluator)
+  prices = recording_evaluator.Recorder(problem.evaluator)
   found = candidates.best(
       problem.priced_by(prices).until(deadlines.within(0.)),
       [lambda _: np.array([1, 2])])
@@ -105,5 +106,5 @@ def test_what_does_not_fit_is_asked_again_however_late():
                           time_budget_s=0.)
   found = candidates.best(
       problem, [lambda room: np.array([1, 1 if room[1] > 90 else 2])],
-      beyond=False)
+      other_sources=False)
   assert found.devices.tolist() == [1, 2]

@@ -32,10 +32,10 @@ def test_favourites_are_sought_once_for_all_bundles_of_one_grain(monkeypatch):
   m_sct.MSctPlacer().place(problems.make(graphs.random_graph(0, 60)))
   # `way.bundles` without parts and dear: what makes tasks.
   grains = {
-      m_sct._same_tasks(way.bundles) for way, _ in m_sct._WAYS
+      m_sct._same_tasks(way.bundles) for way, _ in m_sct._CONFIGS
       if way.rules.favourites
   }
-  assert len(solved) == len(grains) < len(m_sct._WAYS)
+  assert len(solved) == len(grains) < len(m_sct._CONFIGS)
 
 
 @pytest.mark.parametrize('seconds, finish', [([9, 1, 1], False),
@@ -43,7 +43,7 @@ def test_favourites_are_sought_once_for_all_bundles_of_one_grain(monkeypatch):
 def test_where_accelerators_differ_the_end_counts(seconds, finish):
   shared = task_graphs.proposals_of(
       problems.make(graphs.chain(3), seconds=[seconds] * 3))
-  way = m_sct._WAYS[0][0]
+  way = m_sct._CONFIGS[0][0]
   assert m_sct._suited(shared, way).rules.earliest_finish == finish
   # What is as published stays so.
   assert m_sct._suited(shared, m_sct._PUBLISHED) is m_sct._PUBLISHED
@@ -58,7 +58,7 @@ def test_favourites_at_home_share_a_device_up_to_a_fair_part():
   pairs = np.array([[0, 1], [1, 2], [2, 3]])
   # Two parts of at most half of the work.
   assert bundling.co_place_pairs(tasks, pairs, 2).num_bundles == 2
-  way = proposals.Way(proposals.Bundles(), native_scheduler.Rules())
+  way = proposals.ScheduleConfig(proposals.Bundles(), native_scheduler.Rules())
   devices = m_sct._proposer(shared, way, 1, np.array([1, 2, 3,
                                                       -1]))(cluster.pool_bytes)
   assert devices[0] == devices[1] and devices[2] == devices[3]

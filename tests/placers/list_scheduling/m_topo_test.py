@@ -36,7 +36,7 @@ def test_tight_memory_is_not_filled_with_neighbours_alone(monkeypatch):
   """It took twice the step of others: devices were filled one by one."""
   assert _step_s(m_topo.MTopoPlacer()) < 1.3 * _step_s(heft.HeftPlacer())
   # Not only the search that follows makes the difference.
-  monkeypatch.setattr(annealing, 'relieved',
+  monkeypatch.setattr(annealing, 'find_fitting',
                       lambda problem, devices, **options: devices)
   by_finish_s = _step_s(m_topo.MTopoPlacer())
   monkeypatch.setattr(m_topo.MTopoPlacer, '_tight', ())

@@ -61,7 +61,7 @@ def test_what_proposals_share_is_made_once(mixed):
   assert mixed.tasks(proposals.Bundles(grain=1.)) is mixed.tasks(
       proposals.Bundles(grain=1.))
   # Parts are made of the tasks without.
-  dear = mixed.tasks(proposals.Bundles(grain=1., dear=1.))
+  dear = mixed.tasks(proposals.Bundles(grain=1., transfer_grain=1.))
   plain = mixed.tasks(proposals.Bundles(grain=1.))
   assert dear.num_tasks == plain.num_tasks
 
@@ -84,7 +84,8 @@ def test_large_problems(num_ops, num_gpus, large):
 
 
 def test_a_proposal_gives_every_group_the_device_of_its_bundle(mixed):
-  way = proposals.Way(proposals.Bundles(grain=1.), native_scheduler.Rules())
+  way = proposals.ScheduleConfig(proposals.Bundles(grain=1.),
+                                 native_scheduler.Rules())
   devices = mixed.proposer(way)(mixed.cluster.pool_bytes)
   assert devices[3] == 0 and devices[4] in (1, 2)
   assert mixed._allowed[np.arange(5), devices].all()

@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs
@@ -96,7 +96,7 @@ def test_a_graph_without_edges_one_op_and_no_op():
 
 def test_few_cuts_when_the_time_is_over():
   problem = problems.make(_two_chains(), presets.preset('4xP100'))
-  watched = counting_evaluator.Recorder(problem.evaluator)
+  watched = recording_evaluator.Recorder(problem.evaluator)
   hurried = dataclasses.replace(problem, evaluator=watched, time_budget_s=0.)
   placement = metis.MetisPlacer().place(hurried)
   assert problem.evaluator.evaluate(problem.graph, placement).valid
@@ -112,7 +112,7 @@ def test_without_pymetis(monkeypatch):
 
 def test_a_few_cuts_are_legal_and_over_several_accelerators():
   problem = problems.make(_two_chains(), presets.preset('4xP100'))
-  rows = np.stack(list(metis.few(problem)))
+  rows = np.stack(list(metis.few_cuts(problem)))
   assert (problem.allowed[np.arange(rows.shape[1]), rows]).all()
   gpus = set(problem.cluster.accelerators)
   used = [gpus & set(row.tolist()) for row in rows]
@@ -122,7 +122,7 @@ def test_a_few_cuts_are_legal_and_over_several_accelerators():
 
 def test_half_of_two_accelerators_is_not_cut():
   problem = problems.make(_two_chains())
-  for row in metis.few(problem):
+  for row in metis.few_cuts(problem):
     assert set(problem.cluster.accelerators) <= set(row.tolist())
 
 

@@ -72,19 +72,19 @@ def test_memory_can_take_the_place_of_seconds():
   np.testing.assert_allclose(target.shares, [.25, .75])
 
 
-def test_repair_moves_to_the_cheapest_allowed_device():
+def test_an_illegal_placement_gets_the_cheapest_allowed_device():
   graph = graphs.make_graph([(0, 1, 1000), (1, 2, 10)])
   problem = problems.make(graph, clusters.make_cluster(2, latency_s=0.), 1.)
   problem.allowed[1] = [True, True, False]
   built = group_graph.build(problem.graph, problem.busy_seconds,
                             np.array([1, 2]))
   # 1000 bytes from op 0 on GPU:0 outweigh 10 to op 2 on the CPU.
-  assert partitioning.repair(problem, built,
-                             np.array([1, 2, 0])).tolist() == [1, 1, 0]
-  assert partitioning.repair(problem, built,
-                             np.array([0, 2, 1])).tolist() == [0, 0, 1]
+  assert partitioning.cheapest_legal(problem, built,
+                                     np.array([1, 2, 0])).tolist() == [1, 1, 0]
+  assert partitioning.cheapest_legal(problem, built,
+                                     np.array([0, 2, 1])).tolist() == [0, 0, 1]
   fine = np.array([2, 1, 2])
-  assert partitioning.repair(problem, built, fine) is fine
+  assert partitioning.cheapest_legal(problem, built, fine) is fine
 
 
 def _proposals(target, *devices):

@@ -243,7 +243,7 @@ def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
            ['gradient_tape/net/top/ReluGrad', transpose], 0, ''),
       'clip': ('Mul', ['gradient_tape/net/conv/Conv2D/Filter'], 0, ''),
   })
-  assert _names(graph, np.flatnonzero(layers.late(graph))) == {
+  assert _names(graph, np.flatnonzero(layers.after_forward(graph))) == {
       'gradient_tape/net/top/ReluGrad', 'gradient_tape/net/conv/Conv2D/Filter',
       'clip'
   }

@@ -26,14 +26,15 @@ def test_the_network_ranks_moves():
   here = np.ones(6, np.int32)
   rows = np.array([[2, 1, 1, 1, 1, 1], [2, 2, 2, 2, 1, 1], [2, 2, 1, 1, 1, 1]],
                   np.int32)
-  chooser = choosers.ByNetwork(move_filter.MoveDescriber(problem), _counting(),
-                               .5)
+  chooser = choosers.NetworkChooser(move_filter.MoveDescriber(problem),
+                                    _counting(), .5)
   scores = chooser.scores(here, rows, ['group', 'unit', 'unit'])
   assert np.argsort(-scores).tolist() == [1, 2, 0]
 
 
 def _by_chance(describer):
-  return choosers.ByChance(describer, _counting(), np.random.default_rng(0))
+  return choosers.RandomChooser(describer, _counting(),
+                                np.random.default_rng(0))
 
 
 def _singles():
@@ -55,7 +56,8 @@ def test_chance_prefers_no_move():
 
 
 @pytest.mark.parametrize('make', [
-    _by_chance, lambda describer: choosers.ByNetwork(describer, _counting(), .5)
+    _by_chance,
+    lambda describer: choosers.NetworkChooser(describer, _counting(), .5)
 ], ids=['chance', 'network'])
 def test_all_prefer_what_gained_in_this_search(make):
   describer, here, rows = _singles()

@@ -91,7 +91,7 @@ def test_nothing_is_scheduled_for_one_accelerator():
 
 def test_every_way_schedules_devices_that_differ():
   problem = problems.make(graphs.random_graph(2, 300))
-  ways = len(drafts._WAYS)
+  ways = len(drafts._CONFIGS)
   rows, few = (_drawn(problem, maps=0, cuts=0, schedules=count, drafts=ways)
                for count in (ways, ways // 2))
   assert len(rows) > len(few)
@@ -101,7 +101,7 @@ def test_favourite_children_stay_with_their_parents():
   # Two chains whose tensors take longer to send than their ops to run.
   edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
-  way = next(way for way in drafts._WAYS if way.rules.favourites)
+  way = next(way for way in drafts._CONFIGS if way.rules.favourites)
   row = drafts._Scheduler(problem).row(way,
                                        problem.cluster.pool_bytes.astype(float))
   assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
@@ -124,7 +124,7 @@ def _tight(share):
   made = drafts.Drafts(tight, policy_config.PolicyConfig(maps=0, cuts=0),
                        move_filter.MoveDescriber(tight))
   found = priced_placements.PricedPlacements(tight.graph, tight.evaluator)
-  found.see(made.rows, ceiling_s=None)
+  found.add(made.rows, ceiling_s=None)
   return made, found
 
 
@@ -132,10 +132,10 @@ def test_schedules_that_overflow_are_made_anew_in_less_memory():
   """All prices went to placements that did not fit."""
   made, found = _tight(.7)
   assert not found.fits
-  for _ in range(move_policy._AGAIN_ROUNDS):
+  for _ in range(move_policy._MEMORY_ROUNDS):
     rows = made.with_less_memory(found, 4)
     assert 0 < len(rows) <= 4
-    found.see(rows, ceiling_s=None)
+    found.add(rows, ceiling_s=None)
     if found.fits:
       break
   assert found.fits

@@ -31,7 +31,7 @@ def test_what_a_job_raises_is_its_result():
 
 def test_apart_ends_even_if_something_is_raised():
   with pytest.raises(KeyError):
-    with eager_thread.apart():
+    with eager_thread.as_placer_code():
       assert eager_thread.is_current()
       raise KeyError
   assert not eager_thread.is_current()

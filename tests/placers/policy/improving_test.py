@@ -48,13 +48,14 @@ class _Listener(_Oracle):
 
 
 def _by_chance(problem):
-  return choosers.ByChance(move_filter.MoveDescriber(problem),
-                           shipped_moves.network(), np.random.default_rng(0))
+  return choosers.RandomChooser(move_filter.MoveDescriber(problem),
+                                shipped_moves.network(),
+                                np.random.default_rng(0))
 
 
 def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see(np.ones((1, problem.graph.num_groups), np.int32))
+  found.add(np.ones((1, problem.graph.num_groups), np.int32))
   improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
                      policy_config.PolicyConfig(**config),
                      np.random.default_rng(0),
@@ -128,7 +129,7 @@ def _counts(seconds, round_s=384.):
   problem = problems.make(graphs.random_graph(1, 2000))
   chooser = _Slow(problem)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.see(np.ones((1, problem.graph.num_groups), np.int32))
+  found.add(np.ones((1, problem.graph.num_groups), np.int32))
   improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
                      policy_config.PolicyConfig(prices=24, draws=384, rounds=4),
                      np.random.default_rng(0), moves_lib.Moves(problem)).run(

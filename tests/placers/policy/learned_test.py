@@ -196,7 +196,7 @@ def test_a_child_loads_what_the_parent_had_begun_to(tmp_path, monkeypatch):
   child = os.fork()
   if not child:
     # TensorFlow's own threads did not survive; only what is known counts.
-    known = learned._shelf._loading.get(str(tmp_path.resolve()))
+    known = learned._cache._loading.get(str(tmp_path.resolve()))
     os._exit(7 if known is None else 1)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
   go.set()

@@ -124,4 +124,4 @@ def test_prices_are_as_many_with_any_network(folder):
   problem = problems.make(graphs.random_graph(3, 200))
   placer = move_policy.MovePolicyPlacer(
       str(folder), config=policy_config.PolicyConfig(prices=9))
-  assert len(placer.found(problem).prices) == 9
+  assert len(placer.search(problem).prices) == 9

@@ -36,7 +36,7 @@ def test_no_more_is_priced_than_its_config_says(prices):
   problem = problems.make(graphs.random_graph(3, 200))
   config = policy_config.PolicyConfig(prices=prices)
   placer = move_policy.MovePolicyPlacer(config=config)
-  assert len(placer.found(problem).prices) == prices
+  assert len(placer.search(problem).prices) == prices
 
 
 def test_all_three_begin_with_the_same_drafts():
@@ -44,7 +44,7 @@ def test_all_three_begin_with_the_same_drafts():
   config = policy_config.PolicyConfig(prices=8)
   seconds = [
       move_policy.MovePolicyPlacer(
-          choice=choice, config=config).found(problem).prices.seconds.tolist()
+          choice=choice, config=config).search(problem).prices.seconds.tolist()
       for choice in move_policy.MoveChoice
   ]
   assert seconds[0] == seconds[1] == seconds[2]
@@ -56,7 +56,7 @@ def test_the_best_have_the_prices_that_they_have_without_a_ceiling(seed):
   problem = dataclasses.replace(
       problem, evaluator=robust_evaluator.Robust(problem.evaluator))
   placer = move_policy.MovePolicyPlacer()
-  some, all_of_them = (placer.found(problem, exact=n) for n in (4, 1000))
+  some, all_of_them = (placer.search(problem, exact=n) for n in (4, 1000))
   assert some.devices.tolist() == all_of_them.devices.tolist()
   assert some.ranked(4).tolist() == all_of_them.ranked(4).tolist()
   first = some.prices.ranking()[:4]
@@ -171,7 +171,7 @@ def test_the_clock_decides_about_draws_only_if_it_ends_the_search(
   monkeypatch.setattr(improving.Improver, 'run',
                       lambda _, __, round_s: rounds_s.append(round_s))
   problem = problems.make(graphs.random_graph(3, 200), **fields)
-  move_policy.MovePolicyPlacer().found(problem)
+  move_policy.MovePolicyPlacer().search(problem)
   move_policy.before_search(problem, 1e3, 5., problem.clock,
                             moves_lib.Moves(problem),
                             np.ones((1, problem.graph.num_groups), np.int32))
@@ -190,6 +190,6 @@ def test_drafts_that_overflow_are_made_anew(monkeypatch):
   monkeypatch.setattr(drafts.Drafts, 'with_less_memory', with_less_memory)
   monkeypatch.setattr(improving.Improver, 'run', lambda *_: None)
   config = policy_config.PolicyConfig(maps=0, cuts=0, prices=5)
-  found = move_policy.MovePolicyPlacer(config=config).found(problem)
-  assert found.knows(anew[0])
+  found = move_policy.MovePolicyPlacer(config=config).search(problem)
+  assert found.contains(anew[0])
   assert asked[0] == (5, 0, None)

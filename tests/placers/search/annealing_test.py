@@ -8,7 +8,7 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -36,10 +36,10 @@ def _packing():
 
 def test_what_overflows_is_moved_until_it_fits():
   problem = _packing()
-  found = annealing.relieved(problem, np.full(8, 1))
+  found = annealing.find_fitting(problem, np.full(8, 1))
   placement = placement_lib.from_groups(problem.graph, found, problem.cluster)
   assert problem.evaluator.evaluate(problem.graph, placement).valid
-  found_again = annealing.relieved(_packing(), np.full(8, 1))
+  found_again = annealing.find_fitting(_packing(), np.full(8, 1))
   assert found.tolist() == found_again.tolist()
 
 
@@ -50,9 +50,9 @@ def test_no_more_is_looked_at_when_time_is_over():
                    allowed_types=[[False, True]] * 20))
   counts = []
   for budget_s in (None, 0.):
-    watched = counting_evaluator.Recorder(problem.evaluator)
-    annealing.relieved(problem.priced_by(watched), np.full(20, 1),
-                       deadline=deadlines.within(budget_s))
+    watched = recording_evaluator.Recorder(problem.evaluator)
+    annealing.find_fitting(problem.priced_by(watched), np.full(20, 1),
+                           deadline=deadlines.within(budget_s))
     counts.append(watched.evaluations)
   assert counts[1] <= 2 * search_config.DEFAULT.annealing.batch < counts[0] / 10
 
@@ -60,15 +60,16 @@ def test_no_more_is_looked_at_when_time_is_over():
 def test_what_fits_is_left_alone():
   problem = _packing()
   fits = np.array([1, 2, 1, 2, 2, 2, 2, 1])
-  assert annealing.relieved(problem, fits).tolist() == fits.tolist()
+  assert annealing.find_fitting(problem, fits).tolist() == fits.tolist()
 
 
 def test_what_cannot_fit_overflows_no_more_than_before():
   problem = _problem(
       graphs.chain(3, 0, param_bytes=[150, 60, 60],
                    allowed_types=[[False, True]] * 3))
-  assert annealing.relieved(problem, np.full(3, 1)).tolist() in ([1, 2,
-                                                                  2], [2, 1, 1])
+  assert annealing.find_fitting(problem,
+                                np.full(3, 1)).tolist() in ([1, 2,
+                                                             2], [2, 1, 1])
 
 
 @pytest.mark.parametrize('name', ['metis', 'm_topo', 'm_etf', 'heft'])
@@ -85,7 +86,7 @@ def test_the_best_and_the_number_of_those_priced_are_told():
   search = annealing.Annealing(problem, starts, np.random.default_rng(0))
   assert search.best.tolist() == [1, 2]
   assert search.fits and search.can_move and search.evaluations == 3
-  search.step(0., 16)
+  search.price_batch(0., 16)
   assert search.evaluations == 19 and search.fits
 
 
@@ -111,7 +112,7 @@ def test_steps_that_take_next_to_no_time(op_s, memory_bytes):
     search = annealing.Annealing(problem, np.ones((1, 30), np.int32),
                                  np.random.default_rng(0))
     for step in range(20):
-      search.step(step / 20, 16)
+      search.price_batch(step / 20, 16)
     assert search.evaluations == 321
 
 
@@ -140,7 +141,7 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
   search = annealing.Annealing(problem, start, np.random.default_rng(0),
                                moves=moves.Moves(problem, ('group', 'swap')))
   for step in range(20):
-    search.step(step / 20, search_config.DEFAULT.annealing.batch)
+    search.price_batch(step / 20, search_config.DEFAULT.annealing.batch)
   assert drawn == further == {'group', 'swap'}
 
 
@@ -176,7 +177,7 @@ def test_the_best_of_many_is_priced_closely(steps, closely):
                                                 np.int32),
                                np.random.default_rng(0))
   for step in range(steps):
-    search.step(step / steps, 16)
+    search.price_batch(step / steps, 16)
   honest = simulator_lib.Simulator(cluster).price_groups(
       graph, search.best[None]).keys()[0]
   assert (search.best_key == honest) == closely == bool(prices.asked)
@@ -186,10 +187,10 @@ def test_the_best_of_many_is_priced_closely(steps, closely):
 def test_nobody_looks_for_faster_ones_when_the_time_is_over():
   problem = problems.make(graphs.random_graph(0, 60))
   start = np.ones(problem.graph.num_groups, np.int32)
-  late = annealing.relieved(problem, start, refined=True,
-                            deadline=deadlines.Deadline(0., lambda: 1.))
+  late = annealing.find_fitting(problem, start, refined=True,
+                                deadline=deadlines.Deadline(0., lambda: 1.))
   assert late.tolist() == start.tolist()
-  found = annealing.relieved(problem, start, refined=True)
+  found = annealing.find_fitting(problem, start, refined=True)
   assert found.tolist() != start.tolist()
 
 
@@ -197,6 +198,6 @@ def test_a_batch_of_a_refinement_that_does_not_fit_does_not_begin():
   problem = problems.make(graphs.random_graph(0, 60))
   prices = slow_prices.SlowPrices(problem.evaluator, .25)
   start = np.ones(problem.graph.num_groups, np.int32)
-  annealing.relieved(problem.priced_by(prices), start, refined=True,
-                     deadline=deadlines.within(10., prices.clock))
+  annealing.find_fitting(problem.priced_by(prices), start, refined=True,
+                         deadline=deadlines.within(10., prices.clock))
   assert 8. < prices.now < 10.  # The start, and two batches of four seconds.

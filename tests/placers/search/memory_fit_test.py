@@ -18,8 +18,8 @@ def test_settled_is_no_worse_than_one_device_and_fits():
   problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]])
   seen = _seen(problem)
   # The host alone, 18 s, is the only device that holds both ops.
-  seen.see([np.array([1, 1])])
-  placement = memory_fit.settled(problem, seen, deadlines.NEVER)
+  seen.add([np.array([1, 1])])
+  placement = memory_fit.best_fitting(problem, seen, deadlines.NEVER)
   assert sorted(placement.devices.tolist()) == [1, 2]
   assert problem.evaluator.evaluate(problem.graph, placement).valid
 
@@ -28,6 +28,6 @@ def test_settled_where_memory_is_no_matter():
   problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
                                                                  [9, 1, 2]])
   seen = _seen(problem)
-  seen.see([np.array([0, 0])])
-  assert memory_fit.settled(problem, seen,
-                            deadlines.NEVER).devices.tolist() == [1, 1]
+  seen.add([np.array([0, 0])])
+  assert memory_fit.best_fitting(problem, seen,
+                                 deadlines.NEVER).devices.tolist() == [1, 1]

@@ -175,27 +175,27 @@ def _groups_of(begun):
 
 def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   """Time steps were a start of .2 s, on whose layers .3 s were the best."""
-  search_configs.patch(monkeypatch, coarse={'torn': 0.})
+  search_configs.patch(monkeypatch, coarse={'most_slowdown': 0.})
   coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000))
   *_, first, second, third = _groups_of(begun)
   assert first == second == third == coarse.problem.graph.num_groups
   assert result.progress == 1 and len(result.rows) >= 2
 
 
-@pytest.mark.parametrize('faster, brief', [(0., True), (1e9, False)])
+@pytest.mark.parametrize('faster, is_short', [(0., True), (1e9, False)])
 def test_tiles_move_for_a_short_time_where_layers_are_far_ahead(
-    monkeypatch, faster, brief):
+    monkeypatch, faster, is_short):
   search_configs.patch(monkeypatch, coarse={'faster': faster})
   coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(4000))
   *_, search = begun[-1]
-  assert search.evaluations < 450 if brief else search.evaluations > 600
-  assert result.progress < .95 if brief else result.progress == 1
+  assert search.evaluations < 450 if is_short else search.evaluations > 600
+  assert result.progress < .95 if is_short else result.progress == 1
 
 
 @pytest.mark.parametrize('limit', [(100, 0.), (0,)])
 def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
   """It told of nothing, and the placer ended with an IndexError."""
-  search_configs.patch(monkeypatch, coarse={'torn': 0.})
+  search_configs.patch(monkeypatch, coarse={'most_slowdown': 0.})
   _, _, result = _seen(monkeypatch, search_budget.SearchBudget(*limit))
   assert (result.rows == 1).all() and len(result.rows) == result.progress == 1
 
@@ -224,7 +224,7 @@ def test_tiles_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
 def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
   fast = mock.PropertyMock(side_effect=[(False, False, 0,
                                          1e-9), (False, False, 0, 1.)])
-  search_configs.patch(monkeypatch, coarse={'torn': 1e99})
+  search_configs.patch(monkeypatch, coarse={'most_slowdown': 1e99})
   monkeypatch.setattr(multilevel._RepeatedAnnealing, 'start_key', fast)
   coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(20_000))
   whole, *tiles = _groups_of(begun)

@@ -16,18 +16,18 @@ def _found(**fields):
 
 def test_what_fits_is_best_and_what_is_faster_lacks_memory():
   seen, _ = _found()
-  prices = seen.see(np.array([[1, 1], [2, 2]]))
-  assert not seen.fits and not seen.enough
+  prices = seen.add(np.array([[1, 1], [2, 2]]))
+  assert not seen.fits and not seen.fastest_fits
   assert prices.seconds.tolist() == [2, 4]
-  seen.see([np.array([0, 2])])
-  assert seen.fits and not seen.enough
+  seen.add([np.array([0, 2])])
+  assert seen.fits and not seen.fastest_fits
   assert seen.best.tolist() == [0, 2]
   # Both are faster; [1, 1] by more.
-  assert seen.overfull(1).tolist() == [[1, 1]]
-  assert seen.overfull(2).tolist() == [[1, 1], [2, 2]]
-  seen.see([np.array([1, 2])])
-  assert seen.best.tolist() == [1, 2] and seen.enough
-  assert seen.overfull(9).shape == (0, 2)
+  assert seen.faster_overflowing(1).tolist() == [[1, 1]]
+  assert seen.faster_overflowing(2).tolist() == [[1, 1], [2, 2]]
+  seen.add([np.array([1, 2])])
+  assert seen.best.tolist() == [1, 2] and seen.fastest_fits
+  assert seen.faster_overflowing(9).shape == (0, 2)
 
 
 def test_nothing_is_priced_twice():
@@ -47,19 +47,19 @@ def test_nothing_is_priced_twice():
 
   seen, _ = _found(wrap=Counting)
   rows = np.array([[1, 1], [1, 2], [1, 1]])
-  first = seen.see(rows)
+  first = seen.add(rows)
   assert first.seconds.tolist() == [2, 2, 2]
-  again = seen.see(rows[1:])
+  again = seen.add(rows[1:])
   assert asked == [2]
   assert again.overflow_bytes.tolist() == [0, 60]
-  assert len(seen.see([])) == 0
+  assert len(seen.add([])) == 0
 
 
 def test_what_was_seen_is_known_and_ranked():
   seen, _ = _found()
   rows = np.array([[1, 1], [1, 2], [0, 2]])
-  seen.see(rows)
-  assert seen.knows(rows[1]) and not seen.knows(np.array([2, 1]))
+  seen.add(rows)
+  assert seen.contains(rows[1]) and not seen.contains(np.array([2, 1]))
   assert seen.devices.tolist() == rows.tolist()
   # The first does not fit.
   assert seen.ranked(2).tolist() == [[1, 2], [0, 2]]
@@ -68,28 +68,28 @@ def test_what_was_seen_is_known_and_ranked():
 
 def test_fresh_ones_are_not_known_and_none_is_there_twice():
   seen, _ = _found()
-  seen.see(np.array([[1, 1]]))
+  seen.add(np.array([[1, 1]]))
   rows = np.array([[1, 2], [1, 1], [2, 1], [2, 2], [1, 2]], np.int32)
   # The first of equal ones, in the order of the last.
-  assert seen.fresh(rows) == [2, 3, 0]
-  assert seen.fresh(rows[:0]) == []
+  assert seen.unpriced(rows) == [2, 3, 0]
+  assert seen.unpriced(rows[:0]) == []
 
 
 def test_the_ceiling_is_the_worst_of_the_best_that_fit():
   seen, _ = _found()
   assert seen.ceiling_s(1) == np.inf
-  seen.see(np.array([[1, 1], [1, 2]]))
+  seen.add(np.array([[1, 1], [1, 2]]))
   # The first does not fit.
   assert seen.ceiling_s(1) == 2 and seen.ceiling_s(2) == np.inf
-  seen.see(np.array([[2, 2], [0, 2]]))
+  seen.add(np.array([[2, 2], [0, 2]]))
   best = seen.prices[np.array(seen.prices.ranking())]
   assert [seen.ceiling_s(n) for n in (1, 2)] == best.seconds[:2].tolist()
 
 
 def test_each_placement_has_the_source_that_found_it_first():
   seen, _ = _found()
-  seen.see(np.array([[1, 1], [1, 2]]), 'first')
-  seen.see(np.array([[1, 2], [2, 2], [0, 2]]), 'second')
+  seen.add(np.array([[1, 1], [1, 2]]), 'first')
+  seen.add(np.array([[1, 2], [2, 2], [0, 2]]), 'second')
   assert seen.sources == ('first', 'first', 'second', 'second')
   best = {name: row.tolist() for name, row in seen.best_of_each().items()}
   assert list(best.items()) == [('first', [1, 2]), ('second', [0, 2])]
@@ -99,11 +99,11 @@ def test_what_others_have_priced_is_taken_without_a_price():
   asked = []
   seen, problem = _found()
   others = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  seen.see(np.array([[1, 2]]), 'own')
-  others.see(np.array([[1, 2], [2, 2]]))
+  seen.add(np.array([[1, 2]]), 'own')
+  others.add(np.array([[1, 2], [2, 2]]))
   problem.evaluator.price_groups = lambda *_: asked.append(1)
-  seen.take(others, 'theirs')
+  seen.add_priced(others, 'theirs')
   assert not asked and seen.sources == ('own', 'theirs')
   assert seen.prices.seconds.tolist() == [2, 4]
-  seen.take(others, 'theirs')
+  seen.add_priced(others, 'theirs')
   assert len(seen.prices) == 2

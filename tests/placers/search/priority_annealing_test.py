@@ -5,7 +5,7 @@ import pytest
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.simulation import simulator
@@ -33,7 +33,7 @@ def _search(problem, starts=None, seed=0):
 
 def _run(search, steps):
   for step in range(steps):
-    search.step(step / steps, 16)
+    search.price_batch(step / steps, 16)
 
 
 def _price(problem, placement):
@@ -43,8 +43,8 @@ def _price(problem, placement):
                                           placement.priorities)
 
 
-@pytest.mark.parametrize('wrap',
-                         [robust_evaluator.Robust, counting_evaluator.Recorder])
+@pytest.mark.parametrize(
+    'wrap', [robust_evaluator.Robust, recording_evaluator.Recorder])
 @pytest.mark.parametrize('seed', range(3))
 def test_priorities_travel_with_the_placement(seed, wrap):
   problem = _problem(graphs.random_graph(seed, 80), wrap=wrap)
@@ -87,7 +87,7 @@ def test_repeatable():
 
 def test_counts_what_it_prices_and_keeps_it_out_of_the_curve():
   problem = _problem(graphs.random_graph(2, 60),
-                     wrap=counting_evaluator.Recorder)
+                     wrap=recording_evaluator.Recorder)
   search = _search(problem)
   before = len(problem.evaluator.curve)
   _run(search, 30)
@@ -169,7 +169,7 @@ def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):
       problem, np.ones((1, problem.graph.num_groups), np.int32),
       np.random.default_rng(0))
   for step in range(steps):
-    search.step(step / steps, 16)
+    search.price_batch(step / steps, 16)
   assert len(found) == refreshed
 
 

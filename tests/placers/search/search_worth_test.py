@@ -16,15 +16,18 @@ def _prices(seconds, overflow=0):
 
 @pytest.mark.parametrize('gain_s', [0., 1e-5, 1e-4])
 def test_what_the_steps_of_a_program_could_gain(gain_s):
-  found = search_worth.Worth(_BOUND_S, _BUDGET_S).seconds(_prices(3. + gain_s))
+  found = search_worth.SearchWorth(_BOUND_S,
+                                   _BUDGET_S).seconds(_prices(3. + gain_s))
   assert found == pytest.approx(search_config.DEFAULT.time.steps * gain_s,
                                 abs=1e-6)
 
 
 def test_no_more_than_there_is_time_for():
-  assert search_worth.Worth(_BOUND_S, _BUDGET_S).seconds(_prices(6.)) == 60.
+  assert search_worth.SearchWorth(_BOUND_S,
+                                  _BUDGET_S).seconds(_prices(6.)) == 60.
 
 
 def test_what_does_not_fit_is_worth_all():
-  assert search_worth.Worth(_BOUND_S,
-                            _BUDGET_S).seconds(_prices(3., overflow=1)) == 60.
+  assert search_worth.SearchWorth(_BOUND_S,
+                                  _BUDGET_S).seconds(_prices(3.,
+                                                             overflow=1)) == 60.

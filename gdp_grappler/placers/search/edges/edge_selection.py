@@ -19,7 +19,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 
-# Returns how to order a placement by control edges; None if it gets none.
+# Function of a placement. Returns the configuration of the search for control
+# edges; None if the placement gets no edges.
 Orders = Callable[[placement_lib.Placement], control_edges.OrderConfig | None]
 
 
@@ -36,11 +37,11 @@ class SelectedPlacement:
   order: control_edges.Order | None = None
 
   @property
-  def kept(self) -> placement_lib.Placement:
-    """The placement, which keeps its order if it has one."""
+  def with_order(self) -> placement_lib.Placement:
+    """The placement, with its order attached if it has one."""
     if self.order is None:
       return self.placement
-    return control_edges.keep(self.placement, self.order)
+    return control_edges.attach(self.placement, self.order)
 
 
 def best(problem: placer_lib.Problem,
@@ -53,7 +54,7 @@ def best(problem: placer_lib.Problem,
     problem: The problem that the candidates place.
     candidates: Placements, at least one.
     simulator: Simulates the problem's cluster; predicts the gain of edges.
-    orders: Returns how to order a candidate.
+    orders: Returns the configuration for a candidate.
   """
   keys = problem.evaluator.price(problem.graph,
                                  np.stack([c.devices for c in candidates
@@ -78,7 +79,7 @@ def order_of(problem: placer_lib.Problem, placement: placement_lib.Placement,
     problem: The problem that is placed.
     placement: Its placement.
     simulator: Simulates the problem's cluster; predicts the gain of edges.
-    orders: Returns how to order the placement.
+    orders: Returns the configuration for the placement.
 
   Returns:
     None if `orders` wants no edges, or if no edges are predicted to pay.

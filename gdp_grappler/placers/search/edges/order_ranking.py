@@ -18,7 +18,7 @@ class OrderRanking:
 
   Computing control edges takes as long as pricing many placements. So the
   object computes the edges of a placement once. The returned placements keep
-  their edges (`control_edges.keep`), so that later searches for edges end at
+  their edges (`control_edges.attach`), so that later searches for edges end at
   once.
   """
 
@@ -54,7 +54,7 @@ class OrderRanking:
 
     Args:
       placements: Placements, at least one. The edges of the first one are
-        computed in any case.
+        always computed.
       passed: Returns whether the time is over. Then the method computes no more
         edges, and ranks only the placements whose edges it knows. The time that
         edges take differs much between placements.
@@ -87,7 +87,7 @@ class OrderRanking:
     # The seconds of a step may be 0 or infinite.
     gain = (order.with_edges_s
             / order.fifo_s if 0 < order.fifo_s < math.inf else 1.)
-    return (*key[:3], key[3] * gain), control_edges.keep(placement, order)
+    return (*key[:3], key[3] * gain), control_edges.attach(placement, order)
 
 
 def _name(placement: placement_lib.Placement) -> tuple[bytes, bytes | None]:

@@ -32,8 +32,8 @@ def alive_share(graph: op_graph.OpGraph) -> float:
   """Bytes of tensors alive at the worst moment, over bytes of all tensors.
 
   Ops run in topological order. A tensor lives from its producer to its last
-  consumer. If a consumer passes the buffer on, the tensor also lives until the
-  last consumer of that op's outputs.
+  consumer. If a consumer passes on the tensor's buffer, the tensor lives until
+  the last consumer of the passed buffer.
 
   Args:
     graph: Any graph; the result is 1 if its tensors have no bytes.
@@ -50,7 +50,7 @@ def alive_share(graph: op_graph.OpGraph) -> float:
 
 
 def _own_bytes(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [T], bytes of tensors; 0 of a buffer that an op passes on."""
+  """float64 [T], bytes of tensors; 0 for a buffer that an op passes on."""
   own = (graph.executions > 0) & ~simulator.aliases(graph)
   return graph.tensor_bytes * own[graph.tensor_ops].astype(float)
 

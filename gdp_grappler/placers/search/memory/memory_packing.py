@@ -1,8 +1,8 @@
 """Packs groups into memories that are almost full.
 
-Few placements of some problems fit. A repair that moves one part after the
-other (`memory_repair`) may not find these placements. An example is a memory
-with room for three large variables, if only one choice of three fits.
+In some problems, few placements fit. A repair that moves one part after the
+other (`memory_repair`) may not find these placements. For example, a memory has
+room for three large variables, and only one choice of three variables fits.
 
 The packer places the largest groups by branch and bound, as for bin packing in
 S. Martello and P. Toth, "Knapsack Problems", 1990, chapter 8. It first tries
@@ -23,14 +23,14 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Groups that branch and bound places, the largest ones.
+# Number of the largest groups, which branch and bound places.
 _MOST_ITEMS = 200
 # Trials of a group in a memory, for one packing.
 _TRIALS = 5_000
 # Trials of a group in a memory, for all packings of a problem. These trials
 # take about a second.
 _MOST_TRIALS = 15_000
-# In place of a device: the group may be on no device of the memory.
+# Stands for no device: the group may be on none of the memory's devices.
 _NOWHERE = -1
 # Bisections of the share to which all memories are filled.
 _BISECTIONS = 5
@@ -55,7 +55,7 @@ def packed(problem: placer_lib.Problem) -> np.ndarray:
   for sizes in _sizes(graph) if search_config.DEFAULT.fit.packs else ():
     packer, target = _Packer(problem, sizes), room
     for _ in range(_ROUNDS):
-      rows = packer.evenly(target)
+      rows = packer.balanced(target)
       if not rows:
         break
       packings += rows
@@ -73,13 +73,13 @@ class _Sizes:
   """Estimated bytes of groups.
 
   Attributes:
-    kept: float64 [G], bytes that a group holds for the whole step.
-    passing: float64 [G], bytes that a group holds while its largest op runs.
-      Only the largest number of all groups in a memory counts.
+    permanent: float64 [G], bytes that a group holds for the whole step.
+    temporary: float64 [G], bytes that a group holds while its largest op runs.
+      In each memory, only the group with the most of these bytes counts.
   """
 
-  kept: np.ndarray
-  passing: np.ndarray
+  permanent: np.ndarray
+  temporary: np.ndarray
 
 
 def _sizes(graph: op_graph.OpGraph) -> list[_Sizes]:
@@ -94,12 +94,13 @@ def _sizes(graph: op_graph.OpGraph) -> list[_Sizes]:
   touched += np.bincount(graph.edges[data, 1],
                          graph.tensor_bytes[graph.edge_tensors[data]],
                          graph.num_ops)
-  passing = np.zeros(graph.num_groups)
-  np.maximum.at(passing, graph.groups, touched)
+  temporary = np.zeros(graph.num_groups)
+  np.maximum.at(temporary, graph.groups, touched)
   share = memory_estimate.alive_share(graph)
   return [
-      _Sizes(memory_estimate.group_bytes(graph, 0.), passing),
-      _Sizes(memory_estimate.group_bytes(graph, share), np.zeros_like(passing))
+      _Sizes(memory_estimate.group_bytes(graph, 0.), temporary),
+      _Sizes(memory_estimate.group_bytes(graph, share),
+             np.zeros_like(temporary))
   ]
 
 
@@ -107,17 +108,18 @@ class _Packer:
   """Packs the groups of one problem by given sizes."""
 
   def __init__(self, problem: placer_lib.Problem, sizes: _Sizes) -> None:
-    self._kept, self._passing = sizes.kept, sizes.passing
+    self._permanent, self._temporary = sizes.permanent, sizes.temporary
     self._pools = problem.cluster.memory_pools
     self._num_pools = len(problem.cluster.pool_bytes)
-    self._homes = _homes(problem)
+    self._fastest = _fastest(problem)
     self._trials_left = _MOST_TRIALS
-    order = np.argsort(-(sizes.kept + sizes.passing), kind='stable')
+    order = np.argsort(-(sizes.permanent + sizes.temporary), kind='stable')
     self._items = order[:_MOST_ITEMS].tolist()
     self._others = order[_MOST_ITEMS:].tolist()
     # Number of the kind of each memory. Memories are of one kind if they may
     # have the same groups.
-    _, self._alike = np.unique(self._homes >= 0, axis=1, return_inverse=True)
+    _, self._memory_kinds = np.unique(self._fastest >= 0, axis=1,
+                                      return_inverse=True)
 
   def load(self, devices: np.ndarray) -> np.ndarray:
     """float64 [P], estimated bytes in each memory.
@@ -126,11 +128,11 @@ class _Packer:
       devices: int [G], a placement.
     """
     pools = self._pools[devices]
-    passing = np.zeros(self._num_pools)
-    np.maximum.at(passing, pools, self._passing)
-    return np.bincount(pools, self._kept, self._num_pools) + passing
+    temporary = np.zeros(self._num_pools)
+    np.maximum.at(temporary, pools, self._temporary)
+    return np.bincount(pools, self._permanent, self._num_pools) + temporary
 
-  def evenly(self, room: np.ndarray) -> list[np.ndarray]:
+  def balanced(self, room: np.ndarray) -> list[np.ndarray]:
     """Placements, int32 [G] each; first the one that leaves the most room.
 
     Args:
@@ -151,7 +153,7 @@ class _Packer:
 
   def _packed(self, room: np.ndarray) -> np.ndarray | None:
     """int32 [G], a placement within `room`; None if no trial succeeds."""
-    if self._kept.sum() > room.sum():
+    if self._permanent.sum() > room.sum():
       return None
     memories = _Memories(room)
     chosen: list[int] = []
@@ -167,7 +169,7 @@ class _Packer:
         memories.take_back(chosen.pop())
       group = self._items[len(chosen)]
       chosen.append(waiting[-1].pop(0))
-      memories.add(chosen[-1], self._kept[group], self._passing[group])
+      memories.add(chosen[-1], self._permanent[group], self._temporary[group])
       waiting.append(self._choices(len(chosen), memories))
     return None
 
@@ -178,30 +180,30 @@ class _Packer:
     group = self._items[depth]
     fitting: dict[tuple[int, float, float], int] = {}
     for pool in range(self._num_pools):
-      left = memories.left(pool, self._kept[group], self._passing[group])
-      if left >= 0 and self._homes[group, pool] != _NOWHERE:
-        fitting.setdefault((int(self._alike[pool]), *memories.state[pool]),
-                           pool)
+      left = memories.left(pool, self._permanent[group], self._temporary[group])
+      if left >= 0 and self._fastest[group, pool] != _NOWHERE:
+        fitting.setdefault(
+            (int(self._memory_kinds[pool]), *memories.state[pool]), pool)
     return sorted(fitting.values(), key=lambda pool: memories.left(pool, 0, 0))
 
   def _with_others(self, chosen: list[int],
                    memories: _Memories) -> np.ndarray | None:
-    """int32 [G], the items as chosen, small groups where most room is left.
+    """int32 [G], items in the chosen memories, small groups where most is free.
 
-    None if a small group fits nowhere.
+    None if a small group fits into no memory.
     """
-    result = np.zeros(len(self._kept), np.int32)
+    result = np.zeros(len(self._permanent), np.int32)
     for group, pool in zip(self._items, chosen):
-      result[group] = self._homes[group, pool]
+      result[group] = self._fastest[group, pool]
     for group in self._others:
-      kept, passing = self._kept[group], self._passing[group]
+      permanent, temporary = self._permanent[group], self._temporary[group]
       pool = max(
-          np.flatnonzero(self._homes[group] != _NOWHERE).tolist(),
-          key=lambda pool: memories.left(pool, kept, passing))
-      if memories.left(pool, kept, passing) < 0:
+          np.flatnonzero(self._fastest[group] != _NOWHERE).tolist(),
+          key=lambda pool: memories.left(pool, permanent, temporary))
+      if memories.left(pool, permanent, temporary) < 0:
         return None
-      memories.add(pool, kept, passing)
-      result[group] = self._homes[group, pool]
+      memories.add(pool, permanent, temporary)
+      result[group] = self._fastest[group, pool]
     return result
 
 
@@ -209,31 +211,31 @@ class _Memories:
   """The contents of the memories while they are packed.
 
   Attributes:
-    state: For each memory, the bytes that no group keeps for the whole step,
-      and the largest number of passing bytes.
+    state: For each memory, its size less all permanent bytes, and the largest
+      number of temporary bytes of a group.
   """
 
   def __init__(self, room: np.ndarray) -> None:
     self.state = [(bytes_, 0.) for bytes_ in room.tolist()]
     self._before: list[tuple[float, float]] = []
 
-  def left(self, pool: int, kept: float, passing: float) -> float:
+  def left(self, pool: int, permanent: float, temporary: float) -> float:
     """Bytes that are left in a memory if a group is added."""
     free, most = self.state[pool]
-    return free - kept - max(most, passing)
+    return free - permanent - max(most, temporary)
 
-  def add(self, pool: int, kept: float, passing: float) -> None:
+  def add(self, pool: int, permanent: float, temporary: float) -> None:
     """Puts a group into a memory."""
     self._before.append(self.state[pool])
     free, most = self.state[pool]
-    self.state[pool] = free - kept, max(most, passing)
+    self.state[pool] = free - permanent, max(most, temporary)
 
   def take_back(self, pool: int) -> None:
     """Undoes the last `add`, which must have been to this memory."""
     self.state[pool] = self._before.pop()
 
 
-def _homes(problem: placer_lib.Problem) -> np.ndarray:
+def _fastest(problem: placer_lib.Problem) -> np.ndarray:
   """int [G, P], the fastest device of each memory for each group.
 
   `_NOWHERE` if the group may be on no device of that memory.

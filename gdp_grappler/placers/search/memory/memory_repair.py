@@ -1,4 +1,4 @@
-"""Repairs placements that overflow memories, at the least cost.
+"""Repairs placements that overflow memories, at a low cost in time.
 
 The repair moves one part of the graph after the other out of an overfull
 memory, as in a pass of Fiduccia and Mattheyses, "A linear-time heuristic for
@@ -163,7 +163,7 @@ class MemoryRepair:
 
   def _cheapest(self, parts: _Parts, pool: int, excess: float,
                 free: np.ndarray) -> tuple[int, int] | None:
-    """The part that leaves a memory at the least cost, and its new device.
+    """The part whose move out of a memory costs the least, and its new device.
 
     Args:
       parts: U parts.

@@ -19,7 +19,7 @@
 
 namespace gdp {
 
-// Coordinates that define a coordinate set, at the most.
+// Largest number of coordinates that define a coordinate set.
 constexpr int32_t kMostAxes = 3;
 // Probability that the interval of the last coordinate of a set begins with the
 // smallest value or ends with the largest value.

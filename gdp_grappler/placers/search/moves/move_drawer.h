@@ -33,14 +33,15 @@ enum Kind : int32_t {
   kNumKinds
 };
 
-// Number of random groups that are tried to find a group on a device. After
-// them, a scan of all groups lists the groups of the device.
+// Number of random groups to try for a group on a given device. If none is on
+// the device, a scan of all groups lists the groups of the device.
 constexpr int32_t kTries = 16;
 
-// Which groups of a set move. kAll: all groups go to the target. kAlike: the
-// groups of one device go to the target. kExchanged: the groups of one device
-// go to the target, and the target's groups go to that device.
-enum class Who { kAll, kAlike, kExchanged };
+// The groups of a set that move. kAll: all groups go to the target.
+// kOfOneDevice: the groups of one device go to the target. kExchanged: the
+// groups of one device go to the target, and the target's groups go to that
+// device.
+enum class Who { kAll, kOfOneDevice, kExchanged };
 
 struct Move {
   int32_t start, here, target;
@@ -53,7 +54,7 @@ inline Who WhoGoes(int32_t kind) {
     case kWindow:
     case kDevice:
     case kCoordinateSetPart:
-      return Who::kAlike;
+      return Who::kOfOneDevice;
     case kSwap:
     case kCoordinateSetSwap:
     case kCoordinateTrade:

@@ -13,12 +13,13 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
-from gdp_grappler.placers.search.moves import repair as repair_lib
+from gdp_grappler.placers.search.moves import rescheduling as rescheduling_lib
 
 # Kinds of moves. Each kind has a feature of its own for the network.
-KINDS = (*moves_lib.Moves.kinds, repair_lib.KIND)
+KINDS = (*moves_lib.Moves.kinds, rescheduling_lib.KIND)
 # Feature that rises with the estimated step.
 _RETIMED = schema.NATIVE.index('retimed_change_s')
+_RESCHEDULING = rescheduling_lib.ReschedulingConfig()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,15 +30,16 @@ class FilterConfig:
     draws: Moves drawn for each move that is priced, at least 1.
     unfiltered: Share of the priced moves that are chosen without the network,
       so that the search also finds gains that the network does not predict.
-    gain_weight: Weight of the expected gain beside the probability of a gain. A
-      weight of 0 ranks by the probability, 1 by the product of the two.
-    repair: How the filter repairs moves (`repair`).
+    gain_weight: Weight of the expected gain. A weight of 0 ranks moves by the
+      probability of a gain. A weight of 1 ranks them by the product of the
+      probability and the gain.
+    rescheduling: How the filter re-schedules moves (`rescheduling`).
   """
 
   draws: int = 12
   unfiltered: float = .25
   gain_weight: float = .5
-  repair: repair_lib.RepairConfig = repair_lib.RepairConfig()
+  rescheduling: rescheduling_lib.ReschedulingConfig = _RESCHEDULING
 
   def __post_init__(self) -> None:
     if self.draws < 1:
@@ -105,26 +107,27 @@ class MoveDescriber:
     self._observe(incumbent)
     return self._features.describe(candidates)[:, _RETIMED]
 
-  def repair(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], config: repair_lib.RepairConfig,
-             rng: np.random.Generator) -> list[str]:
-    """Repairs some of the moves (`repair`), and returns the kinds [K] of all.
+  def reschedule(self, incumbent: np.ndarray, candidates: np.ndarray,
+                 kinds: Sequence[str],
+                 config: rescheduling_lib.ReschedulingConfig,
+                 rng: np.random.Generator) -> list[str]:
+    """Re-schedules some of the moves, and returns the kinds [K] of all.
 
     Args:
       incumbent: int [G], the placement before the moves.
       candidates: int32 [K, G], placements after each move; changed in place.
       kinds: [K], kinds of the moves.
-      config: How moves are repaired.
+      config: How moves are re-scheduled.
       rng: Random numbers of the search.
     """
     if not config.share:
       return list(kinds)
     self._observe(incumbent)
-    done = repair_lib.repair(config, self._features, self._allowed, candidates,
-                             rng)
+    done = rescheduling_lib.reschedule(config, self._features, self._allowed,
+                                       candidates, rng)
     return [
-        repair_lib.KIND if repaired else kind
-        for kind, repaired in zip(kinds, done)
+        rescheduling_lib.KIND if changed else kind
+        for kind, changed in zip(kinds, done)
     ]
 
   def _observe(self, incumbent: np.ndarray) -> None:
@@ -159,8 +162,8 @@ class MoveFilter(move_model.MoveModel):
   def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
     """See `MoveModel`."""
-    return self._describer.repair(incumbent, candidates, kinds,
-                                  self._config.repair, rng)
+    return self._describer.reschedule(incumbent, candidates, kinds,
+                                      self._config.rescheduling, rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class MoveModel(Protocol):
-  """Chooses, of the moves that a search draws, the moves to price.
+  """Chooses the moves to price among the moves that a search draws.
 
   An object serves one search at a time.
 

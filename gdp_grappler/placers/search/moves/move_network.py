@@ -24,7 +24,7 @@ from gdp_grappler.features.moves import schema
 
 # Standard deviations at which standardized features are clipped.
 _MOST_DEVIATIONS = 5.
-# Bytes of a file of weights, at the most.
+# Largest number of bytes of a file of weights.
 _MOST_BYTES = 1 << 24
 # Names of the arrays in a file of weights.
 _ARRAYS = ('mean', 'deviation', 'hidden_weights', 'hidden_bias', 'weights',

@@ -34,8 +34,8 @@ struct GdpMoveLayout {
 
 namespace gdp {
 
-// Groups of a connected set, at the most. Larger sets are units, scopes or
-// intervals of the topological order, which take less time to make.
+// Largest size of a connected set. Larger sets are units, scopes or intervals
+// of the topological order, which take less time to make.
 constexpr int32_t kMostGrown = 1000;
 
 // Groups in consecutive memory; valid until the next set is made.

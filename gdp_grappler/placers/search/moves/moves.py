@@ -35,7 +35,7 @@ from gdp_grappler.placers.search.moves import neighbourhood
 # Number of units of each level of `coarsening`. A level with nearly as many
 # units as groups is left out.
 _UNITS = (40, 160, 640, 2560)
-# Parts of a name, from its beginning, that make the scopes of each level.
+# Depths of the name scopes of each level; 1 is the outermost scope.
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # First letters of the scopes that gradients and optimizers put around the names
 # of a model.
@@ -63,9 +63,9 @@ class Moves:
       swap: two devices exchange their groups in an interval.
       device: all groups of a device.
       coordinate_set: the groups with the same values of up to three
-        coordinates, or with an interval of values of the last of them, such as
-        one layer from a time step on. Moves from busy devices to idle devices
-        are preferred.
+        coordinates. The last coordinate may have an interval of values, such as
+        the time steps of a layer from one step on. Moves from busy devices to
+        idle devices are preferred.
       coordinate_set_part: the groups of such a set on one device.
       coordinate_set_swap: two devices exchange their groups of such a set.
       coordinate_whole: all groups with one value of a coordinate, such as a

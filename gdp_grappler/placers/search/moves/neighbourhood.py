@@ -36,7 +36,7 @@ def random_size(most: int, rng: np.random.Generator) -> int:
   return min(int(math.exp(rng.random() * math.log(most + 1))), most)
 
 
-def plain(rng: np.random.Generator) -> random.Random:
+def python_random(rng: np.random.Generator) -> random.Random:
   """A generator that draws single numbers faster than NumPy does."""
   return random.Random(seed(rng))
 
@@ -54,7 +54,7 @@ def grown(start: int, size: int, edges_of: Callable[[int], list[Edge]],
     start: A vertex.
     size: Number of vertices; the set is smaller if fewer are connected.
     edges_of: Returns the edges of a vertex.
-    rng: Random numbers; see `plain`.
+    rng: Random numbers; see `python_random`.
   """
   # Most sets are small, so plain Python is faster than NumPy over all edges.
   draw = rng.random

@@ -136,7 +136,7 @@ def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
     raise Killed
 
   with monkeypatch.context() as patched:
-    patched.setattr(move_run._Run, 'settled', killed)
+    patched.setattr(move_run._Run, 'final_network', killed)
     with pytest.raises(Killed):
       _train(_options(graph_path, tmp_path, iterations=1))
   parts, text = _train(_options(graph_path, tmp_path))

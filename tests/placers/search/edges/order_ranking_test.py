@@ -104,4 +104,4 @@ def test_the_best_keeps_its_edges(problem, monkeypatch):
   choice = edge_selection.best(problem, [best], problem.simulator,
                                lambda _: control_edges.OrderConfig())
   assert choice.placement is best and choice.order is best.order
-  assert choice.kept.known_order is best.order
+  assert choice.with_order.known_order is best.order

@@ -84,7 +84,7 @@ def test_many_groups():
 
 def test_a_search_that_finds_nothing_goes_on_from_what_was_packed():
   problem = _problem([6, 5, 5, 4, 4, 3, 2, 1], [10, 10, 10])
-  found = annealing.relieved(problem, np.zeros(8, np.int32))
+  found = annealing.find_fitting(problem, np.zeros(8, np.int32))
   assert _fits(problem, found)
 
 

@@ -17,7 +17,7 @@ from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves
-from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import rescheduling
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -150,7 +150,7 @@ def _searched(model: move_model.MoveModel | None,
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   search = annealing.Annealing(problem, starts, np.random.default_rng(0), model)
   for step in range(steps):
-    search.step(step / steps, search_config.DEFAULT.annealing.batch)
+    search.price_batch(step / steps, search_config.DEFAULT.annealing.batch)
   return search
 
 
@@ -177,7 +177,7 @@ def test_a_search_with_a_filter_is_a_search():
                                                1.))).best.tolist()
 
 
-_ALL = repair.RepairConfig(share=1.)
+_ALL = rescheduling.ReschedulingConfig(share=1.)
 
 
 def _narrow() -> placer_lib.Problem:
@@ -199,31 +199,31 @@ def _legal(problem: placer_lib.Problem, rows: np.ndarray) -> np.ndarray:
 class _Checking(move_filter.MoveFilter):
   """Looks at all that is drawn, and counts what was placed anew."""
 
-  repaired = 0
+  rescheduled = 0
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """As usual."""
     assert _legal(self.problem, candidates).all()
-    self.repaired += list(kinds).count('repaired')
+    self.rescheduled += list(kinds).count('repaired')
     return super().choose(incumbent, candidates, kinds, count)
 
 
 def _searched_narrow() -> tuple[annealing.Annealing, int]:
   problem = _narrow()
   model = _Checking(problem, _network('hastened_s', 1.),
-                    move_filter.FilterConfig(draws=3, repair=_ALL))
+                    move_filter.FilterConfig(draws=3, rescheduling=_ALL))
   model.problem = problem
   starts = problem.allowed.argmax(axis=1).astype(np.int32)[None]
   search = annealing.Annealing(problem, starts, np.random.default_rng(0), model)
   for step in range(20):
-    search.step(step / 20, search_config.DEFAULT.annealing.batch)
-  return search, model.repaired
+    search.price_batch(step / 20, search_config.DEFAULT.annealing.batch)
+  return search, model.rescheduled
 
 
 def test_a_search_that_places_sets_anew_is_legal_and_repeatable():
-  (one, repaired), (other, _) = _searched_narrow(), _searched_narrow()
-  assert repaired > 20 * search_config.DEFAULT.annealing.batch
+  (one, rescheduled), (other, _) = _searched_narrow(), _searched_narrow()
+  assert rescheduled > 20 * search_config.DEFAULT.annealing.batch
   assert _legal(_narrow(), one.best[None]).all()
   assert one.best.tolist() == other.best.tolist()
   assert one.best_key == other.best_key
@@ -233,7 +233,7 @@ def test_what_is_placed_anew_has_a_kind_of_its_own():
   problem = _problem()
   incumbent, rows = _moved(4)
   model = move_filter.MoveFilter(problem, _network('groups', 1.),
-                                 move_filter.FilterConfig(repair=_ALL))
+                                 move_filter.FilterConfig(rescheduling=_ALL))
   kinds = model.revise(incumbent, rows, ['ball'] * 4, np.random.default_rng(0))
   assert kinds == ['ball', 'repaired', 'repaired', 'repaired']
   found = move_filter.MoveDescriber(problem).describe(incumbent, rows, kinds)
@@ -254,8 +254,8 @@ def test_sets_are_placed_by_the_schedule_in_use():
 
   def placed(describer: move_filter.MoveDescriber) -> list[list[int]]:
     rows = drawn.copy()
-    describer.repair(incumbent, rows, ['ball'] * 40, _ALL,
-                     np.random.default_rng(0))
+    describer.reschedule(incumbent, rows, ['ball'] * 40, _ALL,
+                         np.random.default_rng(0))
     return rows.tolist()
 
   describer = move_filter.MoveDescriber(problem)
@@ -270,8 +270,9 @@ def test_where_none_are_placed_anew_nothing_is_looked_at(monkeypatch):
   monkeypatch.setattr(featurizer.MoveFeaturizer, 'observe', None)
   incumbent, rows = _moved(4)
   before, rng = rows.copy(), np.random.default_rng(0)
-  kinds = move_filter.MoveDescriber(_problem()).repair(
-      incumbent, rows, ['ball'] * 4, repair.RepairConfig(share=0.), rng)
+  kinds = move_filter.MoveDescriber(_problem()).reschedule(
+      incumbent, rows, ['ball'] * 4, rescheduling.ReschedulingConfig(share=0.),
+      rng)
   assert kinds == ['ball'] * 4 and (rows == before).all()
   assert rng.random() == np.random.default_rng(0).random()
 

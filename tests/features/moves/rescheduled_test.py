@@ -15,7 +15,7 @@ from gdp_grappler.features.moves import featurizer
 from gdp_grappler.graph import op_graph
 from helpers import clusters
 from helpers import graphs
-from helpers import naive_repair
+from helpers import naive_rescheduling
 
 _MANY = 10**6
 
@@ -44,8 +44,8 @@ class _Case:
                most: int = _MANY) -> tuple[np.ndarray, np.ndarray]:
     """bool [K], which were placed anew, and int32 [K, G], where all lead."""
     rows = self.rows.copy()
-    done = self.features().replace(rows, np.broadcast_to(places, len(rows)),
-                                   self.allowed, self.weights, most)
+    done = self.features().reschedule(rows, np.broadcast_to(places, len(rows)),
+                                      self.allowed, self.weights, most)
     return done, rows
 
 
@@ -103,8 +103,9 @@ def _any_case(seed: int, num_ops: int, scale_s: float = 1.,
 
 def _regrets(case: _Case, rows: np.ndarray) -> list[list[float]]:
   """[K], of groups that are placed in another way."""
-  naive = naive_repair.NaiveRepair(case.graph, case.cluster, case.seconds,
-                                   case.devices, case.priorities)
+  naive = naive_rescheduling.NaiveRescheduling(case.graph, case.cluster,
+                                               case.seconds, case.devices,
+                                               case.priorities)
   return [
       naive.regrets(drawn, taken, case.allowed, weights)
       for drawn, taken, weights in zip(case.rows, rows, case.weights.tolist())
@@ -147,8 +148,8 @@ def test_what_else_is_asked_does_not_matter(seed):
   features = case.features()
   for k in (3, 0, 5, 3):
     row = case.rows[k:k + 1].copy()
-    assert features.replace(row, [True], case.allowed, case.weights[k:k + 1],
-                            _MANY).tolist() == [done[k]]
+    assert features.reschedule(row, [True], case.allowed, case.weights[k:k + 1],
+                               _MANY).tolist() == [done[k]]
     assert row.tolist() == [rows[k].tolist()]
 
 
@@ -268,7 +269,7 @@ def test_what_cannot_be_written_or_read_is_refused():
   case = _two_chains((1., 1., 1.))
   rows = case.rows.copy()
   with pytest.raises(AssertionError):  # C++ would read what is behind it.
-    case.features().replace(rows, [True], case.allowed[:2], case.weights, 9)
+    case.features().reschedule(rows, [True], case.allowed[:2], case.weights, 9)
   rows.setflags(write=False)
   with pytest.raises(AssertionError):
-    case.features().replace(rows, [True], case.allowed, case.weights, 9)
+    case.features().reschedule(rows, [True], case.allowed, case.weights, 9)

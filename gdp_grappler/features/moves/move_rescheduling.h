@@ -5,8 +5,8 @@
 // ends when all its work is done in the free time of its device. Free time is
 // kept in kBins bins of the step. After its end, no other work is delayed.
 
-#ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
-#define GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
+#ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_RESCHEDULING_H_
+#define GDP_GRAPPLER_FEATURES_MOVES_MOVE_RESCHEDULING_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -19,22 +19,22 @@
 namespace gdp {
 
 // Weights of terms that are added to the end of a group on a device.
-struct RepairWeights {
+struct ReschedulingWeights {
   double late;  // Largest lateness of its outputs.
   double sent;  // Seconds of all its transfers, even if early.
   double busy;  // Seconds of all work of the device.
 };
 
-class Repair {
+class Rescheduler {
  public:
-  Repair(const MoveGraph& graph, const Incumbent& incumbent)
+  Rescheduler(const MoveGraph& graph, const Incumbent& incumbent)
       : g_(graph), now_(incumbent) {}
 
   // Places groups anew that `next` [G] has on other devices than the incumbent,
   // if they are more than one and at most `most`. `allowed` is [G, D]. Returns
   // whether it did so.
-  bool Replace(const uint8_t* allowed, const RepairWeights& weights,
-               int32_t most, int32_t* next) {
+  bool Reschedule(const uint8_t* allowed, const ReschedulingWeights& weights,
+                  int32_t most, int32_t* next) {
     now_.FindMoved(next, &removed_);
     const int64_t count = removed_.size();
     if (count < 2 || count > most) return false;
@@ -124,7 +124,7 @@ class Repair {
     }
   }
 
-  Choice Best(const uint8_t* allowed, const RepairWeights& weights,
+  Choice Best(const uint8_t* allowed, const ReschedulingWeights& weights,
               int32_t group, const int32_t* next) {
     // The drawn device, if all others take infinitely long.
     Choice best{next[group], now_.groups[group].last_s,
@@ -137,7 +137,7 @@ class Repair {
     return best;
   }
 
-  Choice At(int32_t device, const RepairWeights& weights, int32_t group,
+  Choice At(int32_t device, const ReschedulingWeights& weights, int32_t group,
             const int32_t* next) {
     const double work = Seconds(group, device);
     double sent = 0, ready = 0, late = 0;
@@ -216,4 +216,4 @@ class Repair {
 
 }  // namespace gdp
 
-#endif  // GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
+#endif  // GDP_GRAPPLER_FEATURES_MOVES_MOVE_RESCHEDULING_H_

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import gdp_grappler
 from gdp_grappler.plugin import settings as settings_lib
-from gdp_grappler.plugin.fitting import making
+from gdp_grappler.plugin.fitting import host_creation
 from gdp_grappler.plugin.fitting import variable_moves
 
 _HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
@@ -15,7 +15,7 @@ _HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
 @pytest.fixture(name='settings', params=[settings_lib.Settings(), None],
                 ids=['on', 'off'])
 def _settings(request, monkeypatch):
-  monkeypatch.setattr(making.switch, 'settings', lambda: request.param)
+  monkeypatch.setattr(host_creation.switch, 'settings', lambda: request.param)
   return request.param
 
 
@@ -55,8 +55,8 @@ class _Weight:
 
 
 def _build(left, weights, monkeypatch):
-  monkeypatch.setattr(making, 'left_bytes', lambda: left)
-  making._make_room(weights)
+  monkeypatch.setattr(host_creation, 'left_bytes', lambda: left)
+  host_creation._make_room(weights)
 
 
 _GPU = _HOST.replace('CPU', 'GPU')
@@ -75,11 +75,11 @@ def test_a_variable_knows_that_it_waits_for_a_place(settings, moves,
                                                     monkeypatch):
   with gdp_grappler.made_on_host():
     variable = tf.Variable([1.])
-  assert making.waits(variable) == (settings is not None)
+  assert host_creation.waits_on_host(variable) == (settings is not None)
   weight = _Weight(_GPU, 10)
   _build(0, [weight], monkeypatch)
-  assert making.waits(weight.value)
-  assert not making.waits(tf.Variable([1.]))
+  assert host_creation.waits_on_host(weight.value)
+  assert not host_creation.waits_on_host(tf.Variable([1.]))
 
 
 def test_a_variable_that_fit_has_brought_to_a_gpu_waits_no_longer(
@@ -87,9 +87,9 @@ def test_a_variable_that_fit_has_brought_to_a_gpu_waits_no_longer(
   """The next plan could bring it back, and its updates would round."""
   weight = _Weight(_GPU, 10)
   _build(0, [weight], monkeypatch)
-  assert making.waits(weight.value)
+  assert host_creation.waits_on_host(weight.value)
   weight.value.device = _GPU
-  assert not making.waits(weight.value)
+  assert not host_creation.waits_on_host(weight.value)
 
 
 def test_weights_on_the_host_stay_there(moves, monkeypatch):
@@ -100,21 +100,21 @@ def test_weights_on_the_host_stay_there(moves, monkeypatch):
 @pytest.mark.parametrize('left', [3 * 4 * 10 - 1, 3 * 4 * 10, None])
 def test_a_weight_that_has_no_room_is_made_on_the_host(left, settings,
                                                        monkeypatch):
-  making.install()
+  host_creation.install()
   made = []
-  monkeypatch.setattr(making, 'left_bytes', lambda: left)
-  monkeypatch.setattr(making, '_on_host',
+  monkeypatch.setattr(host_creation, 'left_bytes', lambda: left)
+  monkeypatch.setattr(host_creation, '_on_host',
                       lambda stock, **how: made.append(how) or stock(**how))
   keras.Variable(initializer='zeros', shape=(10,), dtype='float32')
   assert bool(made) == (settings is not None and left == 3 * 4 * 10 - 1)
 
 
 def test_without_a_card_nobody_knows_what_is_left(settings):
-  assert making.left_bytes() is None
+  assert host_creation.left_bytes() is None
 
 
 def test_what_is_left_of_a_card(monkeypatch):
-  monkeypatch.setattr(making.switch, 'settings',
+  monkeypatch.setattr(host_creation.switch, 'settings',
                       lambda: settings_lib.Settings(cluster='2xT4'))
   from gdp_grappler.plugin import devices
   monkeypatch.setattr(devices, 'names',
@@ -122,4 +122,5 @@ def test_what_is_left_of_a_card(monkeypatch):
   monkeypatch.setattr(tf.config.experimental, 'get_memory_info',
                       lambda name: {'current': 1000, 'peak': 2000})
   from gdp_grappler.cluster import presets
-  assert making.left_bytes() == presets.preset('2xT4').pool_bytes[1] - 1000
+  assert host_creation.left_bytes(
+  ) == presets.preset('2xT4').pool_bytes[1] - 1000

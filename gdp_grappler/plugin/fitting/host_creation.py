@@ -77,7 +77,7 @@ def _on_host(next_creator: Any, **kwargs: Any) -> Any:
   return variable
 
 
-def waits(variable: Any) -> bool:
+def waits_on_host(variable: Any) -> bool:
   """Whether a variable is on the host only until `fit` moves it.
 
   A variable that `fit` has moved to a GPU no longer waits, because its updates

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import rescheduling
 
 
 class _Features:
   """Says that it did as it was told, and remembers that."""
 
-  def replace(self, devices, places, allowed, weights, most):
+  def reschedule(self, devices, places, allowed, weights, most):
     """As `featurizer.MoveFeaturizer`."""
     self.places, self.allowed, self.most = places, allowed, most
     self.late, self.sent, self.busy = weights.T
@@ -23,8 +23,9 @@ def _asked(seed: int = 0, **fields: object) -> _Features:
   """What is asked of 2000 moves."""
   features = _Features()
   rows = np.zeros((2000, 3), np.int32)
-  done = repair.repair(repair.RepairConfig(**fields), features,
-                       np.ones((3, 2), bool), rows, np.random.default_rng(seed))
+  done = rescheduling.reschedule(rescheduling.ReschedulingConfig(**fields),
+                                 features, np.ones((3, 2), bool), rows,
+                                 np.random.default_rng(seed))
   assert done is features.places
   return features
 
@@ -38,7 +39,7 @@ def test_so_many_are_placed_anew(share):
 
 @pytest.mark.parametrize('name', ['late', 'sent', 'busy'])
 def test_weights_are_drawn_between_their_bounds(name):
-  asked = _asked(careless=0., **{name: (.01, 100.)})
+  asked = _asked(zero_late=0., **{name: (.01, 100.)})
   sizes = np.log10(getattr(asked, name))
   assert -2 <= sizes.min() < -1.9 and 1.9 < sizes.max() <= 2
   # Every order of magnitude alike.
@@ -46,14 +47,14 @@ def test_weights_are_drawn_between_their_bounds(name):
 
 
 def test_a_weight_may_be_given():
-  asked = _asked(careless=0., late=(2., 2.))
+  asked = _asked(zero_late=0., late=(2., 2.))
   assert (asked.late == 2).all()
 
 
-@pytest.mark.parametrize('careless', [0., .2, 1.])
-def test_so_many_do_not_care_what_is_late(careless):
-  asked = _asked(careless=careless)
-  assert (asked.late == 0).mean() == pytest.approx(careless, abs=.04)
+@pytest.mark.parametrize('zero_late', [0., .2, 1.])
+def test_so_many_do_not_care_what_is_late(zero_late):
+  asked = _asked(zero_late=zero_late)
+  assert (asked.late == 0).mean() == pytest.approx(zero_late, abs=.04)
   assert asked.sent.min() > 0 and asked.busy.min() > 0
 
 
@@ -68,7 +69,7 @@ def test_a_seed_decides():
     ('share', -.1),
     ('share', 1.1),
     ('share', np.nan),
-    ('careless', 2.),
+    ('zero_late', 2.),
     ('most', 1),
     ('most', -1),
     ('late', (0., 1.)),
@@ -78,4 +79,4 @@ def test_a_seed_decides():
 ])
 def test_settings_out_of_range_are_told(name, value):
   with pytest.raises(ValueError, match=f'^{name} is '):
-    repair.RepairConfig(**{name: value})
+    rescheduling.ReschedulingConfig(**{name: value})

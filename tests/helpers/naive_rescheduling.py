@@ -40,7 +40,7 @@ class Choice:
     return (self.cost - best.cost) / max(abs(self.cost), abs(best.cost), 1e-300)
 
 
-class NaiveRepair:
+class NaiveRescheduling:
   """A placement and its simulated step, from which moves are made."""
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import counting_evaluator
+from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
@@ -34,7 +34,7 @@ def _placed(device):
 
 
 def test_the_curve_holds_every_call_that_found_better():
-  recorded = counting_evaluator.Recorder(_simulator(), clock=_Clock())
+  recorded = recording_evaluator.Recorder(_simulator(), clock=_Clock())
   recorded.evaluate(_GRAPH, _placed(0))
   recorded.evaluate(_GRAPH, _placed(0))
   recorded.price_groups(_GRAPH, np.array([[0], [1], [0]]))
@@ -47,7 +47,7 @@ def test_the_curve_holds_every_call_that_found_better():
 
 def test_answers_are_passed_on():
   inner = stopwatches.Stopwatch(_simulator())
-  recorded = counting_evaluator.Recorder(inner)
+  recorded = recording_evaluator.Recorder(inner)
   devices = np.array([[0], [1]])
   assert recorded.evaluate(_GRAPH,
                            _placed(1)) == inner.evaluate(_GRAPH, _placed(1))
@@ -62,7 +62,7 @@ def test_answers_are_passed_on():
 @pytest.mark.parametrize('how', ['evaluate', 'price', 'price_groups'])
 def test_what_overflows_is_not_best(how):
   # On GPU:1 the op would be fast, but needs more than there is.
-  recorded = counting_evaluator.Recorder(_simulator(workspace=[[0, 0, 1001]]))
+  recorded = recording_evaluator.Recorder(_simulator(workspace=[[0, 0, 1001]]))
   for device in (2, 1):
     if how == 'evaluate':
       recorded.evaluate(_GRAPH, _placed(device))
@@ -74,7 +74,7 @@ def test_what_overflows_is_not_best(how):
 
 def test_rules_that_are_broken_count_but_do_not_win():
   graph = graphs.make_graph(num_ops=1, pins=['GPU:0'])
-  recorded = counting_evaluator.Recorder(_simulator())
+  recorded = recording_evaluator.Recorder(_simulator())
   recorded.price(graph, np.array([[2], [0]]))
   recorded.evaluate(graph, _placed(2))
   assert recorded.evaluations == 3 and recorded.curve == []
@@ -84,19 +84,20 @@ def test_rules_that_are_broken_count_but_do_not_win():
 
 @pytest.mark.parametrize('priorities', [[[1.], [2.]], [2.]])
 def test_the_best_keeps_its_priorities(priorities):
-  recorded = counting_evaluator.Recorder(_simulator())
+  recorded = recording_evaluator.Recorder(_simulator())
   recorded.price(_GRAPH, np.array([[0], [1]]), np.array(priorities))
   assert recorded.best_placement.priorities.tolist() == [2.]
 
 
 def test_no_placements_at_all():
-  recorded = counting_evaluator.Recorder(_simulator())
+  recorded = recording_evaluator.Recorder(_simulator())
   recorded.price(_GRAPH, np.zeros((0, 1), int))
   assert recorded.evaluations == 0 and recorded.curve == []
 
 
 def test_seconds_since_it_was_made():
-  assert counting_evaluator.Recorder(_simulator(), clock=_Clock()).seconds == 1.
+  assert recording_evaluator.Recorder(_simulator(),
+                                      clock=_Clock()).seconds == 1.
 
 
 def test_a_step_above_its_ceiling_is_no_best_placement():
@@ -105,7 +106,7 @@ def test_a_step_above_its_ceiling_is_no_best_placement():
   graph = graphs.make_graph(edges)
   cluster = clusters.make_cluster(1, memory_bytes=250)
   for wrap in (lambda plain: plain), robust_evaluator.Robust:
-    recorded = counting_evaluator.Recorder(
+    recorded = recording_evaluator.Recorder(
         wrap(simulator.Simulator(cluster, clusters.FixedCosts(1.))))
     prices = recorded.price_groups(graph, np.ones((1, 4), int), .5)
     assert prices.seconds[0] > .5 and not prices.valid[0]

@@ -6,8 +6,8 @@ import pytest
 
 from gdp_grappler.cluster import resolve
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.plugin import as_it_was
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import placement_before
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import divided_loops
 from helpers import graph_defs
@@ -23,14 +23,14 @@ def _problem(source, relocatable=False):
 
 def _before(source, **how):
   problem = _problem(source, **how)
-  return problem, as_it_was.placement(problem, source)
+  return problem, placement_before.placement(problem, source)
 
 
 def test_a_graph_is_where_tensorflow_put_it():
   source = divided_loops.source()
   problem, before = _before(source)
   assert set(before.device_strings()) == {graph_defs.CPU(0)}
-  assert not as_it_was.brought_home(problem.graph, before)
+  assert not placement_before.num_rejoined(problem.graph, before)
 
 
 @pytest.mark.parametrize('relocatable', [False, True])
@@ -43,14 +43,14 @@ def test_a_loop_is_where_its_variables_are(relocatable):
   devices = before.device_strings()
   assert divided_loops.loop_devices(graph.op_types,
                                     devices) == {graph_defs.CPU(1)}
-  assert as_it_was.brought_home(graph, before) > 100
+  assert placement_before.num_rejoined(graph, before) > 100
 
 
 def test_a_loop_with_variables_on_two_devices_is_left_alone():
   source = divided_loops.source(**_MOVED | {'unknown_1': graph_defs.CPU(2)})
   problem, before = _before(source)
   assert before.device_strings() == list(problem.graph.devices)
-  assert not as_it_was.brought_home(problem.graph, before)
+  assert not placement_before.num_rejoined(problem.graph, before)
 
 
 def test_a_loop_in_which_the_user_pins_an_op_is_left_alone():
@@ -59,7 +59,7 @@ def test_a_loop_in_which_the_user_pins_an_op_is_left_alone():
               if n.op == 'Tanh' and 'lstm/while/' in n.name)
   node.attr['_gdp_leave_alone'].b = True
   problem, before = _before(source)
-  assert not as_it_was.brought_home(problem.graph, before)
+  assert not placement_before.num_rejoined(problem.graph, before)
   assert before.device_strings() == list(problem.graph.devices)
 
 
@@ -71,7 +71,7 @@ def test_ops_on_a_device_that_the_cluster_lacks_are_on_the_host():
       node.device = graph_defs.CPU(7)
   problem = dataclasses.replace(
       problem, graph=step_lib.of_source(source, problem.cluster).graph)
-  before = as_it_was.placement(problem, source)
+  before = placement_before.placement(problem, source)
   assert set(before.device_strings()) == {graph_defs.CPU(0)}
 
 

@@ -41,7 +41,7 @@ def placement(problem: placer_lib.Problem,
       np.where(devices < 0, instead[graph.groups], devices), cluster)
 
 
-def brought_home(graph: op_graph.OpGraph,
+def num_rejoined(graph: op_graph.OpGraph,
                  before: placement_lib.Placement) -> int:
   """Returns the number of ops whose loop goes to the device of its variables.
 
