@@ -22,8 +22,10 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.placers.plans import layer_order
 from gdp_grappler.placers.plans import layers as layers_lib
+from gdp_grappler.placers.plans import part_names
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.reports import units
+from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
   # The module needs TensorFlow, but a graph with its own costs does not.
@@ -178,6 +180,7 @@ class Layering:
     a device counts only if as few ops as possible would round differently on
     it. So if possible, the map of a plan that keeps numbers keeps them, too.
     Optimizers are no layers, because slots and updates follow their variables.
+    If the parts of a table are on several devices, each part has an entry.
     """
     chosen = [
         (part, row) for part, row in zip(self._parts, self.rows)
@@ -192,6 +195,23 @@ class Layering:
         # The pattern '*' also matches the arithmetic of optimizers.
         rounds = self._rounds[np.union1d(part.ops, matched)].sum(axis=0)
         result[name] = self._labels[self._most(part.ops, rounds)]
+    return result | self._parts_of_tables()
+
+  def _parts_of_tables(self) -> dict[str, str]:
+    """The devices of parts of tables, if the parts are on several devices."""
+    variables = [
+        v for v, s in zip(self._graph.variables, self._serves) if not s
+    ]
+    result: dict[str, str] = {}
+    for table, count in choice.tables_in_parts(variables).items():
+      names = [f'{table}{choice.PART}{number}' for number in range(count)]
+      found = layer_map.match(names, part_names.of(self._graph)).patterns
+      devices = [
+          self._labels[self._most(ops, self._rounds[ops].sum(axis=0))]
+          for ops in map(np.flatnonzero, found == np.arange(count)[:, None])
+      ]
+      if len(set(devices)) > 1:
+        result.update(zip(names, devices))
     return result
 
   @functools.cached_property

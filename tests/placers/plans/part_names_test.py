@@ -6,6 +6,7 @@ import tf_keras
 
 import gdp_grappler
 from gdp_grappler.placers.plans import part_names
+from gdp_grappler.placers.plans import planned
 from helpers import graphs
 from helpers import word_tables
 
@@ -78,3 +79,14 @@ def test_a_map_moves_a_part_with_slots_gradients_and_products(api):
   ]
   # Forward, of the weight and of the input.
   assert products == ['GPU:1'] * 3
+  found = plan.layer_map()
+  parts = {
+      name.rpartition('/')[2]: found[name] for name in found if '_part_' in name
+  }
+  assert parts == {
+      'embeddings_part_0': 'CPU:0', 'embeddings_part_1': 'GPU:1',
+      'kernel_part_0': 'GPU:1', 'kernel_part_1': 'GPU:0'
+  }
+  again = planned.place(tuple(found.items()), plan.step.problem())
+  held = plan.graph.param_bytes > 0
+  assert (again.placement.devices == plan.placement.devices)[held].all()
