@@ -44,6 +44,7 @@ from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.partitioning import metis
+from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
@@ -64,7 +65,7 @@ _Row = dict[str, Any]
 _PARTS: dict[str, Sequence[part_times.Function]] = {
     'coordinates': [(coordinates, 'of')],
     'maps': [(structured, 'candidates')],
-    'cuts': [(metis, 'few')],
+    'cuts': [(partitioning, 'make_targets'), (metis, '_proposal')],
     'schedules': [(proposals.Proposals, 'tasks'),
                   (proposals.Proposals, 'schedule'),
                   (native_scheduler, 'favourites')],
@@ -73,7 +74,7 @@ _PARTS: dict[str, Sequence[part_times.Function]] = {
     'draws': [(native_drawer.NativeDrawer, 'draw')],
     'features': [(featurizer.MoveFeaturizer, 'observe'),
                  (featurizer.MoveFeaturizer, 'describe'),
-                 (featurizer.MoveFeaturizer, 'replace')],
+                 (featurizer.MoveFeaturizer, 'reschedule')],
     'network': [(move_network.MoveNetwork, 'predict')],
 }
 

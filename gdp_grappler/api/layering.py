@@ -41,7 +41,7 @@ NUMBERS = (2, 3, 4, 5)
 # Above this number of rows, layers of different kinds may share a row.
 _MOST_ROWS = 32
 # Least number of consecutive layers of one kind that share a row.
-_ALIKE = 3
+_LEAST_JOINED = 3
 _NUMBERS = re.compile(r'\d+')
 
 
@@ -167,10 +167,10 @@ class Layering:
       most: Number of rows above which a layer that is spread has one row, and
         layers of several kinds are joined.
     """
-    found = _folded(self.rows, _is_same_kind, _ALIKE)
+    found = _folded(self.rows, _is_same_kind, _LEAST_JOINED)
     if len(found) > most:
       found = _folded(map(self._row, self._with_rows(False)), _is_same_kind,
-                      _ALIKE)
+                      _LEAST_JOINED)
     return found if len(found) <= most else _folded(found, _shares_device)
 
   def as_map(self) -> dict[str, str]:
@@ -199,20 +199,20 @@ class Layering:
 
   def _parts_of_tables(self) -> dict[str, str]:
     """The devices of parts of tables, if the parts are on several devices."""
-    variables = [
-        v for v, s in zip(self._graph.variables, self._serves) if not s
-    ]
-    result: dict[str, str] = {}
-    for table, count in choice.tables_in_parts(variables).items():
-      names = [f'{table}{choice.PART}{number}' for number in range(count)]
-      found = layer_map.match(names, part_names.of(self._graph)).patterns
-      devices = [
-          self._labels[self._most(ops, self._rounds[ops].sum(axis=0))]
-          for ops in map(np.flatnonzero, found == np.arange(count)[:, None])
-      ]
-      if len(set(devices)) > 1:
-        result.update(zip(names, devices))
-    return result
+    graph = self._graph
+    tables: dict[str, dict[str, str]] = {}
+    parts = [v for v in dict.fromkeys(graph.variables) if choice.is_part(v)]
+    found = layer_map.match(parts, part_names.of(graph)).patterns
+    for number, part in enumerate(parts):
+      ops = np.flatnonzero(found == number)
+      if ops.size:  # No op has the name of a layer outside of the model.
+        device = self._most(ops, self._rounds[ops].sum(axis=0))
+        table = tables.setdefault(part.rpartition(choice.PART)[0], {})
+        table[part] = self._labels[device]
+    return {
+        part: device for table in tables.values()
+        if len(set(table.values())) > 1 for part, device in table.items()
+    }
 
   @functools.cached_property
   def _rounds(self) -> np.ndarray:

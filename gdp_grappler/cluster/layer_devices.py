@@ -79,16 +79,18 @@ def of_variables(entries: plan_lib.Layers,
   """Returns the device that a map gives to each variable; '' for none.
 
   A map that names a part, as 'words/embeddings_part_0', is for a table in
-  parts. So it gives no device to the whole variable.
+  parts. So it gives no device to the whole variable. '*_part_0'
+  names no table.
 
   Args:
     entries: Pairs of a pattern and a device.
     names: [N], names of all variables of a graph.
   """
   patterns = [pattern for pattern, _ in entries]
-  tables = sorted(
-      {p.partition(choice.PART)[0] for p in patterns if choice.PART in p})
-  in_parts = layer_map.match(tables, names).patterns >= 0
+  tables = {p.partition(choice.PART)[0] for p in patterns if choice.PART in p}
+  named = sorted(
+      t for t in tables if not all(map(layer_map.has_wildcard, t.split('/'))))
+  in_parts = layer_map.match(named, names).patterns >= 0
   found = layer_map.match(patterns, names).patterns
   return tuple('' if i < 0 or cut else entries[i][1]
                for i, cut in zip(found.tolist(), in_parts.tolist()))

@@ -139,6 +139,11 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
       tuple(filter(None, overruled.values())), any(near.values()))
 
 
+def has_wildcard(pattern: str) -> bool:
+  """Whether a pattern has a wildcard of `fnmatch`."""
+  return _WILDCARD.search(pattern) is not None
+
+
 def bare_name(name: str) -> str:
   """An op's name without numbers and without the calls it was inlined from."""
   return '/'.join(map(_bare, path_of(name)))

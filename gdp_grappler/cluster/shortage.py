@@ -128,17 +128,17 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
 
 
 def _op_name(graph: op_graph.OpGraph, op: int | np.integer) -> str:
-  """'"adam/Sub_2" of the update of "words/embeddings"', or '"dense/MatMul"'."""
+  """'"adam/Sub_2" for "words/embeddings"', or '"dense/MatMul"'."""
   name = graph.variables[op] or name_parts.without_callers(graph.names[op])
-  updated = _updated(graph, int(op))
-  if updated < 0:
+  served = _served(graph, int(op))
+  if served < 0:
     return f'"{name}"'
-  variable = _label(graph, _first(graph, updated))
-  return f'"{name}" of the update of "{variable}"'
+  variable = _label(graph, _first(graph, served))
+  return f'"{name}" for "{variable}"'
 
 
-def _updated(graph: op_graph.OpGraph, op: int) -> int:
-  """The group of the only variable that an op serves to update; else -1."""
+def _served(graph: op_graph.OpGraph, op: int) -> int:
+  """The group of the only variable that depends on an op; else -1."""
   holds = graph.holds_variables[graph.groups]
   if holds[op]:
     return -1

@@ -1,4 +1,4 @@
-"""Parts of the names of ops and variables. Needs no TensorFlow."""
+"""Parts of names of ops and variables. Uses TensorFlow only if it is loaded."""
 
 from __future__ import annotations
 

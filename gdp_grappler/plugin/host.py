@@ -256,10 +256,14 @@ def _with_wishes(
 
 def _say(kept: _Kept, start: float, query: library.Query,
          how: str = '') -> None:
+  call, topic = current_call.current(), kept.topic
+  if topic and call is not None:
+    # Each model has a line of its own.
+    topic += call.what.partition(' of ')[2]
   notices.say_of(
-      kept.topic,
-      current_call.named(_timed(kept.message, start, how),
-                         current_call.current(), query.graph_id))
+      topic,
+      current_call.named(_timed(kept.message, start, how), call,
+                         query.graph_id))
   _note_that_told(bool(kept.message))
 
 

@@ -26,7 +26,7 @@ from gdp_grappler.plugin import task_links
 # Time limit of all pairs. Pairs without time get the median of the others.
 _BUDGET_S = 5.
 # Size of a tensor in bytes, and round trips per call.
-_GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
+_PING_PONGS = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5  # Timed calls for each median.
 # Takes two tasks, bytes and round trips. Returns a function that makes these
 # round trips in each call, and has made them once already.
@@ -48,7 +48,7 @@ class LinkTiming:
       budget_s: Time limit of all timings, in seconds.
     """
     self._known, self._budget_s = known, budget_s
-    self._game = ping_pong
+    self._ping_pong = ping_pong
     self._lock = threading.Lock()
     self._addresses: dict[str, str] = {}
 
@@ -70,7 +70,7 @@ class LinkTiming:
       place = cache.path('networks', f'{digests.of(addresses)}.json')
       wires = _kept(place)
       if not wires:
-        wires = _timed(tasks, self._budget_s, self._game)
+        wires = _timed(tasks, self._budget_s, self._ping_pong)
         if wires:
           cache.keep(place, _text(wires), notices.say)
       self._known.know(wires)
@@ -106,7 +106,7 @@ def _wire(source: str, target: str, end: float, clock: Callable[[], float],
   """
   sizes: list[int] = []
   seconds: list[float] = []
-  for size, trips in _GAMES:
+  for size, trips in _PING_PONGS:
     if len(sizes) > 1:
       # There and back, and once more for the first call.
       transfers = 2 * trips * (_ROUNDS + 1)

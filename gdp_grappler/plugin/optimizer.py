@@ -56,6 +56,9 @@ _PARAMETER_SERVER = '/job:ps/'
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
+# Bytes from which a constant may be a weight of a frozen graph.
+_WEIGHT_BYTES = 1024
+
 # Limits of the search for an order that the user has not requested: the gain
 # must be large, and the search short. Only asynchronous devices get such an
 # order. On other devices, measured steps with control edges were longer,
@@ -230,15 +233,20 @@ def _of_misfit(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
                error: misfits.DoesNotFitError) -> outcome_lib.Outcome:
   """Leaves a graph as it was, because the plan is for another graph.
 
-  A graph without variables is no part of a model, so no layer is missing in it,
-  unless a name in the map is misspelt.
+  A graph without weights lacks no layer, unless a name in the map is misspelt.
   """
-  left = _leave_alone(source, str(error))
   if not isinstance(error, misfits.NoLayerError):
-    return left
-  if not graph.holds_variables.any() and not error.is_near:
+    return _leave_alone(source, str(error))
+  if not (error.is_near or _has_weights(graph)):
     return outcome_lib.Outcome(None, '')
-  return dataclasses.replace(left, topic=str(error))
+  return dataclasses.replace(_leave_alone(source, str(error)), topic=str(error))
+
+
+def _has_weights(graph: op_graph.OpGraph) -> bool:
+  """Whether a graph has variables, or constants as large as weights."""
+  large = graph.output_bytes >= _WEIGHT_BYTES
+  constants = graph.where_type('Const'.__eq__)
+  return bool(graph.holds_variables.any() or (constants & large).any())
 
 
 def _cluster(source: source_graph.SourceGraph,

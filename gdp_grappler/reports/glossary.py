@@ -128,8 +128,8 @@ TERMS = {
         "Devices by layer, such as {'encoder': 'GPU:0'}. It can be used as a "
         'plan.',
     'legal device':
-        'Of an op: a device that the op may have without a change of the '
-        "program's results.",
+        "Of an op: a device that TensorFlow's rules, the user's pins and "
+        '(without the option `may_round`) rounding allow.',
     'link':
         'The connection of two devices, with a latency and a bandwidth.',
     'list scheduler':

@@ -133,8 +133,13 @@ def tables_in_parts(variables: Iterable[str]) -> dict[str, int]:
   Args:
     variables: Names of variables; '' for an op without one.
   """
-  found = dict.fromkeys(name for name in variables if _OF_PART.fullmatch(name))
+  found = dict.fromkeys(filter(is_part, variables))
   return dict(collections.Counter(name.rpartition(PART)[0] for name in found))
+
+
+def is_part(variable: str) -> bool:
+  """Whether a variable is a part of a table, and no slot of a part."""
+  return _OF_PART.fullmatch(variable) is not None
 
 
 def is_count(value: Any) -> bool:

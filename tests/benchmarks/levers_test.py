@@ -114,8 +114,8 @@ def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch):
     ('packing', memory_packing, 'packed'),
     ('memory_repair', memory_repair.MemoryRepair, 'fitted'),
 ])
-def test_memories_are_neither_mended_nor_packed(program, monkeypatch, name,
-                                                module, function):
+def test_memories_are_neither_repaired_nor_packed(program, monkeypatch, name,
+                                                  module, function):
   """Neither by anchors nor by the search; afterwards they are again."""
   made = []
   stock = getattr(module, function)

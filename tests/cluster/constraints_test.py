@@ -129,7 +129,7 @@ def test_a_cluster_of_one_kind_has_nothing_to_keep():
                                                                     int)).any()
 
 
-def test_demands_agree_with_what_groups_may():
+def test_suitable_devices_agree_with_what_groups_may():
   rng = np.random.default_rng(0)
   for _ in range(50):
     groups = np.unique(rng.integers(0, 12, 40), return_inverse=True)[1]

@@ -58,6 +58,13 @@ def test_a_map_of_parts_is_for_tables_in_parts(pattern):
   assert not layer_devices.of_variable(entries, 'words/embeddings')
 
 
+def test_parts_of_any_table_leave_whole_tables_where_the_map_puts_them():
+  """'*_part_1' once left the devices of all variables open."""
+  entries = (('words', 'CPU:0'), ('*_part_1', 'GPU:1'))
+  assert layer_devices.of_variables(entries,
+                                    ['net/words/embeddings']) == ('CPU:0',)
+
+
 @pytest.mark.parametrize('variables, parts, whole', [
     (('', 'net/words/embeddings'), 0, True),
     (('net/words/embeddings_part_0', 'net/words/embeddings_part_1'), 2, False)

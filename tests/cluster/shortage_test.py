@@ -112,8 +112,8 @@ def test_an_update_is_named_by_its_variable():
   graph = graph.replace(variables=('', '', '', 'words/embeddings', ''))
   cluster = _cluster(1, 10**7, 10**7)
   said = _of_placement(graph, cluster, [1] * 5, [0, 2 * 10**7, 0])
-  assert ('those of "net/words/Gather" of the update of "words/embeddings", 9 '
-          'MB; "adam/Sub_2" of the update of "words/embeddings", 8 MB') in said
+  assert ('those of "net/words/Gather" for "words/embeddings", 9 MB; '
+          '"adam/Sub_2" for "words/embeddings", 8 MB') in said
   # What several variables read is no update.
   several = graph.replace(param_bytes=np.array([0, 0, 0, 7, 7]))
   said = _of_placement(several, cluster, [1] * 5, [0, 2 * 10**7, 0])

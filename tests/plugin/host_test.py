@@ -1,7 +1,9 @@
 import dataclasses
+import functools
 import gc
 import re
 import threading
+import types
 
 import pytest
 from tensorflow.core.framework import graph_pb2
@@ -113,6 +115,22 @@ def test_graphs_with_one_topic_have_one_line(lines, monkeypatch):
     assert served.answer(_query(graph_id=name, fingerprint=name)) is None
   served.answer(_query(graph=None, fingerprint='__inference_other_4'))
   assert _untimed(lines) == ['step: left as it was: why; spent']
+
+
+def test_each_model_has_a_line_of_its_own_on_one_topic(lines, monkeypatch):
+  """A function without the layers once took the line of each model."""
+  monkeypatch.setattr(host.notices, '_topics', set())
+  served = _host(lambda source, option: _Outcome(
+      None, f'{source.name}: left as it was: why', topic='why'))
+  for what in ('', 'fit of "a"', 'evaluate of "a"', 'fit of "b"'):
+    call = what and types.SimpleNamespace(
+        what=what, was_told=False, waiting_since=None, task=lambda query: None)
+    monkeypatch.setattr(host.current_call, 'current',
+                        functools.partial(lambda call: call or None, call))
+    served.answer(
+        _query(graph_id=f'__inference_step_{len(lines)}', fingerprint=what or
+               'other'))
+  assert len(lines) == 3
 
 
 def test_unknown_graph_is_asked_for_and_known_one_is_not(lines):

@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -82,6 +83,26 @@ def test_a_function_of_no_model_needs_no_layer(layer, said):
   outcome = optimizer.optimize(source,
                                settings_lib.Settings(plan=((layer, 'CPU:1'),)))
   assert outcome.devices is None and outcome.message == said
+
+
+def test_a_frozen_graph_without_a_layer_of_the_map_has_a_line():
+  """A graph whose weights are constants was once ignored without a word."""
+  weights = np.random.default_rng(0).random((32, 32)).astype(np.float32)
+
+  @tf.function
+  def function(x):
+    for _ in range(8):
+      x = tf.sin(x) @ weights
+    return x
+
+  graph_def = function.get_concrete_function(tf.ones(
+      (4, 32))).graph.as_graph_def()
+  for node in graph_def.node:
+    node.device = _CPUS[0]
+  source = source_graph.SourceGraph('f', graph_def, (), (), _CPUS)
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(plan=(('encoder', 'CPU:1'),)))
+  assert outcome.message == 'f: left as it was: no op is in "encoder"'
 
 
 @pytest.mark.parametrize('layer', ['encoder', '*'])

@@ -15,7 +15,7 @@ def test_figures_kernels_and_what_was_left_out():
   assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_brief_and_with_nothing_left_out():
+def test_short_and_with_nothing_left_out():
   made = dataclasses.replace(calibrations.make(), left_out=())
   text = calibration_table.text(made, counts_only=True)
   assert 'launching_op_s' not in text and 'Left out' not in text

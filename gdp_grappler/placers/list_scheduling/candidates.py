@@ -35,7 +35,7 @@ class ListSchedulingPlacer(abc.ABC):
   """
 
   published = False
-  # Ways for problems in which one accelerator cannot hold all ops.
+  # Configurations for problems in which one accelerator cannot hold all ops.
   _tight: Sequence[proposals.ScheduleConfig] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

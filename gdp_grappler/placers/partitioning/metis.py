@@ -139,14 +139,15 @@ def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
   Raises:
     GdpError: pymetis is not installed.
   """
+  every = len(partitioning.accelerators(problem.cluster, problem.busy_seconds))
+  half = -(-every // 2)
   targets: dict[int, list[partitioning.Target]] = {}
-  for target in partitioning.make_targets(problem):
+  for target in partitioning.make_targets(problem, counts=[every, half]):
     targets.setdefault(target.num_workers, []).append(target)
-  every = max(targets)
   for setting in _FEW:
-    count = -(-every // 2) if setting.half else every
+    count = half if setting.half else every
     if count > 1:
-      with_latency, without = targets[count]
+      with_latency, without = targets[count][:2]
       target = with_latency if setting.latency else without
       proposal = _proposal(target, problem.allowed, problem.seed, setting.cut)
       yield partitioning.cheapest_legal(problem, target.graph,
@@ -209,7 +210,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
 
 
 def _library_seed(seed: int) -> int:
-  """The seed of METIS: other seeds for neighbours, -1 for a negative one."""
+  """The seed for METIS: -1 for a negative seed, else different neighbours."""
   return 1 + int(seed) % (_SEEDS - 1) if seed >= 0 else -1
 
 

@@ -150,7 +150,8 @@ def make_target(problem: placer_lib.Problem, workers: np.ndarray,
 
 
 def make_targets(problem: placer_lib.Problem, memory: float = 0.,
-                 with_all: bool = False) -> list[Target]:
+                 with_all: bool = False,
+                 counts: Sequence[int] | None = None) -> list[Target]:
   """Targets of several numbers of accelerators, with and without latency.
 
   With latency, the latency of a message counts as bytes of an edge. There may
@@ -161,13 +162,14 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
     problem: The problem to place.
     memory: See `make_target`.
     with_all: Whether to add a target of all devices of the cluster.
+    counts: Numbers of accelerators; None means those that pay most often.
   """
   fast = accelerators(problem.cluster, problem.busy_seconds)
   graphs = [
       group_graph.build(problem.graph, problem.busy_seconds, fast, size)
       for size in (message_bytes(problem.cluster, fast), 0.)
   ]
-  sets = [fast[:count] for count in _counts(len(fast))]
+  sets = [fast[:count] for count in counts or _counts(len(fast))]
   if with_all and len(fast) < problem.cluster.num_devices:
     sets.append(np.arange(problem.cluster.num_devices))
   return [

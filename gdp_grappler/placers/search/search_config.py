@@ -139,7 +139,7 @@ class CoarseConfig:
       with this share, they may join the tile.
     priced: An annealing of layers or parts ends after this number of
       placements, or after a share of the time (`round`).
-    round: This share of the time.
+    round: Share of the time after which one annealing of the coarse graph ends.
     layers_until: Progress at which the stage of layers ends, if layers have
       parts.
     alone_until: Progress at which the stage of layers ends, if layers have no

@@ -219,7 +219,11 @@ class _StagedSearch:
 
   def _most_promising(
       self) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
-    """Key of the placement that is likely the fastest with control edges."""
+    """The placement that is likely the fastest with control edges, and its key.
+
+    Returns:
+      The key and the placement.
+    """
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
     assert simulator is not None and self._ordered is not None  # Orders pay.

@@ -161,7 +161,8 @@ class KerasFunction:
                   f'chose{self._why_xla_stays()}')
     elif not self._scheduled and not captures.is_compiled(self._function):
       notices.say(f'{self._what}: left as it was: its graph has fewer than '
-                  f'{self._minimum()} ops, or was seen before')
+                  f'{self._minimum()} ops{self._or_no_layer()}, or was seen '
+                  'before')
 
   def _why_xla_stays(self) -> str:
     assert self._settings is not None
@@ -172,6 +173,10 @@ class KerasFunction:
     return (
         '; only where steps are timed (guard) could placed ones be known to '
         'be faster')
+
+  def _or_no_layer(self) -> str:
+    settings = self._settings or settings_lib.Settings()
+    return ', no layer of the map' if isinstance(settings.plan, tuple) else ''
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops

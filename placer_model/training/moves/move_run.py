@@ -146,7 +146,7 @@ def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,
 
 
 class _Run:
-  """A run, in the order `prepare`, `learn`, `settled`.
+  """A run, in the order `prepare`, `learn`, `final_network`.
 
   Attributes:
     entrants: Graphs of the run.

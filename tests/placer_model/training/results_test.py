@@ -120,7 +120,7 @@ def test_steps_that_may_run_elsewhere(violations):
     ([_RUN, _OOM], ['node x', '--reward=simulated'], 'memory'),
     ([_OOM, _MEMORY], ['first failure: OOM when', 'with more memory'], 'Mend')
 ])
-def test_defeat_gives_its_reason(violations, parts, absent):
+def test_advice_gives_its_reason(violations, parts, absent):
   said = results.why_none_is_valid(violations)
   for part in parts:
     assert part in said

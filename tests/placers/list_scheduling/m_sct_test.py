@@ -30,10 +30,10 @@ def test_favourites_are_sought_once_for_all_bundles_of_one_grain(monkeypatch):
 
   monkeypatch.setattr(m_sct.favourite_children, 'matched', counted)
   m_sct.MSctPlacer().place(problems.make(graphs.random_graph(0, 60)))
-  # `way.bundles` without parts and dear: what makes tasks.
+  # `config.bundles` without parts and transfer grain: what makes tasks.
   grains = {
-      m_sct._same_tasks(way.bundles) for way, _ in m_sct._CONFIGS
-      if way.rules.favourites
+      m_sct._same_tasks(config.bundles) for config, _ in m_sct._CONFIGS
+      if config.rules.favourites
   }
   assert len(solved) == len(grains) < len(m_sct._CONFIGS)
 

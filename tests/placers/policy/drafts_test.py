@@ -84,12 +84,36 @@ def test_one_schedule_is_made_when_time_is_over():
   assert len(late) == len(alone) + 1
 
 
+@pytest.mark.parametrize('rounds', [1, 2, 3])
+def test_cuts_and_schedules_are_made_in_turn(monkeypatch, rounds):
+  made = []
+
+  def few_cuts(problem):
+    for number in range(8):
+      made.append('cut')
+      yield np.full(problem.graph.num_groups, 1 + number % 2, np.int32)
+
+  stock = drafts._Scheduler.row
+
+  def row(*arguments):
+    made.append('schedule')
+    return stock(*arguments)
+
+  monkeypatch.setattr(drafts.metis, 'few_cuts', few_cuts)
+  monkeypatch.setattr(drafts._Scheduler, 'row', row)
+  problem = problems.make(graphs.random_graph(0, 300))
+  drafts.Drafts(problem, policy_config.PolicyConfig(maps=0),
+                move_filter.MoveDescriber(problem),
+                deadlines.within(2. * rounds, lambda: float(len(made))))
+  assert made == ['cut', 'schedule'] * rounds
+
+
 def test_nothing_is_scheduled_for_one_accelerator():
   problem = problems.make(graphs.random_graph(0, 100), clusters.make_cluster(1))
   assert len(_drawn(problem)) <= 2
 
 
-def test_every_way_schedules_devices_that_differ():
+def test_every_configuration_schedules_devices_that_differ():
   problem = problems.make(graphs.random_graph(2, 300))
   ways = len(drafts._CONFIGS)
   rows, few = (_drawn(problem, maps=0, cuts=0, schedules=count, drafts=ways)

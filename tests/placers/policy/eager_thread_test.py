@@ -29,7 +29,7 @@ def test_what_a_job_raises_is_its_result():
     eager_thread.start(fail).result(10)
 
 
-def test_apart_ends_even_if_something_is_raised():
+def test_placer_code_ends_even_if_something_is_raised():
   with pytest.raises(KeyError):
     with eager_thread.as_placer_code():
       assert eager_thread.is_current()

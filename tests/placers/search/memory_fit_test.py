@@ -12,7 +12,7 @@ def _seen(problem):
   return priced_placements.PricedPlacements(problem.graph, problem.evaluator)
 
 
-def test_settled_is_no_worse_than_one_device_and_fits():
+def test_best_fitting_is_no_worse_than_one_device_and_fits():
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   cluster = clusters.make_cluster(2, memory_bytes=100)
   problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]])
@@ -24,7 +24,7 @@ def test_settled_is_no_worse_than_one_device_and_fits():
   assert problem.evaluator.evaluate(problem.graph, placement).valid
 
 
-def test_settled_where_memory_is_no_matter():
+def test_best_fitting_where_memory_is_no_matter():
   problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
                                                                  [9, 1, 2]])
   seen = _seen(problem)

@@ -100,8 +100,6 @@ def test_lines_name_the_method_that_the_user_called(said):
           keras_function.context.context())
       return function([1])
 
-    test_on_batch = predict_on_batch = None
-
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(keras_function.batch_methods, '_METHODS',
                   {'fit': 'train_on_batch'})
