@@ -1,8 +1,8 @@
 """Makes optimizers of tf_keras save the slots of a table as one variable.
 
 Each part has slots of its own on its device. Checkpoints and files have the
-slots of a table as one variable. tf_keras does so for parameter servers, by
-rows only.
+slots of a table as one variable. tf_keras joins slots in this way for parameter
+servers, but by rows only.
 """
 
 from __future__ import annotations
