@@ -6,8 +6,8 @@ The sweep takes much less time than a simulation. C++ code computes the features
 by these rules:
 
 * The slack of an op is the longest delay of its end that does not lengthen the
-  step. All later ops on its device and all ops that depend on it are assumed to
-  keep their order and their distances in time.
+  step. The ops of a device are assumed to keep their order, and a tensor to
+  arrive as long after the end of its producer as in the simulated step.
   An op without slack is critical. An op with 2 % of the step as slack counts as
   half critical.
 * The wait of an op lasts from the arrival of its inputs to its start.
