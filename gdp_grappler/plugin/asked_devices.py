@@ -125,7 +125,7 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
 
 
 def request_source() -> str:
-  """Returns who puts ops on devices: tf.device, or a strategy, too.
+  """Returns a text that names what puts ops on devices, such as tf.device.
 
   A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's
   scope and a scope of the user look the same. So the text names both if the
