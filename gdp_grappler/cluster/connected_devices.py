@@ -3,8 +3,8 @@
 After `tf.config.experimental_connect_to_host` or `_to_cluster` a program has
 the devices of other tasks in addition to its own. `local_devices` describes its
 own devices. TensorFlow gives only the names of the other devices. Their speeds,
-their memory and the network are assumed (`remote_devices`), which the notes of
-the cluster say.
+their memory and the network are assumed (`remote_devices`), and the notes of
+the cluster say so.
 """
 
 from __future__ import annotations
