@@ -235,7 +235,7 @@ class Robust(evaluator.Evaluator):
                  ceiling_s: evaluator.Ceiling,
                  orderable: np.ndarray | None = None,
                  draws: _Draws | None = None) -> evaluator.Prices:
-    """Multiplies steps up to the ceiling by luck, by default of `_of`."""
+    """Multiplies steps up to the ceiling by the luck of `draws` or of `_of`."""
     draws = draws or self._of(graph)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
