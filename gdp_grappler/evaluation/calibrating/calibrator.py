@@ -37,8 +37,8 @@ class CalibrationOptions:
   """Settings of a calibration.
 
   Attributes:
-    budget_s: Time limit in seconds. A step that has begun is completed. None
-      means no limit.
+    budget_s: Time limit in seconds. A step that is not complete by then is
+      dropped. None means no limit.
     refresh: Whether to measure known steps again.
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
     number: Number of the GPU, as TensorFlow counts GPUs.
