@@ -53,7 +53,9 @@ class LinkTiming:
     self._addresses: dict[str, str] = {}
 
   def once(self, names: Sequence[str], given: Mapping[str, str]) -> None:
-    """Times the links if there are tasks that were not there before.
+    """Times the links, unless tasks and addresses are those of the last call.
+
+    Links of the same addresses may come from the cache of an earlier run.
 
     Args:
       names: Names of all devices.
