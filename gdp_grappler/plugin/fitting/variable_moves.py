@@ -88,8 +88,8 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
     devices: Results of `movable`, each with the full name of a device.
 
   Raises:
-    InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
-      variables before it have been moved.
+    InfeasiblePlacementError: TensorFlow put a copy somewhere else. Variables
+      that come earlier in `devices` have been moved.
   """
   from tensorflow.python.eager import context
   with _lock:
