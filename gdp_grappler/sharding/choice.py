@@ -112,10 +112,10 @@ def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
 
 
 def sizes(length: int, count: int) -> tuple[int, ...]:
-  """Returns the number of rows of each part, equal except for the last part.
+  """Returns the rows or columns of each part, equal except for the last part.
 
   Args:
-    length: Number of rows of the table.
+    length: Number of rows or columns of the table.
     count: Wanted number of parts. The result may have fewer.
   """
   each = math.ceil(length / count)
