@@ -175,7 +175,7 @@ def _overruled(patterns: Sequence[str], number: int,
 
 
 def _near(pattern: str, known: set[str]) -> list[str]:
-  """The known name most similar to the last of a pattern; [] if none is."""
+  """The known name nearest to the last name of a pattern; [] if none is."""
   last = pattern.rsplit('/', 1)[-1]
   return suggestions.nearest(last, known - {last})
 

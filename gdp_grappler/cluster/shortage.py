@@ -32,7 +32,7 @@ _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   """The reason why no placement can fit; '' if one may fit.
 
-  The function looks only at variables, which takes no search. The largest group
+  The function looks only at variables, so it needs no search. The largest group
   has to fit into one memory. All groups that may only be in some memories have
   to fit into these memories together.
 
