@@ -34,7 +34,7 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
   tasks = set(map(task_of, known))
   own = own_task()
   if len(tasks) <= 1:
-    # This holds for a server, too, which does not know its name in the cluster.
+    # Also in a server, because a server does not know its name in the cluster.
     return local_devices.local_cluster(names)
   if own not in tasks:
     return remote_devices.of_names(known)
