@@ -180,7 +180,7 @@ def _missing(
 def _with(
     known: calibration_lib.Calibration, name: str,
     answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
-  """Adds the answer of a step, which is done if it is measured completely."""
+  """Adds the answer of a step. A step is done if its answer is complete."""
   if isinstance(answer, messages.Failure):
     return dataclasses.replace(
         known, left_out=(*known.left_out, f'{name}: {answer.message}'))

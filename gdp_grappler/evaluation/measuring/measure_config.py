@@ -19,7 +19,7 @@ class MeasureConfig:
 
   Attributes:
     steps: Steps per round; rounds are repeated until the median is stable.
-    warmup: Steps before the first round, which do not count.
+    warmup: Steps that do not count, before the first round.
     budget_s: Seconds after which no further round begins.
     tolerance: Largest relative change of a stable median; see
       `timing.Schedule`.

@@ -124,7 +124,7 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OrderedPlacement(placement_lib.Placement):
-  """A placement that keeps its control edges, which saves a second search.
+  """A placement that keeps its control edges, to save a second search.
 
   `dataclasses.replace` with other devices or priorities copies `order`, which
   does not belong to the new placement. So `known_order` compares the placement
