@@ -28,7 +28,7 @@ _OTHERS = _ARCHITECTURES['A100']
 
 
 def of(cluster: cluster_lib.Cluster) -> str:
-  """The architecture of the first kind of card in the cluster's name.
+  """The architecture of the first card that the cluster's name names.
 
   Args:
     cluster: Any cluster.

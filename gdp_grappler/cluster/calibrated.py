@@ -141,7 +141,7 @@ def _lock_s(device: cluster_lib.Device,
 
 def _callback(device: cluster_lib.Device,
               calibration: calibration_lib.Calibration) -> dict[str, float]:
-  """Seconds of a hop beyond the issue and the latency of its copy."""
+  """`callback_s` and `poll_s`: seconds of a hop after its copy, if measured."""
   hop_s = _first(calibration, 'hop_s', 'card_hop_s', 'host_hop_s')
   busy_s = _first(calibration, 'busy_hop_s', 'busy_card_hop_s',
                   'busy_host_hop_s')

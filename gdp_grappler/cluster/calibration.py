@@ -226,7 +226,7 @@ def keep(calibration: Calibration, tell: Callable[[str], None],
   Args:
     calibration: The calibration.
     tell: Function that gets a line for the user if this fails.
-    folder: Folder of the cache, see `kept`.
+    folder: Folder of the cache, see `cached`.
   """
   path = _path(calibration.card, calibration.driver, calibration.tensorflow,
                folder)

@@ -109,8 +109,8 @@ def of_total(total_bytes: int, capability: tuple[int, int] | None) -> int:
 
   Args:
     total_bytes: Total memory that the driver reports.
-    capability: CUDA compute capability; None if it is unknown, which means the
-      largest reserve.
+    capability: CUDA compute capability. None if it is unknown; the reserve is
+      then the largest one.
   """
   if total_bytes < _SMALL_BYTES:
     taken_mib = _SMALL_RESERVE_MIB

@@ -24,11 +24,11 @@ def gpu_flops(multiprocessors: int, hertz: float,
 
 
 def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
-  """Float32 operations per second of a CPU: cores x clock x SIMD width x 2 x 2.
+  """Float32 operations per second: cores x clock x operations per cycle.
 
-  The function assumes two fused multiply-add units per core for AVX2 and
-  AVX-512, and a multiplier and an adder for older instruction sets. For unknown
-  ones it takes one operation per core and cycle, as Grappler does for all.
+  The function assumes that a core has two fused multiply-add units for AVX2 and
+  AVX-512, and a multiplier and an adder for AVX and SSE. For other instruction
+  sets it takes one operation per cycle, as Grappler does for all.
 
   Args:
     cores: Number of cores.

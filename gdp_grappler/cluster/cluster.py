@@ -68,8 +68,8 @@ class Device:
       streams share the card's multiprocessors and bandwidth. '' means that the
       device has the whole card. `peak_flops` and `bandwidth_bytes_per_s` are
       those of the whole card.
-    resident_threads: Number of threads that its multiprocessors hold; 0 if it
-      is unknown, which means that any kernel fills the card.
+    resident_threads: Number of threads that its multiprocessors hold. 0 if it
+      is unknown; any kernel then fills the card.
     memory_margin: Share of `memory_bytes` that plans leave free, because the
       allocator loses memory to gaps between tensors.
   """

@@ -3,8 +3,8 @@
 After `tf.config.experimental_connect_to_host` or `_to_cluster` a program has
 the devices of other tasks in addition to its own. `local_devices` describes its
 own devices. TensorFlow gives only the names of the other devices. Their speeds,
-their memory and the network are assumed (`remote_devices`), which the notes of
-the cluster say.
+their memory and the network are assumed (`remote_devices`), and the notes of
+the cluster say so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
   tasks = set(map(task_of, known))
   own = own_task()
   if len(tasks) <= 1:
-    # This holds for a server, too, which does not know its name in the cluster.
+    # Also in a server, because a server does not know its name in the cluster.
     return local_devices.local_cluster(names)
   if own not in tasks:
     return remote_devices.of_names(known)

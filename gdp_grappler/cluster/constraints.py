@@ -183,7 +183,7 @@ def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
 def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                 by_op: np.ndarray,
                 group: int) -> errors.InfeasiblePlacementError:
-  """The error for a group without a device: an op for each of its demands."""
+  """The error for a group that no device suits, with ops and their devices."""
   ops = np.flatnonzero(graph.groups == group)
   demands, first = np.unique(by_op[ops], axis=0, return_index=True)
   lines = []

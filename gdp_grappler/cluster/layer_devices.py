@@ -40,8 +40,8 @@ def layers(
 def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
   """Returns the number of parts of a table in a plan; 0 if it is not in parts.
 
-  Scopes around a table may be unknown, in the plan or in the path. If tables
-  with different numbers of parts match the path, the number is not known.
+  Scopes around a table may be unknown, in the plan or in the path. 0 also means
+  that tables with different numbers of parts match the path.
 
   Args:
     plan: The plan.

@@ -10,9 +10,9 @@ an op, the pattern with the most names holds, then the pattern that matches at
 the greatest depth, then the pattern with the most letters. '' and '*' hold for
 all ops that no other pattern matches.
 
-A name with wildcards is meant for layers. So where it matches the name of an op
-or a scope inside a layer, 'a*' the op 'add' or the scope 'add_grad' of a loop,
-other patterns with as many names come first.
+A name with wildcards is meant for layers. But it may match an op, or a scope
+inside a layer: 'a*' matches the op 'add', and the scope 'add_grad' of a loop.
+At such a match, other patterns with as many names come first.
 
 TensorFlow numbers scopes that are opened again, and Keras 3 opens the scope of
 a layer twice. So layers `dense` and `dense_1` get the scopes 'dense_1' and
@@ -42,7 +42,7 @@ _MAX_LETTERS = 1_000  # Of a pattern.
 _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
-# The scope of a loop, whose ops are on one device, without its number.
+# Names of the scopes of loops. All ops of a loop are on one device.
 _LOOP = re.compile(r'while(_\w+)?')
 # Depth of a match that is no layer.
 _NO_LAYER = -1
@@ -145,7 +145,7 @@ def has_wildcard(pattern: str) -> bool:
 
 
 def bare_name(name: str) -> str:
-  """An op's name without numbers and without the calls it was inlined from."""
+  """An op's name without the calls it was inlined from; 'x' for 'x_1'."""
   return '/'.join(map(_bare, path_of(name)))
 
 
@@ -155,7 +155,7 @@ def outermost(name: str) -> str:
 
 
 def plain_name(name: str) -> str:
-  """An op's name like `bare_name`, but without any number of numbers.
+  """An op's name like `bare_name`, but 'x' also for 'x_1_2'.
 
   Keras 3 also numbers the scope of a model whose name has a number. For
   example, 'sequential_1_1' is the scope of the second model.
@@ -175,7 +175,7 @@ def _overruled(patterns: Sequence[str], number: int,
 
 
 def _near(pattern: str, known: set[str]) -> list[str]:
-  """The known name that is most similar to that of a pattern, if any is."""
+  """The known name nearest to the last name of a pattern; [] if none is."""
   last = pattern.rsplit('/', 1)[-1]
   return suggestions.nearest(last, known - {last})
 
@@ -228,7 +228,7 @@ class _Matcher:
     return self._below(state, depth, path[-1], is_inner=True).best
 
   def _is_inner(self, scope: tuple[str, ...]) -> bool:
-    """Whether a scope is inside a layer: that of an op, or one in a loop."""
+    """Whether a scope is no layer: an op's name, a loop, or inside a loop."""
     return scope in self._ops or any(map(_LOOP.fullmatch, scope))
 
   def _below(self, state: _State, depth: int, part: str,

@@ -24,7 +24,7 @@ for _power, _letter in enumerate('KMGT', 1):
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*([KMGT]?I?B)?', re.IGNORECASE)
 _TYPE = re.compile(r'CPU|GPU', re.IGNORECASE)
 _EXAMPLE = 'GPU:0=12GB,CPU=64GB'
-_LARGEST_BYTES = 10**18  # More is a mistake.
+_LARGEST_BYTES = 10**18  # A larger size is a mistake.
 
 
 def parse(text: str) -> MaxMemory:

@@ -55,7 +55,8 @@ def _links(cluster: cluster_lib.Cluster, device: int,
     others: int, fallback devices of groups that may not be on the device.
 
   Returns:
-    Figures and links of the device; None if no other device is equal.
+    Figures and links of the device. None if the device shares a compute unit or
+    a memory, or is one of `others`: it then counts as equal to no other device.
   """
   shares = any((numbers == numbers[device]).sum() > 1
                for numbers in (cluster.compute_units, cluster.memory_pools))

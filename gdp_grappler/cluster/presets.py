@@ -94,7 +94,7 @@ def has_name_of(cluster: cluster_lib.Cluster) -> bool:
 
 
 def _with_hosts(body: str, network_name: str) -> str:
-  """The nearest preset that has several hosts; the network is known."""
+  """The nearest preset of several hosts with this network, which must exist."""
   return next(name for name in (f'2x{body}-{network_name}',
                                 f'2x1x{body}-{network_name}',
                                 f'2x8xV100-{network_name}') if is_preset(name))

@@ -1,9 +1,9 @@
 """The devices of a running TensorFlow cluster.
 
 A server reports the names and types of its devices and the memory of its GPUs.
-Speeds are assumed, which the notes of the cluster say. The cluster only has to
+Speeds are assumed, and the notes of the cluster say so. The cluster only has to
 be right in kind: devices of different tasks compute in parallel, and transfers
-between them go through the network.
+between such devices go through the network.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from gdp_grappler.sharding import choice
 
 # Largest number of variables, and of tensors, that a message names.
 _MOST_NAMED = 3
-# Share of the bytes that a memory needs from which a message names variables or
-# the temporary memory of an op as a cause.
+# Least share of the needed bytes of a memory. With this share, variables or the
+# temporary memory of an op are a cause that a message names.
 _A_CAUSE = .1
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
@@ -32,7 +32,7 @@ _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   """The reason why no placement can fit; '' if one may fit.
 
-  The function looks only at variables, which takes no search. The largest group
+  The function looks only at variables, so it needs no search. The largest group
   has to fit into one memory. All groups that may only be in some memories have
   to fit into these memories together.
 
@@ -106,7 +106,7 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
     devices: int [N], the placement.
     there: bool [N], ops on a memory that is exceeded.
     temporary_bytes: int64 [N, D], bytes of each op while it runs.
-    cause: Bytes from which the memory of one op is named as a cause.
+    cause: Least temporary bytes of an op that the sentences name as a cause.
   """
   runs = there & (graph.executions > 0)
   own = graph.where_type(lambda kind: kind not in op_kinds.ALIASES)

@@ -1,10 +1,11 @@
 """How the devices of one host are joined: which wires a transfer occupies.
 
 * PCIe: each card has one x16 connection, which carries both directions at once.
-  With three cards or more, two of them share a switch and its connection to
-  the processor, as in servers of the K40 and P100 years, DGX-1, DGX A100 and
-  HGX H100. With two sockets and more than four cards, each socket has half of
-  the switches, and cards of different sockets share the link between sockets.
+  In a host with three cards or more, each two cards share a switch and the
+  switch's connection to the processor, as in servers of the K40 and P100 years,
+  DGX-1, DGX A100 and HGX H100. With two sockets and more than four cards, each
+  socket has half of the switches, and cards of different sockets share the link
+  between sockets.
   A card uses the host memory of its own socket.
 * NVLink-C2C: a card of a Grace processor has its own link to the processor.
 * DGX-1: V100s joined by one or two bricks of NVLink as `nvidia-smi topo -m`
@@ -106,7 +107,7 @@ def parts_paths(
 
 def _peers(cards: Sequence[device_figures.Card], source: int,
            target: int) -> Path | None:
-  """Over NVLink or Infinity Fabric, where the two cards are joined by it."""
+  """The path over NVLink or Infinity Fabric; None if neither joins the ends."""
   if source < 0 or target < 0 or cards[source] != cards[target]:
     return None
   peers = cards[source].peers
@@ -123,7 +124,7 @@ def _peers(cards: Sequence[device_figures.Card], source: int,
 
 
 def _bricks(peers: device_figures.Peers, source: int, target: int) -> int:
-  """Between two cards, by their number among those of their kind."""
+  """Bricks between two cards, given by their numbers among equal cards."""
   if peers.kind == 'cube':
     return DGX1_BRICKS[source][target]
   if peers.kind == 'bridge' and source // 2 != target // 2:
@@ -133,7 +134,7 @@ def _bricks(peers: device_figures.Peers, source: int, target: int) -> int:
 
 def _pcie(cards: Sequence[device_figures.Card], sockets: int, source: int,
           target: int) -> Path:
-  """Over PCIe."""
+  """The path over PCIe."""
   ends = [cards[end] for end in (source, target) if end >= 0]
   switches = (len(cards) > _CARDS_WITHOUT_SWITCH and
               not any(card.own_way for card in ends))

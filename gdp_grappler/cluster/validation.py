@@ -133,7 +133,7 @@ def check_link(at: str, link: Any, where: str = '') -> None:
 
 
 def _check_calibrated(cluster: Any) -> None:
-  """Checks that parts name devices of the cluster, of their type and once."""
+  """Checks that calibrations name devices of their type, and none twice."""
   types = {device.name: device.type for device in cluster.devices}
   seen: set[str] = set()
   for index, part in enumerate(cluster.calibrated):
@@ -193,7 +193,7 @@ def _check_units(devices: Sequence[Any]) -> None:
 
 
 def _check_cards(devices: Sequence[Any]) -> None:
-  """Checks that devices of a card are equal, with streams of their own."""
+  """Checks that devices of a card have equal figures and their own streams."""
   parts: dict[str, list[tuple[int, Any]]] = {}
   for index, device in enumerate(devices):
     if device.card:

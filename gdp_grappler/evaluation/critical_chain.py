@@ -146,7 +146,7 @@ class _Search:
             (float(self._arrival_s[transfer]), TRANSFER, (True, transfer)))
     yield from inputs
     before = self._last(self._on_units, self._units[device], start_s, False)
-    # If a slot was free earlier, an op with inputs waited for the inputs.
+    # If a slot was free before the start, an op with inputs waited for these.
     if before is not None and (not inputs or
                                before[0] >= start_s - self._close_s):
       yield before[0], DEVICE, before[1]

@@ -62,7 +62,8 @@ class RobustConfig:
 
   Attributes:
     pairs: Number of pairs of draws; a price takes 1 + 2 `pairs` simulations.
-    close_pairs: Number of pairs of further draws for `Robust.price_closely`.
+    close_pairs: Number of pairs of other draws, which only
+      `Robust.price_closely` uses.
     op_jitter: Standard deviation of an op's seconds, as a share of the seconds.
       All four deviations are below 1 / sqrt(3), because the distribution is
       uniform, and seconds must be above 0.
@@ -176,7 +177,7 @@ class Robust(evaluator.Evaluator):
 
   def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
                     priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """Prices K placements by more draws; see `evaluator.Evaluator`.
+    """Prices K placements by draws of their own; see `evaluator.Evaluator`.
 
     A search finds placements whose usual draws are short by chance. So close
     prices have draws that no other price uses.
@@ -235,7 +236,7 @@ class Robust(evaluator.Evaluator):
                  ceiling_s: evaluator.Ceiling,
                  orderable: np.ndarray | None = None,
                  draws: _Draws | None = None) -> evaluator.Prices:
-    """Multiplies steps up to the ceiling by luck, by default of `_of`."""
+    """Multiplies steps up to the ceiling by the luck of `draws` or of `_of`."""
     draws = draws or self._of(graph)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))

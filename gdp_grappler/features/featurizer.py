@@ -106,10 +106,10 @@ def _unit_columns(graph: op_graph.OpGraph, units: np.ndarray, m: int,
 
 def path_ranks(graph: op_graph.OpGraph,
                seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Returns the longest paths to and from each op, without transfers.
+  """Returns seconds of the longest paths to and from each op.
 
-  These are the ranks of HEFT (Topcuoglu et al. 2002, section 4). Each includes
-  the op itself.
+  These are the ranks of HEFT (Topcuoglu et al. 2002, section 4), without
+  transfers. The seconds of the op itself are included.
 
   Args:
     graph: N ops.

@@ -12,10 +12,10 @@ import hashlib
 
 import numpy as np
 
-# Position of a unit in a structure that repeats: the share of the work, 0 to 1,
-# before the middle of all units with the same position; -1 if the unit has no
-# position. Devices with equal blocks of consecutive work thus have equally long
-# intervals of this feature.
+# Position of a unit in a structure that repeats. Units of one position form a
+# block. The feature is the share of the work, 0 to 1, before the middle of the
+# block, or -1 if the unit has no position. So if devices have equal amounts of
+# consecutive work, their intervals of this feature are equally long.
 PLACE_FEATURES = (
     'layer_place',  # layer, a coordinate of `structure.coordinates`
     'segment_place',  # segment, likewise
@@ -23,7 +23,7 @@ PLACE_FEATURES = (
     'variable_place',  # variable, likewise
     'repetition_place',  # repetition, likewise
     'order_place',  # number in topological order
-    'depth_place',  # shorter one of the longest paths to a source and a sink
+    'depth_place',  # longest path to a source or to a sink: the shorter one
 )
 
 # Columns of `GraphFeatures.units`: HDP's operation embedding (Mirhoseini et al.
@@ -56,7 +56,7 @@ DEVICE_FEATURES = (
     'launch_s',
     'link_latency_s',  # mean over the links to other devices
     'link_bytes_per_s',  # mean over the links to other devices
-    'devices_on_compute',  # how many devices share its compute
+    'devices_on_compute',  # number of devices on its compute unit
 )
 
 

@@ -73,9 +73,10 @@ def with_feasible_requests(
     settings: settings_lib.Settings) -> source_graph.SourceGraph:
   """Returns a graph with only the requests that can be kept.
 
-  Two kinds of requests are dropped. If TensorFlow chose another device although
-  the requested device exists, the op cannot be on the requested device. If the
-  cluster lacks the requested device, the user gets a warning.
+  Three kinds of requests are dropped. The first has an incomplete name of a
+  device. The second is for a device that exists here, but TensorFlow chose
+  another one, because the op cannot be on the requested device. The third is
+  for a device that the cluster lacks; the user gets a warning.
   """
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.graph.legality import asked
@@ -125,7 +126,7 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
 
 
 def request_source() -> str:
-  """Returns who puts ops on devices: tf.device, or a strategy, too.
+  """Returns a text that names what puts ops on devices, such as tf.device.
 
   A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's
   scope and a scope of the user look the same. So the text names both if the

@@ -21,7 +21,8 @@ _assumed: list[int] = []
 def assumed(size: int | None) -> Iterator[None]:
   """Prices graphs that arrive in the context for a batch size.
 
-  This holds for all threads, because TensorFlow may make a graph on another.
+  This holds for all threads, because TensorFlow may make a graph on another
+  thread.
 
   Args:
     size: Size of the first dimension. None changes nothing.

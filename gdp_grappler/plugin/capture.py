@@ -1,4 +1,4 @@
-"""Writes the graphs that the pass receives as files, such as for training."""
+"""Writes the graphs that the pass receives to files, for example to train."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ _TITLES = (
     # TensorFlow's wrapper of each function of a loaded model.
     ('restored_function_body', 'call of a SavedModel'),
     ('__call__', 'call of a model'),
-    # The part that its outputs need of a SavedModel of TensorFlow 1, or of
-    # another wrapped graph of TensorFlow 1.
+    # TensorFlow wraps a graph of TensorFlow 1, such as a SavedModel, and prunes
+    # the graph to the ops that its outputs need.
     ('pruned', 'function of a TensorFlow 1 graph'),
     ('tf_graph', 'graph of a session'),
 )

@@ -135,7 +135,7 @@ def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
   if result is None:
     return None
   try:
-    os.utime(place)  # The least recently used ones go first.
+    os.utime(place)  # The least recently used decisions are removed first.
   except OSError:
     pass  # Another process removed the file, or only another user may write it.
   return result

@@ -23,7 +23,7 @@ from gdp_grappler.reports import units
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
 _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
-_TIMEOUT_S = 120.  # Seconds of the test in a process.
+_TIMEOUT_S = 120.  # Time limit of the test in a new process, in seconds.
 _PROBE = 'gdp_grappler.plugin.probe:main'
 _OF_XLA = {
     xla.Handling.KEPT: 'XLA stays',

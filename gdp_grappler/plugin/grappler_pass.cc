@@ -36,7 +36,7 @@
 extern "C" {
 
 // The request to the Python function. Lists are separated by newlines. Mirrored
-// by `library.Request`.
+// by `library._Request`.
 struct GdpRequest {
   const char* id;           // Name that the runtime gave to the graph.
   const char* fingerprint;  // Of nodes, inputs, attributes and devices.
@@ -58,7 +58,7 @@ enum {
 };
 
 // A buffer from `gdp_allocate`, which the pass frees. Mirrored by
-// `library.Buffer`.
+// `library._Buffer`.
 struct GdpBuffer {
   char* data;
   size_t size;

@@ -24,7 +24,7 @@ _MARK = '_gdp_hook'
 
 def install() -> None:
   """Wraps the methods of the eager context for options, once per process."""
-  # The import of TensorFlow goes on, but the import of this module is done.
+  # The import of TensorFlow goes on, but the import of `context` is done.
   from tensorflow.python.eager import context
   if hasattr(context.Context, _MARK):
     return
@@ -53,10 +53,10 @@ def _add_option_to(config: Any) -> None:
 def _wrap(cls: type[Any]) -> None:
   """Replaces the methods that set, show and use the optimizer options.
 
-  Two things do not get the pass. `Context.config` initializes the eager
-  context, and tf.data would take the pass from this configuration. A call may
-  become a node of a graph. The node would keep the options of the call, also in
-  saved models, where the option could not be switched off.
+  Two configurations do not get the pass. The first is `Context.config`, because
+  tf.data would take the pass from it. The second is the configuration of a call
+  that becomes a node of a graph. The node would keep the pass, also in saved
+  models, where the option could not be switched off.
   """
   calls = threading.local()
   stock_call = cls.function_call_options
@@ -165,7 +165,7 @@ def _switch_on() -> None:
 
 
 def _switch_off() -> None:
-  # If this module is not loaded, no variable has moved.
+  # If `variable_moves` is not loaded, no variable has moved.
   moves = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if moves is not None:
     moves.move_back()

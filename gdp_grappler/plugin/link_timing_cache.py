@@ -53,7 +53,9 @@ class LinkTiming:
     self._addresses: dict[str, str] = {}
 
   def once(self, names: Sequence[str], given: Mapping[str, str]) -> None:
-    """Times the links if there are tasks that were not there before.
+    """Times the links, unless tasks and addresses are those of the last call.
+
+    Links of the same addresses may come from the cache of an earlier run.
 
     Args:
       names: Names of all devices.
@@ -99,7 +101,10 @@ def _timed(tasks: list[str], budget_s: float, ping_pong: PingPong,
 
 def _wire(source: str, target: str, end: float, clock: Callable[[], float],
           ping_pong: PingPong) -> task_links.Wire:
-  """Returns the link of two tasks: ping-pong minus that within one task.
+  """Returns the link of two tasks.
+
+  The time of a ping-pong within one task is subtracted from the time of a
+  ping-pong between the tasks.
 
   Two sizes are timed in any case. A further size is left out if it would last
   beyond the end, as on a slow network.
@@ -108,7 +113,7 @@ def _wire(source: str, target: str, end: float, clock: Callable[[], float],
   seconds: list[float] = []
   for size, trips in _PING_PONGS:
     if len(sizes) > 1:
-      # There and back, and once more for the first call.
+      # A trip goes there and back. `ping_pong` itself makes one more call.
       transfers = 2 * trips * (_ROUNDS + 1)
       if clock() + transfers * seconds[-1] * size / sizes[-1] > end:
         break

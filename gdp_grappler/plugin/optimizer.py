@@ -170,7 +170,7 @@ def _kept_requests(source: source_graph.SourceGraph) -> str:
 
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
-  """Leaves a graph whose ops have no choice; reports only tf.device's part."""
+  """Leaves a graph without free ops; reports only those tf.device keeps."""
   said = _kept_requests(source)
   if not said:
     return outcome_lib.Outcome(None, '')
@@ -233,7 +233,7 @@ def _of_misfit(source: source_graph.SourceGraph, graph: op_graph.OpGraph,
                error: misfits.DoesNotFitError) -> outcome_lib.Outcome:
   """Leaves a graph as it was, because the plan is for another graph.
 
-  A graph without weights lacks no layer, unless a name in the map is misspelt.
+  A graph without weights may lack layers: only a misspelt name is reported.
   """
   if not isinstance(error, misfits.NoLayerError):
     return _leave_alone(source, str(error))

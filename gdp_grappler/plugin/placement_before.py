@@ -56,7 +56,7 @@ def num_rejoined(graph: op_graph.OpGraph,
 
 @op_graph.once_per_graph
 def _homes(graph: op_graph.OpGraph) -> tuple[str, ...]:
-  """Returns the devices of ops [N], those of a divided loop at its variables.
+  """Returns devices of ops [N]; a divided loop is where its variables are.
 
   Ops of a group have different devices only if the group is such a loop.
   """

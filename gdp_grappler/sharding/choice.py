@@ -26,13 +26,13 @@ _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
 # A table that is much larger than all devices together stays whole: its parts
 # would not fit either, and a step of that many parts takes long to trace.
 _MOST_ROOMS = 16
-# Share of a device's memory for a part, its gradient and its slots. The rest
-# leaves a choice of devices, and room for the rest of the model.
+# Share of a device's memory for a part, its gradient and its slots. The other
+# share is for other layers, and leaves a choice of devices.
 _PART_OF_ROOM = .5
 # Large parts have a multiple of this number of rows. Most kernels then split
 # the product with a part into the same blocks as that with the whole table.
 _ALIGNMENT = 64
-# Rows from which a part is large. Rounding up then adds few rows.
+# Least number of rows of a large part. Rounding up then adds few rows.
 _ALIGNED_FROM = 16 * _ALIGNMENT
 
 
@@ -112,10 +112,10 @@ def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
 
 
 def sizes(length: int, count: int) -> tuple[int, ...]:
-  """Returns the number of rows of each part, equal except for the last part.
+  """Returns the rows or columns of each part, equal except for the last part.
 
   Args:
-    length: Number of rows of the table.
+    length: Number of rows or columns of the table.
     count: Wanted number of parts. The result may have fewer.
   """
   each = math.ceil(length / count)

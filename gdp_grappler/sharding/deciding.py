@@ -40,7 +40,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     shape: Shape of the table.
     itemsize: Bytes of an element.
     whole_because: Why the table has to be whole; '' if it may be in parts. A
-      function that wants parts nevertheless raises an error or tells the user.
+      function that wants parts all the same raises an error or tells the user.
     path: Scopes and name of the table, as far as the layer knows them.
   """
   for decider in [*reversed(_scopes.stack), *_of_program]:

@@ -1,9 +1,10 @@
 """State of optimizers that depends on the parts of a table.
 
 Adafactor keeps means of rows and columns of squared gradients. The means of a
-part are computed from its gradient alone. They do not determine the means of
-the whole table, and the other way round. So a checkpoint with other parts is
-refused before a value is restored.
+part are computed from the gradient of this part alone. The means of the parts
+do not determine those of the whole table, nor do the means of the whole table
+determine those of the parts. So a checkpoint with other parts is refused before
+a value is restored.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class _State:
   Attributes:
     shapes: Shapes of the variables that are no scalars, in order of size.
       Tables are whole.
-    has_parts: Whether some of the variables are for the part of a table.
+    has_parts: Whether some of the variables belong to parts of tables.
   """
 
   shapes: _Shapes
   has_parts: bool
 
   def fits(self, other: _State) -> bool:
-    """Whether a state can be loaded into the other, judged by the parts."""
+    """Whether the parts of tables allow loading one state into the other."""
     return (self.shapes == other.shapes or
             not self.has_parts and not other.has_parts)
 

@@ -1,9 +1,9 @@
 """Saves a table of Keras 3 as one variable in TensorFlow's checkpoints.
 
 Keras 3 does not know `tf.train.Checkpoint`. TensorFlow finds variables by the
-attributes of layers, and by the positions in the lists of optimizers. So layers
-and optimizers show TensorFlow a table in place of a variable, and lists without
-the parts.
+attributes of layers, and by the positions in the lists of optimizers. So a
+layer shows TensorFlow a table in place of a variable, and an optimizer shows
+lists in which the table replaces its parts.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Whole(base.Trackable):
 
 
 def wrap_layer(cls: Any, attribute: str) -> None:
-  """Makes layers of a class show their table.
+  """Makes layers of a class show TensorFlow their table.
 
   Args:
     cls: Class of layers of Keras 3.
@@ -93,7 +93,7 @@ def restore_layer(layer: Any, attribute: str, table: table_lib.Table) -> None:
 
 
 def wrap_optimizer(cls: Any) -> None:
-  """Makes optimizers show lists with tables in place of their parts.
+  """Makes optimizers show TensorFlow lists in which tables replace parts.
 
   Args:
     cls: Class of optimizers of Keras 3 for TensorFlow.
@@ -152,7 +152,7 @@ def release(optimizer: Any) -> None:
 
 
 def _is_list_of(position: Any, nodes: set[tuple[int, int]]) -> bool:
-  """Whether a position of a checkpoint has only nodes of this set."""
+  """Whether a position of a checkpoint is a list of nodes of this set only."""
   proto = position.object_proto
   return bool(proto.children) and not proto.attributes and all(
       (position.restore_uid, child.node_id) in nodes
@@ -223,7 +223,7 @@ def _joined(optimizer: Any, name: str, variables: Any) -> Any:
 
 
 def _whole(table: table_lib.Table) -> _Whole:
-  """Returns the saver of a table, one for all tables of the same parts."""
+  """Returns the saver of a table; tables of the same parts share one."""
   first = table.parts[0]
   if not hasattr(first, _WHOLE):
     setattr(first, _WHOLE, _Whole(table))

@@ -27,7 +27,7 @@ _WEIGHTS = {
 
 @functools.cache
 def install() -> None:
-  """Makes layers of Keras 3 look at the decision about their weights."""
+  """Makes layers of Keras 3 ask in how many parts they make their weights."""
   import wrapt
   for module in _WEIGHTS:
     wrapt.register_post_import_hook(functools.partial(_wrap, module),
@@ -81,7 +81,7 @@ def _wrap_reversible(module: Any) -> None:
 
 def _call_reversible(stock: Any, self: Any, inputs: Any,
                      reverse: bool = False) -> Any:
-  """Looks rows up, or multiplies by the parts of the table if reversed."""
+  """Looks rows up or, if `reverse`, multiplies by the parts of the table."""
   table = getattr(self, '_embeddings', None)
   if (reverse and self.tie_weights and not self.lora_enabled and
       isinstance(table, table_lib.Table)):

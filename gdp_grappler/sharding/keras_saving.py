@@ -66,7 +66,8 @@ def _wrap_optimizers(module: Any) -> None:
 def _add_variable(stock: Any, self: Any, *args: Any, **how: Any) -> Any:
   from gdp_grappler.sharding import keras_checkpoints
   result = stock(self, *args, **how)
-  # It is not known yet whether a slot is for a part.
+  # While a slot is added, it is not marked yet as the slot of a part. So
+  # `_add_slot` restores it.
   if _ADDS_SLOT not in vars(self):
     keras_checkpoints.release(self)
   return result

@@ -13,7 +13,7 @@ from gdp_grappler.sharding import tf_keras_layers
 
 
 class split_tables(contextlib.AbstractContextManager[Any]):
-  """In this scope, layers make their tables in parts, each a variable.
+  """In this scope, layers make tables in parts, and each part is a variable.
 
   Use it for an embedding or a last layer that no device can hold. Parts are
   variables with their own gradients and slots, and may have different devices.
@@ -28,8 +28,8 @@ class split_tables(contextlib.AbstractContextManager[Any]):
   A layer is built when it is first called or when its model knows its inputs.
 
   Raises:
-    GdpError: when a layer is built that is named but cannot be split, such as
-      one whose constraint looks at the whole table.
+    GdpError: a layer that `tables` names is built, but its table cannot be
+      split, for example because a constraint looks at the whole table.
   """
 
   def __init__(self, tables: Mapping[str, int]) -> None:

@@ -27,7 +27,7 @@ _WEIGHTS = {
 
 @functools.cache
 def install() -> None:
-  """Makes layers of tf_keras look at the decision about their weights."""
+  """Makes layers of tf_keras ask in how many parts they make their weights."""
   import wrapt
   for module in _WEIGHTS:
     wrapt.register_post_import_hook(functools.partial(_wrap, module),

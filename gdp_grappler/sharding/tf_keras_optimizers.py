@@ -1,8 +1,8 @@
 """Makes optimizers of tf_keras save the slots of a table as one variable.
 
 Each part has slots of its own on its device. Checkpoints and files have the
-slots of a table as one variable. tf_keras does so for parameter servers, by
-rows only.
+slots of a table as one variable. tf_keras joins slots in this way for parameter
+servers, but by rows only.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _build(stock: Any, self: Any, var_list: Any) -> None:
     factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
   if is_new and tf_keras_table.has_parts(var_list):
     whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-    # A waiting checkpoint also has slots in lists. Their places are not those
-    # of parts, so only the slots in `_variables` are restored.
+    # A waiting checkpoint also has slots in lists. Their positions there are
+    # not those of parts, so only the slots in `_variables` are restored.
     waiting = self._deferred_dependencies
     for name in set(waiting) - set(_OWN):
       del waiting[name]

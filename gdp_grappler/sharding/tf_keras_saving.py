@@ -1,8 +1,9 @@
 """Makes tf_keras save and load the parts of a table as one weight.
 
 `get_weights` and `set_weights`, files and checkpoints treat the table as one
-variable. tf_keras' own code for parameter servers is used if it is enough. But
-that code knows no columns, and does not join weights of layers for files.
+variable. This module uses tf_keras' own code for parameter servers where that
+code is enough. But that code joins parts by rows only, and it does not join the
+weights of layers for files.
 """
 
 from __future__ import annotations

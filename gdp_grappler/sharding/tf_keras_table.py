@@ -1,8 +1,9 @@
 """A weight of tf_keras that is several variables.
 
-TensorFlow has the class `ShardedVariable` for parameter servers. tf_keras uses
-its variables as weights, and checkpoints and SavedModels have the whole. The
-class is split by rows only. This module adds columns.
+TensorFlow has the class `ShardedVariable` for parameter servers. An object of
+this class can be a weight of tf_keras, and checkpoints and SavedModels contain
+the whole weight. The class splits weights by rows only. This module adds the
+split by columns.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def has_parts(variables: Iterable[Any]) -> bool:
 
 
 def joined(variables: Iterable[Any]) -> list[Any]:
-  """Returns variables, with one table in place of its parts."""
+  """Returns variables, with one table in place of all parts of a weight."""
   found: dict[int, Any] = {}
   for variable in variables:
     whole = table_of(variable)

@@ -37,8 +37,8 @@ class CalibrationOptions:
   """Settings of a calibration.
 
   Attributes:
-    budget_s: Time limit in seconds. A step that has begun is completed. None
-      means no limit.
+    budget_s: Time limit in seconds. A step that is not complete by then is
+      dropped. None means no limit.
     refresh: Whether to measure known steps again.
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
     number: Number of the GPU, as TensorFlow counts GPUs.
@@ -180,7 +180,7 @@ def _missing(
 def _with(
     known: calibration_lib.Calibration, name: str,
     answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
-  """Adds the answer of a step, which is done if it is measured completely."""
+  """Adds the answer of a step. A step is done if its answer is complete."""
   if isinstance(answer, messages.Failure):
     return dataclasses.replace(
         known, left_out=(*known.left_out, f'{name}: {answer.message}'))

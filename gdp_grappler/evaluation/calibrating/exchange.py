@@ -48,7 +48,8 @@ class Answer:
   Attributes:
     figures: Values by name, see `calibration.FIGURES`.
     kernels: Measured kernels of one op type.
-    left_out: Lines that name what was not measured, with the reason.
+    left_out: Lines about figures and sizes that were not measured, with the
+      reason.
     complete: False if something was left out because time ran out.
   """
 

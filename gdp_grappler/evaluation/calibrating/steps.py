@@ -1,7 +1,7 @@
 """The steps of a calibration, the most important first.
 
-A step is measured completely or not at all. A calibration that ran out of time
-therefore continues with the first missing step.
+The results of a step that ran out of time are dropped. So a later calibration
+begins with the first missing step.
 """
 
 from __future__ import annotations

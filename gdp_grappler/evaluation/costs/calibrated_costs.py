@@ -12,11 +12,11 @@ holds:
 3. Otherwise: the roofline.
 
 A size is a point in the plane of the logarithms of FLOPs and bytes. Between
-points the logarithm of the slowdown is interpolated by the distances to all of
-them (Hardy, "Multiquadric equations of topography and other irregular
-surfaces", Journal of Geophysical Research 1971, with the distance itself). In
-one dimension this is a line from point to point. Beyond the measured sizes the
-slowdown stays within the measured range. No op takes less than the fastest op
+points the logarithm of the slowdown is a constant plus a weighted sum of the
+distances to all points (Hardy, "Multiquadric equations of topography and other
+irregular surfaces", Journal of Geophysical Research 1971). In one dimension
+this is a line from point to point. Beyond the measured sizes the slowdown stays
+within the measured range. No op takes less than the fastest op
 of its type, because the smallest ops show the time of a kernel without work.
 """
 
@@ -104,7 +104,7 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
                flops: np.ndarray, io_bytes: np.ndarray,
                device: cluster_lib.Device,
                calibration: calibration_lib.Calibration) -> None:
-    """Overwrites those of the [M] seconds that the calibration knows."""
+    """Overwrites the seconds [M] of ops whose family the calibration has."""
     table = _table(self.base, device, calibration)
     types = np.array(op_types, object)
     for op_type in set(op_types):

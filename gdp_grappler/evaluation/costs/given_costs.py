@@ -50,12 +50,12 @@ class GivenCostModel(cost_model.CostModel):
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`.
 
-    On a device where an op may not be and has no cost, it gets the cost of the
-    slowest other device.
+    An op has no cost on some devices where it may not be. There it gets its
+    cost on the slowest other device.
 
     Raises:
-      GdpError: the file lacks an op of the graph, or its cost on a device where
-        it may be.
+      GdpError: the file lacks an op of the graph, or the cost of an op on a
+        device where the op may be.
     """
     rows = self._rows(graph)
     roofline = self.base.op_seconds(graph, cluster)
@@ -156,7 +156,7 @@ def load(
 
 def _where_priced(graph: op_graph.OpGraph,
                   costs: given.GivenCosts) -> op_graph.OpGraph:
-  """Removes types of device on which an op has no cost from those allowed."""
+  """Forbids each op the types of device on which the op has no cost."""
   priced = np.zeros((graph.num_ops, len(op_graph.DEVICE_TYPES)), bool)
   priced |= ((graph.flops > 0) | (graph.io_bytes > 0))[:, None]
   for label, seconds in costs.seconds.items():

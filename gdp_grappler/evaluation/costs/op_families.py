@@ -54,9 +54,9 @@ Sources:
   2.21 (docs/simulator.md, "Keras on one card"); a Transformer is held out.
   Slower elementwise kernels or slower convolutions explain the step of ResNet50
   equally well. The pair of rates that also fits an MLP was taken.
-* [Fused multiply-add] Elementwise kernels do not use this instruction, which
-  halves the peak. Exponentials and divisions take about four times as long as
-  an addition.
+* [Fused multiply-add] Elementwise kernels do not use this instruction, so they
+  reach at most half of the peak. Exponentials and divisions take about four
+  times as long as an addition.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ For each op and device the first rule that applies holds:
 1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes
    that could be timed. Both ops take the same seconds.
 2. Interpolated: the op's type was profiled. With three different sizes or more,
-   seconds = a + b FLOPs + c bytes, none of them negative, fitted to the
-   profiled ops of the type by least absolute relative error. With fewer sizes:
+   seconds = a + b FLOPs + c bytes, with a, b, c >= 0, fitted to the profiled
+   ops of the type by least absolute relative error. With fewer sizes:
    the roofline times the type's median ratio of measured to roofline seconds.
 3. Fallen back: the roofline times the median ratio of the op's family, or of
    the whole profile if it does not have the family.
 
-Each execution of an op also costs the executor's visit of an op, which the
-profile measured. On devices of a type that was not profiled, the roofline
+Each execution of an op also costs a visit of the executor. The profile has the
+seconds of a visit. On devices of a type that was not profiled, the roofline
 holds.
 """
 

@@ -5,7 +5,9 @@ performance model", CACM 2009): an op takes the time of its arithmetic or of its
 traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
 `peak_flops * efficiency`, the rate of dense kernels on the device, times the
 share that the op's family reaches. Traffic runs at the memory's bandwidth times
-the share of the family (`op_families`). FLOPs and bytes come from Grappler's
+the share of the family (`op_families`). On a GPU the family also gives largest
+rates, and seconds in which multipliers are idle, and each kernel of an op after
+the first one takes `kernel_s`. FLOPs and bytes come from Grappler's
 OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops that the estimator
 does not know. The estimator has no launch overhead, so an op that is too small
 to fill the device costs its launch.
@@ -181,7 +183,7 @@ def _kinds(op_types: Sequence[str]) -> np.ndarray:
 
 def _families(
     op_types: Sequence[str]) -> tuple[list[op_families.Family], np.ndarray]:
-  """Families of the distinct types, and the index of each op's family [M]."""
+  """Family of each distinct type, and the index of each op's type [M]."""
   index = {t: i for i, t in enumerate(dict.fromkeys(op_types))}
   return ([op_families.family(t) for t in index],
           np.array([index[t] for t in op_types], int))

@@ -42,7 +42,7 @@ class Clock {
   // stream, and every event whose moment has come.
   void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
-  // Sets the moment of an event that was asked for before it was known.
+  // Sets the moment of an event. Questions came before the moment was known.
   void IsToCome(const void* event, int64_t moment_ns);
   void Forget(const void* event);
 
@@ -61,8 +61,8 @@ class Clock {
   // Whether an event manager still has to ask for an event.
   bool IsOwed() const;
 
-  // Adds a moment at which the clock stops, if it is known. The first call
-  // starts the threads.
+  // Adds a moment at which the clock stops, unless the moment is unknown. The
+  // first call starts the threads.
   void Add(int64_t moment_ns);
 
   std::mutex mutex_;

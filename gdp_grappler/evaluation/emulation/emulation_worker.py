@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def _keep_to_one_core() -> None:
-  """Pins the process to one core, which makes emulation twice as fast.
+  """Pins the process to one core, so that emulation is twice as fast.
 
   The emulated time passes only when all threads sleep. On one core threads run
   one after the other and reach this state sooner.

@@ -196,8 +196,8 @@ def _with_copies(device: cluster_lib.Device, index: int,
   """The device with the median compute of the transfers to and from it.
 
   In the model the two ends of a transfer read and write one after the other.
-  Really the two overlap in part. So the time per byte at one end is limited to
-  a share of the whole transfer, which was measured separately. The time per
+  In real transfers the two overlap in part. So the time per byte at one end is
+  limited to a share of the time per byte of a whole transfer. The time per
   message is not limited, because a ping-pong between idle processes does not
   show this time.
   """

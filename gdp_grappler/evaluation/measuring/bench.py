@@ -18,8 +18,8 @@ _LAST_MOMENTS_S = 2.
 # Number of runs of a placement whose processes are killed. Other causes on this
 # machine may kill processes several times by chance.
 _TRIES = 10
-# Number of such runs if the memory ran out. A placement that exceeds the memory
-# is killed in every run, so few runs are enough.
+# Number of such runs if the memory may have run out. A placement that exceeds
+# the memory is killed in every run, so few runs are enough.
 _TRIES_WITHOUT_MEMORY = 3
 # Attempts to start processes that are killed.
 _STARTS = 10

@@ -206,7 +206,7 @@ def _check(count: int) -> None:
 
 
 def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
-  """The cluster, slowed down as `divide_cores` shares too few cores."""
+  """The cluster with slower workers, because `divide_cores` lets them share."""
   count = alone.num_devices
   sharers = [len(range(task % cores, count, cores)) for task in range(count)]
   note = (f'{count} workers share {cores} core{"s" * (cores > 1)}, up to '

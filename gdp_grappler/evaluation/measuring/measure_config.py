@@ -19,7 +19,7 @@ class MeasureConfig:
 
   Attributes:
     steps: Steps per round; rounds are repeated until the median is stable.
-    warmup: Steps before the first round, which do not count.
+    warmup: Steps that do not count, before the first round.
     budget_s: Seconds after which no further round begins.
     tolerance: Largest relative change of a stable median; see
       `timing.Schedule`.
@@ -67,8 +67,8 @@ def core_plan(
     cluster: cluster_lib.Cluster) -> list[tuple[list[list[int]], list[int]]]:
   """Cores of the local workers and of the client, for each process.
 
-  There are fewer processes than `config.processes` if they would share cores,
-  GPUs or a target, and so disturb each other.
+  The number of processes is at most `config.processes`. It is smaller if
+  processes would share cores, GPUs or a target, and so disturb each other.
   """
   have = sorted(os.sched_getaffinity(0))
   each = max(1, config.local_workers)

@@ -1,4 +1,4 @@
-"""A cache of measured steps, which may outlive the process.
+"""A cache of measured steps that may outlive the process.
 
 There is one file per graph, cluster and measuring configuration. It has one
 line of JSON per placement. A single write appends a line, so a process that is

@@ -108,7 +108,7 @@ class Order:
     thorough = self.complete or (own.max_simulated_ops
                                  >= config.max_simulated_ops and
                                  own.max_s >= config.max_s)
-    # With a smaller gain, a search that found no edges might find some.
+    # With a smaller `min_gain`, a search that found no edges might find some.
     found = len(self.control_edges) > 0 or own.min_gain <= config.min_gain
     return thorough and found and own == dataclasses.replace(
         config, min_gain=own.min_gain, only_wanted=own.only_wanted,
@@ -124,7 +124,7 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OrderedPlacement(placement_lib.Placement):
-  """A placement that keeps its control edges, which saves a second search.
+  """A placement that keeps its control edges, to save a second search.
 
   `dataclasses.replace` with other devices or priorities copies `order`, which
   does not belong to the new placement. So `known_order` compares the placement
@@ -174,8 +174,9 @@ def control_edges(
 ) -> Order:
   """Searches few control edges that make TensorFlow keep a profitable order.
 
-  The function does not search if the placement keeps the result of a search
-  (`keep`) that was as thorough, and if the step is the same as it was then.
+  The function does not search if the placement has the result of a search that
+  was as thorough (`attach`), and if the step without edges takes as long as it
+  took then.
 
   Args:
     graph: N ops, exactly those that run in one step.
@@ -185,11 +186,12 @@ def control_edges(
     config: Limits of the search.
 
   Returns:
-    No edges if these would increase the overflow of memory; no edges and
-    infinite steps if the placement breaks a rule.
+    The order. It has no edges if edges would not pay or would increase the
+    overflow of memory, and infinite steps if the placement breaks a rule.
 
   Raises:
-    ValueError: another cluster, or not one device per op.
+    ValueError: the placement is on another cluster, or does not have one device
+      per op.
   """
   if placement.cluster is not simulator.cluster and (placement.cluster
                                                      != simulator.cluster):

@@ -1,9 +1,9 @@
 """Priorities of ops by a depth-first search: one result after the other.
 
-A batch may be cut into parts (microbatches). By upward rank, the same op of all
-parts runs one after the other, so all parts pass one device before the next
-device gets any part. Depth first, all ops of the first part run before the
-second part begins. Then devices work on different parts at the same time,
+A batch may be cut into parts (microbatches). By upward rank, a device runs one
+op for all parts, one part after the other, and then the next op. So the next
+device gets its first part late. Depth first, a device runs all its ops for the
+first part before the second part. So devices work on different parts at a time,
 forward and backward, as in a pipeline (Narayanan et al., "PipeDream:
 Generalized Pipeline Parallelism for DNN Training", SOSP 2019).
 """
@@ -16,7 +16,7 @@ from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
 
-# Each placement needs the priorities of its graph.
+# All placements of a graph have the same priorities.
 @op_graph.once_per_graph
 def priorities(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [N], priorities: ops of earlier results have higher ones.

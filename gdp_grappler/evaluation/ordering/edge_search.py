@@ -5,11 +5,11 @@
    edge. Simulate first in, first out with the edges; later ops may now be in
    the wrong order. Repeat until the wanted gain or the wanted order is reached.
 3. On asynchronous devices the right order is not enough: an op may be
-   dispatched so early that copies wait behind it. On these devices also try a
-   *chain*: an edge from each heavy op to the next heavy op. Then no op is
-   dispatched before an earlier op that waits for another device. If an op
-   depends on the previous op anyway, the edge still delays the op until the
-   outputs of the previous op are sent.
+   dispatched so early that copies wait behind it. If there are such devices,
+   also try *chains*: on each device an edge from each heavy op to the next one.
+   Then no op is dispatched before an earlier op that waits for another
+   device. If an op depends on the previous op anyway, the edge still delays the
+   op until the outputs of the previous op are sent.
 4. If a copy still waits for the stream of its receiver, add a *throttle*: an
    edge from an op of the sender, the producer of the copy or an op shortly
    before it, to an op that the receiver starts a little later. This edge
@@ -147,7 +147,7 @@ class EdgeSearch:
     return found
 
   def _throttles(self, found: EdgeSet) -> Iterator[EdgeSet]:
-    """Tries all throttles of a kind, then those of the longest waits."""
+    """The edges with all throttles of a kind, then with ever fewer of these."""
     for back, callbacks in _THROTTLES:
       edges = self._new(self._holding(found.schedule, back, callbacks),
                         found.edges)

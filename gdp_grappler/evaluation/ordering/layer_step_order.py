@@ -16,7 +16,7 @@ from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import coordinates
 
 _COORDINATES = 'layer', 'segment'
-# The largest difference of ranks within a node, as a share of the longest path.
+# Largest difference of priorities in a node, as a share of the longest path.
 _WITHIN = 1e-9
 
 

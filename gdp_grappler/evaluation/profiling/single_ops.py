@@ -28,7 +28,7 @@ _CHUNK_BYTES = 1 << 30
 # Ops that are timed in one graph.
 _MOST_OF_A_CHUNK = 40
 _COPIES = 16  # Copies of an op that run in a row.
-_ROUNDS = 3  # Runs of each op for a median.
+_ROUNDS = 3  # Timed runs of each step, of which the shortest counts.
 _PRODUCT = 2048  # Rows of the matrices that keep a GPU busy beforehand.
 # Least seconds of all these products, so that all launches end before them.
 _AHEAD_S = 2e-3

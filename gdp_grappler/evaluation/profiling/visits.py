@@ -10,7 +10,8 @@ def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
   The seconds that remain after the kernels are divided evenly among the visits.
   If a visit would get less than `least_visit_s`, tracing has slowed the ops
   down. Then the traced seconds are scaled so that each visit gets
-  `least_visit_s`, but all visits at most half of the step.
+  `least_visit_s`, but all visits together at most half of the seconds by which
+  the step is longer than an empty step.
 
   Args:
     sum_s: Traced seconds of all ops.

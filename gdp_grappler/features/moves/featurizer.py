@@ -2,11 +2,12 @@
 
 The step is simulated once per placement. Most features of a move then need only
 the ops and edges that the move touches. One feature needs a sweep over all ops.
-It still takes much less time than a simulation. All is in C++. The rules in
-short:
+The sweep takes much less time than a simulation. C++ code computes the features
+by these rules:
 
-* Slack is how much later an op could end without a longer step, if all later
-  ops on its device and all ops that depend on it kept their order and distance.
+* The slack of an op is the longest delay of its end that does not lengthen the
+  step. The ops of a device are assumed to keep their order, and a tensor to
+  arrive as long after the end of its producer as in the simulated step.
   An op without slack is critical. An op with 2 % of the step as slack counts as
   half critical.
 * The wait of an op lasts from the arrival of its inputs to its start.

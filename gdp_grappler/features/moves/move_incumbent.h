@@ -68,7 +68,7 @@ struct Incumbent {
 
   explicit Incumbent(const MoveGraph& g) : graph(g) {}
 
-  // From 1 without slack to 0.
+  // Falls from 1 without slack towards 0.
   double Criticality(double slack_s) const {
     const double x = std::max(slack_s, 0.) / half_critical_s_;
     return 1 / (1 + x * x);
@@ -81,7 +81,7 @@ struct Incumbent {
     return bin > 0 ? static_cast<int32_t>(std::min(bin, kBins - 1.)) : 0;
   }
 
-  // When a net arrives on a device.
+  // Time at which a net arrives on a device.
   double Arrival(int32_t net, int32_t device) const {
     const Net& n = graph.nets[net];
     const int32_t home = devices[graph.group[n.producer]];

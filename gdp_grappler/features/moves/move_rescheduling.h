@@ -3,7 +3,7 @@
 //
 // A group is one piece of work. It begins when all its inputs are there, and
 // ends when all its work is done in the free time of its device. Free time is
-// kept in kBins bins of the step. After its end, no other work is delayed.
+// kept in kBins bins of the step. After the end of the step, devices are free.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_RESCHEDULING_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_RESCHEDULING_H_
@@ -194,8 +194,7 @@ class Rescheduler {
     return late;
   }
 
-  // When work that is ready at some time is done on a device, in the free time
-  // of the device.
+  // End of work that is ready at a time, and runs in the free time of a device.
   double End(int32_t device, double ready, double work) {
     if (!g_.serial[g_.unit[device]]) return ready + work;
     const double* busy = BusyOn(device);

@@ -40,9 +40,8 @@ struct Ties {
   std::vector<Origin> origins;  // [H]
   std::vector<Tie> ties;
   std::vector<TieTimes> times;
-  // [H], number of groups that must go to one device together if nothing is to
-  // change for the net. If there is always a change, it is one more than the
-  // net has groups.
+  // [H], number of groups of the net, if nothing changes for the net when all
+  // of them move to one device. Otherwise one more, which no move reaches.
   std::vector<int32_t> to_move;
 
   void Observe(const MoveGraph& graph, const Incumbent& now) {

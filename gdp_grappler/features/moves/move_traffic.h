@@ -58,8 +58,8 @@ class Traffic {
     TrafficSums sums;
     const Origin* origins = ties_.origins.data();
     for (int32_t k = 0; k < num_nets_; ++k) {
-      // Nets are far apart in memory. The elements after the last net are old
-      // ones.
+      // Nets are far apart in memory, so prefetch them. The elements of `nets_`
+      // after the last net are nets of earlier moves.
       __builtin_prefetch(&origins[nets_[k + kAhead]]);
       const int32_t soon = origins[nets_[k + kAhead / 2]].first_tie;
       __builtin_prefetch(ties_.ties.data() + soon);

@@ -25,7 +25,8 @@ class FitReport:
     predicted_s: Predicted seconds of a placed step; None without a plan.
     before_s: Measured median seconds of steps as Keras would run them; None if
       not measured.
-    placed_s: Measured median seconds of placed steps; None if not measured.
+    placed_s: Measured median seconds of placed steps, in the fastest way; None
+      if not measured.
     predicted_before_s: Predicted seconds of a step as it was; None without a
       plan.
     way: The way in which the step runs, a value of `ways.FitWay`.
@@ -50,7 +51,7 @@ class Course:
     way: The way in which steps run now.
     is_decided: Whether steps will stay in this way.
     timing: The timing of steps that run in this way.
-    moving_s: Seconds that the moves of variables for the plan took.
+    moving_s: Seconds that the latest move of variables for the plan took.
   """
 
   plan: plan_lib.FitPlan | None = None
@@ -78,7 +79,7 @@ class Course:
     self.is_decided = True
 
   def moved_in(self, seconds: float) -> None:
-    """Adds the seconds that a move of variables took."""
+    """Records the seconds that the latest move of variables took."""
     if self.plan is not None and self.plan.moves:
       self.moving_s = seconds
 

@@ -19,7 +19,7 @@ from gdp_grappler.plugin import task_links
 
 
 def time_once() -> None:
-  """Times the links if there are tasks that were not there before."""
+  """Times the links, unless tasks and addresses are those of the last call."""
   _TIMING.once(devices.names(), _addresses())
 
 

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 # Number of first steps that do not count, because they build kernels.
 _WARM_UP = 2
-# Number of such steps with XLA, which compiles a cluster in its second run.
+# Number of such steps with XLA. The second run of a cluster compiles it.
 WARM_UP_OF_CLUSTERS = 3
 # Number of steps that are counted.
 _STEPS = 6

@@ -1,9 +1,9 @@
 """Creates variables on the host if a card cannot hold them all.
 
 The first call of `fit` makes a plan, and only then do variables move. Variables
-that are created on GPU:0 before that call must fit there. So they are created
-on the host if memory is short. Optimizers of Keras 3 create each slot on the
-device of its weight.
+that are created on GPU:0 before that call must fit there. So if the memory of
+GPU:0 is short, variables are created on the host. Optimizers of Keras 3 create
+each slot on the device of its weight.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _CARD = cluster_lib.local_name('GPU', 0)
 _WAITS = '_gdp_waits'
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
-# What training adds per weight: slots as Adam has them, and a gradient. An
-# optimizer does not tell the number of its slots beforehand.
+# Tensors that training adds per weight: slots as Adam has them, and a gradient.
+# The number of slots of another optimizer is not known beforehand.
 _PER_WEIGHT = 3
 # Copies that exist while a variable is created: the variable, its initial
 # value, and the source of this value.
@@ -91,7 +91,7 @@ def waits_on_host(variable: Any) -> bool:
 
 @functools.cache
 def install() -> None:
-  """Makes Keras 3 look at the room on a card, when it is imported."""
+  """Makes Keras 3, once it is imported, look at the room on the card."""
   import wrapt
   wrapt.register_post_import_hook(_wrap_variables, _VARIABLES)
   wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
@@ -119,7 +119,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _build(stock: Any, self: Any, variables: Sequence[Any]) -> Any:
-  """Makes the slots of an optimizer, after weights have made room for them."""
+  """Makes the slots of an optimizer; if room is short, moves weights before."""
   if not self.built and switch.settings() is not None:
     _make_room(variables)
   return stock(self, variables)
@@ -152,7 +152,7 @@ def _bytes(variable: Any) -> int:
 
 
 def _is_short_of(needs_bytes: int) -> bool:
-  """Whether GPU:0 has less memory left; False if that is not known."""
+  """Whether GPU:0 has fewer bytes left than needed; False if unknown."""
   left = left_bytes()
   return left is not None and needs_bytes > left
 

@@ -178,7 +178,7 @@ def _is_resource(node: Any) -> bool:
 
 
 def _same_nodes(nodes: Sequence[Any], plan: FitPlan) -> bool:
-  """Whether the nodes have the same numbers as in the plan."""
+  """Whether the nodes have the names and the order of the planned nodes."""
   return [node.name for node in nodes] == list(plan.devices)
 
 

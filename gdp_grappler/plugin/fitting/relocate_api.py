@@ -88,7 +88,8 @@ class _Known:
   Attributes:
     variables: [V], `tf.Variable`s.
     names: [V], paths of Keras 3, or else names.
-    parents: [V], for a slot the name of its variable, or else the own name.
+    parents: [V], name of the variable of a slot; for other variables their own
+      name.
   """
 
   def __init__(self, given: Any) -> None:
@@ -192,7 +193,7 @@ def _items(given: Any) -> Iterator[Any]:
   """Yields the objects that the caller gave.
 
   Raises:
-    InfeasiblePlacementError: an object is no variable and has none.
+    InfeasiblePlacementError: an object is no variable and has no variables.
   """
   for item in _parts(given):
     if not hasattr(item, 'variables'):

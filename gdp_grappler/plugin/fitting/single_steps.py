@@ -81,8 +81,8 @@ def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
 def batches(iterator: Any) -> Iterator[Any]:
   """Returns the remaining batches as a Python iterator.
 
-  A step that finds no batch would already have increased the step counter. So
-  this function looks for the first batch.
+  A step that finds no batch has already increased the step counter. So this
+  function reads the first batch before a step begins.
 
   Args:
     iterator: An iterator of `tf.data` or of Python.

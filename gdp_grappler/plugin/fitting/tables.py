@@ -75,12 +75,12 @@ def _by_room(settings: settings_lib.Settings, path: str,
              size_bytes: int) -> tuple[int, str, str]:
   """Decides on a table that the option does not name.
 
-  A plan of ops has the table whole or in parts. If the program had it
-  otherwise, ops of the plan and of the program would have other names.
+  If the option has a plan of ops, the table is whole or in parts as in this
+  plan. Otherwise ops of the program and of the plan would have different names.
 
   Returns:
-    The number of parts, the reason for it, and why the table stays whole
-    nevertheless; '' if it does not.
+    The number of parts, the reason for this number, and the reason why the
+    table stays whole nevertheless; '' if it does not stay whole.
   """
   from gdp_grappler.cluster import layer_devices
   plan = _plan_of_ops(settings)

@@ -75,7 +75,7 @@ class TrainFunction(keras_function.KerasFunction):
     # A course for each option, because TensorFlow calls the pass once for each.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
-    # The plan of the placer thread, until the pass knows that it is in time.
+    # Plan of the placer thread, until `decided` says that it was made in time.
     self._pending: plan_lib.FitPlan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._call: cancellation.CancellationManager | None = None
@@ -150,7 +150,7 @@ class TrainFunction(keras_function.KerasFunction):
         course.plan.changes and not self.is_placed):
       super()._explain()
       return
-    # TensorFlow instantiated nothing: the step runs as before it was off.
+    # No new instance was made: the step runs as before the option was off.
     self.was_told = True
     notices.say(f'{current_call.named(said, self)}; as before')
 
@@ -332,7 +332,7 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.give_up(ways.FitWay.XLA)
       self._phase = phases.Phase.STOCK
     else:
-      # The pass was not called. Steps that began one by one stay so.
+      # No plan needs a second call. Steps that began one by one stay so.
       self._phase = (phases.Phase.PREPARED
                      if was_cancelled else phases.Phase.ONE_BY_ONE)
     return self._step(batches.again()) if was_cancelled else result

@@ -86,7 +86,7 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
 
 def _warn_of_tables(model: Any) -> None:
-  """Warns about names of tables in the option, if the tables were made."""
+  """Warns about names in the option that no table has, if tables were made."""
   if model.built and switch.settings() is not None:
     from gdp_grappler.plugin.fitting import tables
     tables.warn_of_unused()

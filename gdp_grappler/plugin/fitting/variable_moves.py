@@ -27,7 +27,7 @@ _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
-  """Returns the variables that can move without a reader of an old value.
+  """Returns the variables that can move so that all readers follow.
 
   A dataset that reads a variable has a handle of its own, which cannot be
   replaced. Variables of distribution strategies consist of several variables,
@@ -88,8 +88,8 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
     devices: Results of `movable`, each with the full name of a device.
 
   Raises:
-    InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
-      variables before it have been moved.
+    InfeasiblePlacementError: TensorFlow put a copy somewhere else. Variables
+      that come earlier in `devices` have been moved.
   """
   from tensorflow.python.eager import context
   with _lock:

@@ -57,9 +57,10 @@ def stock(has_xla: bool) -> FitWay:
 class WayComparison:
   """Times the step as Keras would run it, and then ways that may be faster.
 
-  A way is not tried if its predicted step is longer than a measured step.
-  Predictions leave out a part of the time of a real step, so most of them are
-  too short. A way is therefore tried in doubt.
+  A way is not tried if its predicted step is longer than the shortest measured
+  step.
+  Most predictions are too short, because they leave out a part of the time of a
+  real step. So a way that is not faster may be tried, too.
   """
 
   def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],
