@@ -194,7 +194,7 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   slots = min(device_figures.SLOTS_PER_SOCKET, found.cores)
   said = f'host CPU: {found.describe()}'
   if found.is_assumed:
-    said += '; the clock is assumed, the system does not tell'
+    said += '; the clock is assumed, because the system does not report it'
   if f'{said}.' not in notes:
     notes.append(f'{said}.')
   peak_flops = clock_rates.cpu_flops(found.cores, found.hertz,
@@ -288,7 +288,7 @@ def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
   if total:
     return min(size, total)
   notes.append(f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML '
-               'does not tell.')
+               'does not report it.')
   return size
 
 
@@ -313,15 +313,15 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
                    'bandwidth of memory follow from its clocks (NVML).')
     else:
       notes.append(f'{name}: {title} is not in the table of cards and NVML '
-                   f'does not tell its clocks; the figures of {known.name} are '
-                   'assumed.')
+                   'does not report its clocks; the figures of '
+                   f'{known.name} are assumed.')
   pcie = known.pcie_bytes_per_s
   if facts.pcie_generation and facts.pcie_lanes:
     pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2**(
         facts.pcie_generation - 1)
   else:
     notes.append(f'{name}: PCIe of {pcie / 1e9:g} GB/s is assumed; NVML does '
-                 'not tell.')
+                 'not report it.')
   brick = (known.peers.brick_bytes_per_s
            if known.peers else device_figures.NVLINK_BYTES_PER_S)
   return _Card(name, facts, index, known.peak_flops, known.efficiency,

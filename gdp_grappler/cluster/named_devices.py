@@ -312,7 +312,7 @@ def _cpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
   sets = properties.environment.get('cpu_instruction_set', '')
   if not sets:
     notes.append(f'{at}: one operation per core and cycle, as Grappler counts, '
-                 'for want of environment["cpu_instruction_set"].')
+                 'because environment["cpu_instruction_set"] is not given.')
   return clock_rates.cpu_flops(properties.num_cores, properties.frequency * 1e6,
                                sets)
 

@@ -207,8 +207,8 @@ def read_layers(path: str) -> dict[str, Any] | None:
   if not isinstance(fields, dict):
     raise errors.PlanError(
         f'{path} is neither a plan nor a map of layers. A plan is what `gdp '
-        'place GRAPH --output=FILE` writes; a map is such as '
-        '{"encoder": "GPU:0"}.')
+        'place GRAPH --output=FILE` writes; a map is, for '
+        'example, {"encoder": "GPU:0"}.')
   is_plan_of_ops = set(fields) & {'format', 'devices', 'fingerprint'}
   return None if is_plan_of_ops else fields
 

@@ -167,12 +167,12 @@ class KerasFunction:
   def _why_xla_stays(self) -> str:
     assert self._settings is not None
     if self._xla is xla.Handling.COMPARED:
-      return '; it is placed once fit was measured to be faster placed'
+      return '; it is placed if fit has measured that placed steps are faster'
     if self._settings.xla == settings_lib.XLA_KEPT:
       return " ('xla': 'keep')"
     return (
-        '; only where steps are timed (guard) could placed ones be known to '
-        'be faster')
+        '; placed steps may be slower, and steps are timed only if the guard '
+        'is on')
 
   def _or_no_layer(self) -> str:
     settings = self._settings or settings_lib.Settings()

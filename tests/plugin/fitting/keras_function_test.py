@@ -62,8 +62,8 @@ def test_evaluate_follows_fit_where_keras_chose_xla(fields, is_trained_placed,
 
 @pytest.mark.parametrize('fields, why', [
     ({'xla': 'keep'}, "('xla': 'keep')"),
-    ({'guard': False}, 'only where steps are timed (guard)'),
-    ({}, 'it is placed once fit was measured to be faster placed'),
+    ({'guard': False}, 'steps are timed only if the guard is on'),
+    ({}, 'it is placed if fit has measured that placed steps are faster'),
 ])
 def test_xla_that_stays_is_explained(said, fields, why):
   function = keras_function.KerasFunction(lambda: None, 'evaluate of "model"',
