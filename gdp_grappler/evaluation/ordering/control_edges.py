@@ -174,9 +174,8 @@ def control_edges(
 ) -> Order:
   """Searches few control edges that make TensorFlow keep a profitable order.
 
-  The function does not search if the placement has the result of a search that
-  was as thorough (`attach`), and if the step without edges takes as long as it
-  took then.
+  There is no search if the placement has the result of a search that was as
+  thorough (`attach`), and if its step without edges is still as long.
 
   Args:
     graph: N ops, exactly those that run in one step.
