@@ -41,10 +41,11 @@ def named(what: str) -> str:
   Args:
     what: Name of the call if the user called `fit`, `evaluate` or `predict`.
   """
+  method = _local.method
+  if not method:  # `fit` asks in each step.
+    return what
   many, space, rest = what.partition(' ')
-  if _local.method and _METHODS.get(many) == _local.method:
-    return f'{_local.method}{space}{rest}'
-  return what
+  return f'{method}{space}{rest}' if _METHODS.get(many) == method else what
 
 
 def _wrap(cls: Any, method: str) -> None:
