@@ -170,7 +170,7 @@ class Cluster:
       device is in at most one of them.
 
   Raises:
-    ClusterError: there is no CPU, a name is there twice or contradicts its
+    ClusterError: there is no CPU, a name appears twice or contradicts its
       type, devices disagree on a shared memory, a link is missing, or a figure
       is out of range.
   """

@@ -150,8 +150,12 @@ def bare_name(name: str) -> str:
 
 
 def outermost(name: str) -> str:
-  """The first scope of an op, without its number; '' if it is in none."""
-  return _bare(path_of(name)[0]) if len(path_of(name)) > 1 else ''
+  """The first scope of an op, without its number; '' if it is in none.
+
+  Scopes that Grappler made do not count.
+  """
+  of_user = (p for p in path_of(name)[:-1] if p not in name_parts.OF_GRAPPLER)
+  return _bare(next(of_user, ''))
 
 
 def plain_name(name: str) -> str:

@@ -284,12 +284,12 @@ def _cluster(path: str,
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-  """A dict of the pairs; an error if a key is there twice, as after edits."""
+  """A dict of the pairs; an error if a key appears twice, as after edits."""
   twice = [
       k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1
   ]
   if twice:
-    raise ValueError(f'"{twice[0]}" is there twice; remove one')
+    raise ValueError(f'"{twice[0]}" appears twice; remove one')
   return dict(pairs)
 
 

@@ -26,7 +26,7 @@ def check(cluster: Any) -> None:
   """Raises a ClusterError unless a `Cluster` is complete and in range.
 
   Raises:
-    ClusterError: there is no CPU, a name is there twice or contradicts its
+    ClusterError: there is no CPU, a name appears twice or contradicts its
       type, devices disagree on a shared memory, a link is missing or unknown,
       or a figure is out of range.
   """

@@ -10,6 +10,11 @@ _NUMBER = re.compile(r'_\d+$')
 # differentiated.
 _CALLERS = re.compile(
     r'^(((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?/)*')
+# Scopes of ops that Grappler has made. They are no layers, and may be inside or
+# outside the scopes of the op that Grappler replaced.
+OF_GRAPPLER = frozenset(
+    ('ArithmeticOptimizer', 'ConstantFolding', 'ConstantFoldingCtrl',
+     'DependencyOptimizer', 'LoopOptimizer'))
 _GUESS = re.compile(r'(/|_)variable(/slot_\d+)?$')
 
 

@@ -302,8 +302,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   graph, after = problem.graph, choice.placement
   prices = simulator.price(graph, np.stack([before.devices, after.devices]))
   old_s, new_s = prices.seconds.tolist()
-  predicted = (f'predicted step {_ms(old_s)} (as it was) -> {_ms(new_s)} ms '
-               '(simulated)')
+  old = f'{_ms(old_s)} (as it was) -> ' if np.isfinite(old_s) else ''
+  predicted = f'predicted step {old}{_ms(new_s)} ms (simulated)'
   apply = settings.mode == 'apply'
   home = placement_before.num_rejoined(graph, before)
   if after is not before:
@@ -315,6 +315,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
+    if not old:
+      said += '; as it was, an op was not on the device of its pin'
     rounded = constraints.changes_numbers(graph, after.cluster,
                                           after.devices).sum()
     if rounded:
@@ -394,7 +396,5 @@ def _order_config(
 
 
 def _ms(seconds: float) -> str:
-  if not np.isfinite(seconds):
-    return '(against a pin)'
   milliseconds = seconds * 1e3
   return f'{milliseconds:.0f}' if milliseconds >= 100 else f'{milliseconds:.3g}'

@@ -225,8 +225,8 @@ def plan(context: Any, value: int | str) -> Cut:
   parts = _AUTO_PARTS if value == AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
   if value == AUTO and least < _LEAST_AUTO_BYTES:
-    return Cut(f'GPUs are not split: {parts} parts would have {least >> 20} '
-               f"MiB each; 'split': {parts} splits them anyway")
+    return Cut(f'GPUs are not split: each of {parts} parts would '
+               f"have {least >> 20} MiB; 'split': {parts} splits them anyway")
   if least < 1 << 20:
     return Cut('GPUs are not split: their memory is in use')
   names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)

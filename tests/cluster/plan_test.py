@@ -126,7 +126,7 @@ def test_saving_again_replaces_the_file_and_leaves_no_other(
     ('{"format": "other"}', '"format"'),
     ('{"format": "gdp-plan", "version": 9}', 'version 9'),
     ('{"format": "gdp-plan", "version": 1}', '"graph" is missing'),
-    ('{"a": 1, "a": 2}', '"a" is there twice'),
+    ('{"a": 1, "a": 2}', '"a" appears twice'),
     (b'\x80\xff\x00', 'not text'),
     ('[' * 100_000, 'nested too deeply'),
 ])

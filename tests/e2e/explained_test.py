@@ -18,10 +18,11 @@ def test_xla_that_keras_chose_is_held_back(results):
   assert auto['kept']
   first, second = auto['losses']
   assert second == pytest.approx(first, rel=1e-5)
-  said = [l for l in auto['lines'] if 'jit_compile="auto"' in l]
+  said = [l for l in auto['lines'] if 'runs without XLA' in l]
   assert said == [
-      '"net": jit_compile="auto" means False while gdp_placement is on: XLA '
-      'would make each step one op, which cannot be placed'
+      '"net": runs without XLA, as with jit_compile=False, while '
+      'gdp_placement is on: XLA would make each step one op, which cannot be '
+      'placed'
   ]
   assert any('placed by random' in line for line in auto['lines'])
 

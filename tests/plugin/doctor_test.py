@@ -106,7 +106,7 @@ def _calls():
      (doctor.GOOD, 'GPU:0 cut into 2 logical GPUs each, of 8192 MiB'),
      'over the CPU and 2 logical GPUs'),
     ('auto', 6 << 30,
-     (doctor.NOTE, "GPUs are not split: 2 parts would have 3072 MiB each; "
+     (doctor.NOTE, "GPUs are not split: each of 2 parts would have 3072 MiB; "
       "'split': 2 splits them anyway"), 'runs as without this package'),
     (2, None,
      (doctor.NOTE, 'GPUs are not split: the memory of /physical_device:GPU:0 '

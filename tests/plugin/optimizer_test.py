@@ -101,7 +101,7 @@ def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
       graph_defs.node('a', 'NoOp', device=graph_defs.CPU(0), _gdp_pin=b'CPU:2'))
   outcome = optimizer.optimize(source, settings_lib.Settings(placer='random'))
   assert outcome.devices == (graph_defs.CPU(2),)
-  assert '(against a pin)' in outcome.message
+  assert 'as it was, an op was not on the device of its pin' in outcome.message
 
 
 def test_a_users_pin_is_obeyed_even_without_gain():

@@ -102,7 +102,7 @@ def _index(path: str, all_nodes: Any, nodes: Sequence[Any]) -> dict[int, int]:
       raise given.wrong(path, f'node[{number}]', '"name" is missing; add it')
     if node.name in names:
       raise given.wrong(path, f'node "{node.name}"',
-                        'it is there twice; rename one')
+                        'it appears twice; rename one')
     names.add(node.name)
     result[node.id] = number
   if len(result) < len(all_nodes):

@@ -59,7 +59,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
     op = _op(path, number, node, defaults)
     if op.name in index:
       raise given.wrong(path, f'node "{op.name}"',
-                        'it is there twice; rename one')
+                        'it appears twice; rename one')
     index[op.name] = len(ops)
     ops.append(op)
   if not ops:
@@ -92,7 +92,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
   fields = dict(pairs)
   if len(fields) < len(pairs):
     twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
-    raise ValueError(f'"{twice}" is there twice in one object')
+    raise ValueError(f'"{twice}" appears twice in one object')
   return fields
 
 

@@ -88,7 +88,7 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   if len(known) < len(names):
     first: dict[str, int] = {}
     twice = next(n for i, n in enumerate(names) if first.setdefault(n, i) < i)
-    raise _unusable(path, f'node "{twice}" is there twice', 'rename one')
+    raise _unusable(path, f'node "{twice}" appears twice', 'rename one')
   for node in graph_def.node:
     for tensor in node.input:
       if name_parts.node_of(tensor) not in known:

@@ -27,11 +27,6 @@ from gdp_grappler.placers.plans import updates
 
 _Path = tuple[str, ...]
 _NUMBERED = re.compile(r'(.+)_\d+')
-# Scopes of ops that Grappler has made. They are no layers, and may be inside or
-# outside the scopes of the op that Grappler replaced.
-_OF_GRAPPLER = frozenset(
-    ('ArithmeticOptimizer', 'ConstantFolding', 'ConstantFoldingCtrl',
-     'DependencyOptimizer', 'LoopOptimizer'))
 # Ends the scope of an op's gradients where `tf.gradients` makes them.
 _GRADIENT = '_grad'
 
@@ -317,6 +312,7 @@ def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:
 
 def _as_forward(path: _Path) -> _Path:
   """Returns the path of the forward op that an op belongs to."""
-  scopes_of_user = (part for part in path[:-1] if part not in _OF_GRAPPLER)
+  scopes_of_user = (
+      part for part in path[:-1] if part not in name_parts.OF_GRAPPLER)
   return tuple(
       part.removesuffix(_GRADIENT) for part in (*scopes_of_user, path[-1]))

@@ -139,8 +139,9 @@ def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
   settings = switch.settings()
   if settings and xla.handling(settings) is xla.Handling.HELD_BACK:
     notices.say_once(
-        f'"{model.name}": jit_compile="auto" means False while gdp_placement '
-        'is on: XLA would make each step one op, which cannot be placed')
+        f'"{model.name}": runs without XLA, as with jit_compile=False, while '
+        'gdp_placement is on: XLA would make each step one op, which cannot be '
+        'placed')
   kept, has_xla = getattr(model, attribute), model._jit_compile
   model._jit_compile = False
   try:

@@ -138,7 +138,7 @@ def test_a_file_that_tells_no_aliases_has_none():
 
 @pytest.mark.parametrize(
     'old, new, said',
-    [('name: "b"', 'name: "a"', 'node "a": it is there twice'),
+    [('name: "b"', 'name: "a"', 'node "a": it appears twice'),
      ('name: "b"', '', r'node\[1\]: "name" is missing'),
      ('id: 2', 'id: 1', 'field "id": 1 is the id of another'),
      ('preceding_node: 1', 'preceding_node: 9',

@@ -106,7 +106,7 @@ def test_a_long_chain_is_quick_and_no_recursion():
 @pytest.mark.parametrize(
     'fields, said',
     [
-        ({'nodes': [_node('a'), _node('a')]}, r'node "a": it is there twice'),
+        ({'nodes': [_node('a'), _node('a')]}, r'node "a": it appears twice'),
         ({'nodes': []}, r'nodes: there are none'),
         ({'nodes': {'a': 1}}, r'nodes: it is a dict'),
         ({'nodes': ['a']}, r"nodes\[0\]: it is 'a'; give an object"),
@@ -202,7 +202,7 @@ def test_what_is_wrong_is_said_with_file_and_field(fields, said):
 @pytest.mark.parametrize(
     'text, said',
     [('{"nodes": [', 'not JSON: Expecting value: line 1 column 12'),
-     ('{"nodes": [], "nodes": []}', '"nodes" is there twice'),
+     ('{"nodes": [], "nodes": []}', '"nodes" appears twice'),
      ('[]', 'JSON but no graph'), ('{"devices": {}}', 'JSON but no graph'),
      ('{"nodes": "\xff', 'not JSON')])
 def test_what_is_no_graph(text, said):

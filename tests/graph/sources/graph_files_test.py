@@ -102,7 +102,7 @@ def test_bytes_that_happen_to_parse_are_no_graph(tmp_path):
 
 @pytest.mark.parametrize('nodes, said', [
     ([], 'it has no nodes'),
-    ([('a', 'NoOp'), ('b', 'NoOp'), ('b', 'NoOp')], 'node "b" is there twice'),
+    ([('a', 'NoOp'), ('b', 'NoOp'), ('b', 'NoOp')], 'node "b" appears twice'),
     ([('a', 'Identity', ['gone:1'])], '"a" reads "gone:1", which is not in'),
     ([('a', 'NoOp', ['^gone'])], '"a" reads "^gone"'),
     ([('a', 'NoSuchOp')], 'does not know its op type "NoSuchOp"'),

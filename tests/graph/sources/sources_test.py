@@ -313,7 +313,7 @@ class TestBadInput:
     graph_def.node.add(name='a', op='NoOp')
     path = tmp_path / 'twice.pbtxt'
     path.write_text(text_format.MessageToString(graph_def))
-    check_error(str(path), 'node "a" is there twice')
+    check_error(str(path), 'node "a" appears twice')
 
   def test_unknown_op(self, tmp_path):
     graph_def = graph_pb2.GraphDef()

@@ -77,6 +77,23 @@ def test_updates_of_a_variable_that_a_loop_reads_serve_it():
          } >= {name for name in names if name.startswith('adam/')}
 
 
+def test_what_grappler_folded_is_no_optimizer():
+  """With '*' in a map of layers, it was counted as in no layer."""
+  folded = 'ConstantFolding/gradient_tape/net/Sum-folded'
+  names = [
+      'w', 'net/read', 'net/MatMul', 'gradient_tape/net/MatMul', folded,
+      'ConstantFolding/adam/partial', 'adam/assign'
+  ]
+  graph = graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 3, 64), (4, 5, 64),
+                             (3, 5, 64), (5, 6, 64), (0, 6, 0)], names=names,
+                            groups=[0, 0, 1, 2, 3, 4,
+                                    0], param_bytes=[64, 0, 0, 0, 0, 0, 0])
+  found = updates.in_optimizers(graph).tolist()
+  assert not found[names.index(folded)]
+  assert found[names.index('ConstantFolding/adam/partial')]
+  assert found[names.index('adam/assign')]
+
+
 def test_a_scope_with_a_layer_in_it_is_no_optimizers():
   found = _named(updates.in_optimizers(_graph()))
   assert {name for name in _NAMES if name.startswith('adam/')} <= found
