@@ -165,9 +165,9 @@ def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_certain: bool) -> str:
     return f'{said}; stays with XLA, as Keras chose'
   if is_certain:
     return ''
-  return (f'{plan.describe()}; it stays with XLA, as Keras chose. The '
-          'placed step is not timed: it would draw its random numbers from the '
-          'beginning again')
+  return (
+      f'{plan.describe()}; it stays with XLA, as Keras chose: it draws random '
+      'numbers from streams, and timing it placed would begin them again')
 
 
 def _comparison(plan: plan_lib.FitPlan, has_xla: bool,
