@@ -85,11 +85,13 @@ def _compile(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
   return result
 
 
-def watch_functions(tell: Callable[[str], None]) -> None:
+def watch_functions(tell: Callable[[str], None],
+                    traced: Callable[[Any], None]) -> None:
   """Reports each `tf.function(jit_compile=True)` when it is traced.
 
   Args:
-    tell: Called with the name of the function.
+    tell: Called with the name of the function, before the trace.
+    traced: Called with the function, after the trace and before it runs.
   """
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
@@ -97,6 +99,9 @@ def watch_functions(tell: Callable[[str], None]) -> None:
     if self._jit_compile:
       tell(self._name)
     # A trace with the option on has a deeper stack of Python functions.
-    return stack_room.call(stock, self, *args, **kwargs)
+    result = stack_room.call(stock, self, *args, **kwargs)
+    if self._jit_compile:
+      traced(self)
+    return result
 
   method_wrapping.wrap(polymorphic_function.Function, '_initialize', initialize)

@@ -10,7 +10,7 @@ _IN_BOTH = ('fit_evaluate_predict', 'traced_before', 'shared_layers', 'files',
             'averages', 'own_loop', 'made_again', 'switched',
             'read_by_a_dataset', 'shifted', 'guarded', 'planned')
 _IN_KERAS_3 = ('nested_fit', 'accumulation', 'from_dataset',
-               'error_in_the_middle')
+               'error_in_the_middle', 'compiled_by_xla', 'compiled_again')
 
 
 @pytest.fixture(scope='module')
@@ -46,6 +46,12 @@ def test_results_in_keras_3_are_those_without_placement(keras_3, name):
 def test_what_runs_op_by_op_stays(keras_3):
   assert keras_3.results['eagerly']['equal']
   assert 'runs op by op' in '\n'.join(keras_3.notices)
+
+
+def test_what_goes_back_for_xla_is_told(keras_3):
+  text = '\n'.join(keras_3.notices)
+  assert 'variables that were moved go back: XLA compiles it for one' in text
+  assert 'stay where they are: a function uses them that XLA compiles' in text
 
 
 def test_layers_have_their_weights_where_the_plan_says(program):

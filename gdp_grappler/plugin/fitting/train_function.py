@@ -382,7 +382,7 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = True
     try:
       start = time.perf_counter()
-      variable_moves.move(self._course.plan.moves)
+      variable_moves.move(variable_moves.without_xla(self._course.plan.moves))
       self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:

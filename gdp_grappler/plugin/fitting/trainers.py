@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from typing import Any, Callable, Iterator
-import weakref
 
 from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import current_call
@@ -21,9 +21,9 @@ from gdp_grappler.plugin.fitting import batch_sizes
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
 _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
-# By the id of a model: the newest train function. A model that is compiled
-# again forgets its train function, but this dict does not.
-_last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+# Attribute of a model: its newest train function. A model that is compiled
+# again forgets its train function, whose variables have to move back.
+_LAST = '_gdp_train_function'
 
 
 class _Local(threading.local):
@@ -54,7 +54,7 @@ def install() -> None:
   for module, name in _TRAINERS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
   batch_sizes.watch()
-  xla.watch_functions(_tell_of_xla)
+  xla.watch_functions(_tell_of_xla, _take_back_for_xla)
 
 
 def _wrap(name: str, module: Any) -> None:
@@ -102,12 +102,13 @@ def _succeed(model: Any, before: Any, made: Any) -> None:
   """Makes a new function take over the state of the function before."""
   if not hasattr(made, 'take_over'):
     return
-  last = _last.get(id(model))
+  last = vars(model).get(_LAST)
   if isinstance(before, type(made)):
     made.take_over(before)
   elif last is not None and last.is_of(model):
     last.retire()
-  _last[id(model)] = made
+  # Keras would track an attribute that is set in the usual way.
+  vars(model)[_LAST] = made
 
 
 def _wrapped(model: Any, kind: str, function: Any,
@@ -130,8 +131,12 @@ def _wrapped(model: Any, kind: str, function: Any,
 
 
 def _is_trained_placed(model: Any) -> bool:
-  last = _last.get(id(model))
-  return last is not None and last.is_of(model) and last.is_placed
+  last = vars(model).get(_LAST)
+  if last is not None and last.is_of(model) and last.is_placed:
+    return True
+  # The step of another model may have moved layers that both models share.
+  moves = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
+  return moves is not None and moves.any_moved(model.variables)
 
 
 def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
@@ -163,3 +168,22 @@ def _tell_of_xla(function: str) -> None:
       'jit_compile=False to tf.function or Model.compile')
   if call is not None:
     call.was_told = True
+
+
+def _take_back_for_xla(function: Any) -> None:
+  """Moves the variables of a function back, because its user chose XLA.
+
+  Args:
+    function: A traced `tf.function` that XLA compiles.
+  """
+  call = current_call.current()
+  if getattr(call, 'is_compiled_by_keras', False):
+    return
+  from gdp_grappler.plugin.fitting import compiled_readers
+  from gdp_grappler.plugin.fitting import variable_moves
+  number = variable_moves.move_back_for(compiled_readers.handles(function))
+  compiled_readers.record(function)
+  if number:
+    notices.say_once(f'{current_call.title(function._name, call)}: {number} '
+                     'variables that were moved go back: XLA compiles it for '
+                     'one device (jit_compile=True)')

@@ -9,12 +9,13 @@ memory is freed after the last call that uses it.
 from __future__ import annotations
 
 import threading
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 import weakref
 
 from gdp_grappler import errors
 from gdp_grappler.plugin import datasets
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin.fitting import compiled_readers
 from gdp_grappler.plugin.fitting import handles
 
 _lock = threading.RLock()
@@ -36,7 +37,8 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
   Args:
     variables: Variables of any kind.
     owner: The model whose step is planned. Variables of a planned step of
-      another model are left out. The result belongs to this model from now on.
+      another model are left out, and those of functions that XLA compiles. The
+      result belongs to this model from now on.
   """
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   plain = [
@@ -52,7 +54,26 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
   with _lock:
     own = [v for v in free if _owners.get(_key(v), owner) is owner]
     _owners.update({_key(v): owner for v in own})
-  return own
+  return [v for v, _ in without_xla([(v, '') for v in own])]
+
+
+def without_xla(devices: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
+  """Leaves out variables that stay because of a function of the user.
+
+  XLA compiles this function, and its variables have to be on one device.
+
+  Args:
+    devices: Results of `movable`, each with a device.
+  """
+  compiled = compiled_readers.captured() if devices else set()
+  free = [(v, device) for v, device in devices if id(v.handle) not in compiled
+         ] if compiled else list(devices)
+  # If none is free, XLA compiles the step itself, and a line has said so.
+  if 0 < len(free) < len(devices):
+    notices.say_once(f'{len(devices) - len(free)} variables stay where they '
+                     'are: a function uses them that XLA compiles for one '
+                     'device (jit_compile=True)')
+  return free
 
 
 def _key(variable: Any) -> int:
@@ -136,6 +157,28 @@ def move_back() -> int:
     _homes.clear()
     _homes.update(kept)
     return len(away) - len(kept)
+
+
+def move_back_for(handle_ids: set[int]) -> int:
+  """Moves variables back to their original devices, if they were moved.
+
+  Args:
+    handle_ids: Ids of the handles of the variables.
+
+  Returns:
+    The number of variables that were moved.
+  """
+  with _lock:
+    away = [(v, _homes[i]) for i, v in list(_moved.items())
+            if id(v.handle) in handle_ids]
+    move(away)
+    return len(away)
+
+
+def any_moved(variables: Iterable[Any]) -> bool:
+  """Whether one of the variables of Keras is not where it was made."""
+  return bool(_moved) and any(
+      was_moved(getattr(v, 'value', v)) or was_moved(v) for v in variables)
 
 
 def _move(variable: Any, device: str) -> None:

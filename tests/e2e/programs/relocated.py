@@ -279,6 +279,34 @@ def made_again():
   return results
 
 
+def compiled_by_xla():
+  """Compiles functions of moved variables by XLA, which allows one device.
+
+  In an earlier version, XLA found variables on other devices and failed.
+  """
+  model, other = compiled(jit_compile=False), compiled(jit_compile=False)
+  calls = [
+      tf.function(functools.partial(each, training=False), jit_compile=True)
+      for each in (model, other)
+  ]
+  results = [float(tf.reduce_sum(calls[1](X)))]  # Traced before the move.
+  for each, call in zip((model, other), calls):
+    results += [fit(each), float(tf.reduce_sum(call(X))), fit(each, 1)]
+    assert {v.device.rsplit(':', 1)[-1] for v in model_variables(each)} == {'0'}
+  model.compile(keras.optimizers.SGD(.01), model.loss, jit_compile=True)
+  return results, fit(model), weights(model), weights(other)
+
+
+def compiled_again():
+  """Compiles a model again, whose variables then go back."""
+  model = compiled()
+  results = [fit(model)]
+  model.compile(keras.optimizers.SGD(.01), model.loss, run_eagerly=True)
+  results.append(fit(model, 1))
+  assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
+  return results
+
+
 def is_on():
   options = tf.config.optimizer.get_experimental_options()
   return bool(options.get('gdp_placement'))
@@ -335,7 +363,7 @@ PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, files, averages,
             own_loop, made_again, switched, read_by_a_dataset, shifted)
 if not _LEGACY:
   PROGRAMS += (nested_fit, accumulation, eagerly, from_dataset,
-               error_in_the_middle)
+               error_in_the_middle, compiled_by_xla, compiled_again)
 
 
 def memory():
