@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import common
+import moved_memory
 import numpy as np
 import shifted_sums
 import tensorflow as tf
@@ -296,10 +297,9 @@ def compiled_by_xla():
 
 def compiled_again():
   """Compiles a model again, whose variables then go back."""
-  model = compiled()
-  results = [fit(model)]
+  results = fit(model := compiled())
   model.compile(keras.optimizers.SGD(.01), model.loss, run_eagerly=True)
-  results.append(fit(model, 1))
+  results += fit(model, 1)
   assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
   return results
 
