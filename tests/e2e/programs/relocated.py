@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import common
+import moved_memory
 import numpy as np
 import shifted_sums
 import tensorflow as tf
@@ -280,10 +281,7 @@ def made_again():
 
 
 def compiled_by_xla():
-  """Compiles functions of moved variables by XLA, which allows one device.
-
-  In an earlier version, XLA found variables on other devices and failed.
-  """
+  """XLA, which wants one device, once failed where variables had moved."""
   model, other = compiled(jit_compile=False), compiled(jit_compile=False)
   calls = [
       tf.function(functools.partial(each, training=False), jit_compile=True)
@@ -299,10 +297,9 @@ def compiled_by_xla():
 
 def compiled_again():
   """Compiles a model again, whose variables then go back."""
-  model = compiled()
-  results = [fit(model)]
+  results = fit(model := compiled())
   model.compile(keras.optimizers.SGD(.01), model.loss, run_eagerly=True)
-  results.append(fit(model, 1))
+  results += fit(model, 1)
   assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
   return results
 
@@ -366,22 +363,6 @@ if not _LEGACY:
                error_in_the_middle, compiled_by_xla, compiled_again)
 
 
-def memory():
-  """Moves a large variable to another device and back; others do not move."""
-  import gdp_grappler
-  size = 1 << 26
-  variable = tf.Variable(tf.zeros([size // 4]))
-  read = tf.function(lambda: tf.reduce_sum(variable))
-  sizes = []
-  for i in range(8):
-    variable.assign_add(tf.ones_like(variable))
-    gdp_grappler.relocate([variable], f'CPU:{(i + 1) % 3}')
-    read()
-    with open('/proc/self/statm', encoding='utf-8') as file:
-      sizes.append(int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE'))
-  return {'freed': max(sizes) - sizes[1] < 2 * size}
-
-
 @functools.cache
 def stock(program):
   """Returns the results of a program without placement."""
@@ -411,7 +392,7 @@ def main():
   results['planned'] = both_ways(fit_alone, {'plan': plan})
   results['planned']['where'] = {k: sorted(d) for k, d in where.items()}
   if not _LEGACY:  # It is not Keras that frees it.
-    results['memory'] = memory()
+    results['memory'] = moved_memory.memory()
   common.finish(keras=keras.__version__, **results)
 
 
