@@ -306,12 +306,12 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   predicted = f'predicted step {old}{_ms(new_s)} ms (simulated)'
   apply = settings.mode == 'apply'
   home = placement_before.num_rejoined(graph, before)
+  said = ''
   if after is not before:
     tensors, size = after.cut(graph)
     counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
-    said = (f'{"placed" if apply else "would be placed"} by '
-            f'{origin}: {counts}; cut '
-            f'{units.count(tensors, "tensor")}, '
+    said = (f'{"placed" if apply else "would be placed"} by {origin}: '
+            f'{counts}; cut {units.count(tensors, "tensor")}, '
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[0] and not prices.overflow_bytes[1]:
       said += '; as it was, it would have exceeded a memory'
@@ -330,8 +330,6 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{predicted}')
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
-  else:
-    said = ''
   if said and prices.overflow_bytes[1]:
     was, now = prices.overflow_bytes.tolist()
     exceeds = shortage.if_used_anyway(graph, after.cluster,
