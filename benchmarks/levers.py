@@ -1,38 +1,37 @@
-"""Steps of the default placer's search if one of its parts (levers) is off.
+"""Steps of the default placer if one of its parts (levers) is off.
 
 Run it from the repository:
 
   python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
 
-Each search begins with the proposals of the anchors and of `gdp_policy`.
---seconds is the processor time of a search. The time of the policy counts, the
-time of the anchors does not. The placements that a search finds get the control
-edges that pay. The program searches with all levers ('all'), and without each:
+The default placer (`gdp`) places each task with all levers ('all'), and without
+each. --seconds is the processor time of a placement. The placements that it
+proposes get the control edges that pay. The levers:
 
   network: no network chooses moves, and no set of ops is re-scheduled.
   filter: no network chooses moves; sets of ops are still re-scheduled.
   rescheduling: no set of ops is re-scheduled; the network still chooses moves.
-  coordinates: there are no moves by coordinates, no anchor `structured`, and no
-    coarse graph.
+  coordinates: the positions of ops in layers and time steps are unknown. So
+    there are no moves by coordinates, no maps by coordinates, no anchor
+    `structured`, and no coarse graph.
   multilevel: a large graph is not searched as a coarse graph first.
   parts: in the coarse graph whole layers move, and parts of layers do not.
   priorities: the search prices FIFO steps, and adds control edges at the end.
   compound: every move moves one set of ops.
-  anchors: the search begins with single devices and blocks of the
-    topological order.
+  anchors: no other placer proposes starts.
   policy: `gdp_policy` proposes nothing.
   memory_repair: no repair of placements that exceed a memory.
   packing: no branch and bound that packs memories.
-  search: the best of the anchors is the result; the policy proposes nothing.
+  search: the best of the anchors is the result (`best_of`).
 
-Without `memory_repair` or `packing`, the anchors do not use it either.
 --levers=parts,compound tries only these.
 
 With --json the program prints a list of {"task", "seed", "all_s", "network_s",
 ...}: simulated steps with all levers, and without the named lever. Otherwise it
 prints a table: the step with all levers, and the steps without a lever over
 this step. Rows have geometric means over seeds. The last rows have the
-geometric mean over tasks, and the least and the most of any seed.
+geometric mean over tasks, the largest mean of a task, and the least and the
+most of any seed.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ import functools
 import math
 import statistics
 import sys
-import time
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -54,70 +52,79 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.placers import annealing_placer
+from gdp_grappler.graph.structure import coordinates
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.policy import move_policy
-from gdp_grappler.placers.search import coarse_problem
-from gdp_grappler.placers.search import multilevel
-from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers import registry
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.placers.search.moves import move_filter
-from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.search.moves import rescheduling
-from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
+from placer_model.benchmark import clocks
 
 _TITLE = 'Levers'
-_LOOSE = tuple(
-    kind for kind in moves.Moves.kinds if not kind.startswith('coordinate'))
-_COORDINATES = 'structured'
-_POLICY = default_placer.MOVES
 _Row = dict[str, Any]
+
+
+class _Filtered(default_placer.DefaultPlacer):
+  """The default placer, with other numbers of the filter of moves."""
+
+  def __init__(self, config: move_filter.FilterConfig) -> None:
+    super().__init__()
+    self._filter = config
+
+  def _models(self) -> staged_search.Models:
+    return functools.partial(move_filter.MoveFilter,
+                             network=self._known_moves(), config=self._filter)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Levers:
-  """Parts of the search that are on.
+  """Parts of the default placer that are on.
 
   Attributes:
+    placer: Makes the placer.
     config: The numbers of the search.
-    filter: How moves are chosen; None prices all moves that are drawn.
-    coordinates: Whether coordinates make anchors, moves and a coarse graph.
+    coordinates: Whether the positions of ops in layers and steps are known.
     priorities: Whether the search prices placements by priorities.
-    anchors: Whether the search begins with anchors.
-    policy: Whether `gdp_policy` proposes starts.
-    search: Whether there is a search at all.
   """
 
+  placer: Callable[[], placer_lib.Placer] = default_placer.DefaultPlacer
   config: search_config.SearchConfig = search_config.DEFAULT
-  filter: move_filter.FilterConfig | None = move_filter.FilterConfig()
   coordinates: bool = True
   priorities: bool = True
-  anchors: bool = True
-  policy: bool = True
-  search: bool = True
 
 
 def _without(part: str, **fields: Any) -> _Levers:
   """Returns all levers, with other fields in a part of the config."""
   config = search_config.DEFAULT
   own = dataclasses.replace(getattr(config, part), **fields)
-  return _Levers(dataclasses.replace(config, **{part: own}))
+  return _Levers(config=dataclasses.replace(config, **{part: own}))
+
+
+def _placing(**arguments: Any) -> _Levers:
+  """Returns all levers, with other arguments of the default placer."""
+  return _Levers(functools.partial(default_placer.DefaultPlacer, **arguments))
+
+
+def _filtering(**fields: Any) -> _Levers:
+  """Returns all levers, with other numbers of the filter of moves."""
+  return _Levers(
+      functools.partial(_Filtered, move_filter.FilterConfig(**fields)))
 
 
 _WAYS = {
     'all':
         _Levers(),
     'network':
-        _Levers(filter=None),
+        _placing(asks_network=False),
     'filter':
-        _Levers(filter=move_filter.FilterConfig(draws=1)),
+        _filtering(draws=1),
     'rescheduling':
-        _Levers(filter=move_filter.FilterConfig(
-            rescheduling=rescheduling.ReschedulingConfig(share=0.))),
+        _filtering(rescheduling=rescheduling.ReschedulingConfig(share=0.)),
     'coordinates':
         _Levers(coordinates=False),
     'multilevel':
@@ -129,15 +136,15 @@ _WAYS = {
     'compound':
         _without('annealing', compound=0.),
     'anchors':
-        _Levers(anchors=False),
+        _placing(anchors=()),
     'policy':
-        _Levers(policy=False),
+        _placing(asks_moves=False),
     'memory_repair':
         _without('fit', repairs=False),
     'packing':
         _without('fit', packs=False),
     'search':
-        _Levers(policy=False, search=False),
+        _Levers(functools.partial(registry.create, 'best_of')),
 }
 _NAMES = tuple(name for name in _WAYS if name != 'all')
 
@@ -145,116 +152,45 @@ _NAMES = tuple(name for name in _WAYS if name != 'all')
 def _rows(task: str, names: Sequence[str], seconds: float,
           seeds: int) -> list[_Row]:
   """Returns a row per seed: with all levers, and without each named one."""
-  ways = {name: _WAYS[name] for name in ('all', *names)}
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
-  problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
-  proposed = {
-      fit: _proposed(problem, fit)
-      for fit in {levers.config.fit for levers in ways.values()}
-  }
+  problem = dataclasses.replace(step.problem(simulator), simulator=simulator,
+                                time_budget_s=seconds, clock=clocks.processor_s)
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
-    for name, levers in ways.items():
-      with _by_default(levers.config.fit):
-        found = _found(dataclasses.replace(problem, seed=seed),
-                       proposed[levers.config.fit], levers, seconds,
-                       np.random.default_rng(seed))
+    for name in ('all', *names):
+      progress.doing(f'{name}, seed {seed}')
+      found = _found(dataclasses.replace(problem, seed=seed), _WAYS[name])
       row[f'{name}_s'] = _step_s(problem, simulator, found)
     rows.append(row)
   return rows
 
 
+def _found(problem: placer_lib.Problem,
+           levers: _Levers) -> tuple[placement_lib.Placement, ...]:
+  """Returns the placements that are proposed with the levers that are on."""
+  graph = problem.graph
+  values = graph.coordinates
+  if not levers.coordinates:
+    values = np.full((graph.num_groups, len(coordinates.NAMES)), -1, np.int32)
+  # Each search reads the structure of the graph anew.
+  problem = dataclasses.replace(
+      problem, graph=graph.replace(coordinates=values),
+      may_add_edges=problem.may_add_edges and levers.priorities)
+  with _by_default(levers.config):
+    return best_of.proposals_of(levers.placer(), problem)
+
+
 @contextlib.contextmanager
-def _by_default(fit: search_config.FitConfig) -> Iterator[None]:
-  """Makes placers without a config fit memories by these numbers."""
+def _by_default(config: search_config.SearchConfig) -> Iterator[None]:
+  """Makes placers use these numbers."""
   stock = search_config.DEFAULT
-  search_config.DEFAULT = dataclasses.replace(stock, fit=fit)
+  search_config.DEFAULT = config
   try:
     yield
   finally:
     search_config.DEFAULT = stock
-
-
-def _proposed(problem: placer_lib.Problem,
-              fit: search_config.FitConfig) -> dict[str, np.ndarray]:
-  """Proposals int [S, G] by source, which fit memories by a config."""
-  with _by_default(fit):
-    return annealing_placer.starting_points(problem, default_placer.ANCHORS,
-                                            np.random.default_rng(0))
-
-
-def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
-           levers: _Levers, seconds: float,
-           rng: np.random.Generator) -> tuple[placement_lib.Placement, ...]:
-  """Returns the placements that a search finds with the levers that are on."""
-  begin_s = time.process_time()
-  starts = _starts(problem, proposed, levers)
-  if not levers.search:
-    return tuple(
-        placement_lib.from_groups(problem.graph, row, problem.cluster)
-        for row in starts)
-  drawer = moves.Moves(problem,
-                       moves.Moves.kinds if levers.coordinates else _LOOSE)
-  coarse = _coarse(problem, levers, seconds)
-  if levers.policy:
-    own_s = seconds * move_policy.time_share(
-        False, coarse is not None, move_policy.is_short(problem, seconds))
-    asked = move_policy.before_search(problem, seconds, own_s,
-                                      time.process_time, drawer, starts)
-    if asked is not None:
-      starts = _starts(problem, {**proposed, _POLICY: asked.devices}, levers)
-  further = []
-  if coarse is not None:
-    own_s = levers.config.coarse.share * _left_s(seconds, begin_s)
-    coarse_result = multilevel.search(coarse, starts, rng, _budget(own_s),
-                                      functools.partial(_model, levers))
-    further = [coarse_result.rows]
-  budget = _budget(_left_s(seconds, begin_s))
-  if not levers.priorities:
-    problem = dataclasses.replace(problem, may_add_edges=False)
-  return staged_search.search(problem, starts, rng, budget,
-                              functools.partial(_model, levers), drawer,
-                              further, levers.config)
-
-
-def _left_s(seconds: float, begin_s: float) -> float:
-  return max(seconds - (time.process_time() - begin_s), 0.)
-
-
-def _coarse(problem: placer_lib.Problem, levers: _Levers,
-            seconds: float) -> coarse_problem.CoarseProblem | None:
-  """The coarse problem, if the levers search one; else None."""
-  if not (levers.coordinates and levers.priorities):
-    return None
-  return multilevel.coarsened(problem, levers.config.coarse.share * seconds,
-                              levers.config)
-
-
-def _budget(seconds: float) -> search_budget.SearchBudget:
-  return search_budget.SearchBudget(sys.maxsize, seconds,
-                                    clock=time.process_time)
-
-
-def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
-            levers: _Levers) -> np.ndarray:
-  """int [S, G], the best first."""
-  wanted = [
-      rows for name, rows in proposed.items()
-      if (levers.anchors or name not in default_placer.ANCHORS) and
-      (levers.coordinates or name != _COORDINATES)
-  ]
-  rows = np.unique(np.concatenate(wanted), axis=0)
-  prices = problem.evaluator.price_groups(problem.graph, rows)
-  return rows[prices.ranking()[:levers.config.priorities.starts]]
-
-
-def _model(levers: _Levers,
-           problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
-  if levers.filter is None:
-    return None
-  return move_filter.MoveFilter(problem, shipped_moves.network(), levers.filter)
 
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
@@ -277,10 +213,15 @@ def _table(found: Sequence[Sequence[_Row]],
       *(f'{statistics.geometric_mean(_ratios(of_task, name)):.3f}'
         for name in names)
   ] for of_task in found]
-  for title, mean in (('geometric mean', statistics.geometric_mean),
-                      ('least', min), ('most', max)):
+  mean = statistics.geometric_mean
+  best = [
+      max(mean(_ratios(of_task, name)) for of_task in found) for name in names
+  ]
+  for title, summary in (('geometric mean', mean), ('least', min), ('most',
+                                                                    max)):
     cells.append(
-        [title, '', *(f'{mean(_ratios(rows, name)):.3f}' for name in names)])
+        [title, '', *(f'{summary(_ratios(rows, name)):.3f}' for name in names)])
+  cells.insert(-2, ['best task', '', *(f'{value:.3f}' for value in best)])
   return tables.Table(
       'steps simulated, over that of all levers; seconds of '
       'the processor', ('task', 'all', *(f'no {name}' for name in names)),

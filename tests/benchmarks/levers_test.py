@@ -1,20 +1,24 @@
 """What each lever brings: the program that says so."""
 
-import contextlib
 import dataclasses
+import functools
 import importlib
-import io
 import json
 import pathlib
+import time
 import types
 from typing import Iterator
 
-import numpy as np
 import pytest
 
+from gdp_grappler.placers import default_placer
+from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.memory import memory_repair
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.problems import reading
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -28,31 +32,26 @@ def _program() -> Iterator[types.ModuleType]:
     yield importlib.import_module('benchmarks.levers')
 
 
-@pytest.fixture(name='run', scope='module')
-def _run(program):
-  """Rows of two seeds, and the arguments of annealings with priorities."""
-  made, out = [], io.StringIO()
-  stock = priority_annealing.PriorityAnnealing
-  with pytest.MonkeyPatch.context() as patches, contextlib.redirect_stdout(out):
-    patches.setattr(
-        priority_annealing, 'PriorityAnnealing', lambda *arguments:
-        (made.append(arguments), stock(*arguments))[1])
-    assert program.main([
-        '--json', '--seconds=0.1', '--seeds=2', '--quiet',
-        'wavenet-2x18@tiny@2xP100'
-    ]) == 0
-  return json.loads(out.getvalue()), made
+@pytest.fixture(name='problem', scope='module')
+def _problem():
+  step = reading.read_task('rnnlm-2@tiny@2xP100')
+  simulator = step.simulator()
+  return dataclasses.replace(step.problem(simulator), simulator=simulator,
+                             time_budget_s=1., clock=time.process_time)
 
 
-def test_each_lever_is_switched_off(program, run):
-  rows, _ = run
+def test_each_lever_is_switched_off(program, capsys):
+  assert program.main([
+      '--json', '--seconds=0.2', '--seeds=2', '--quiet',
+      'wavenet-2x18@tiny@2xP100'
+  ]) == 0
+  rows = json.loads(capsys.readouterr().out)
   assert [row['seed'] for row in rows] == [0, 1]
   for row in rows:
     steps = {name: row[f'{name}_s'] for name in program._WAYS}
     assert all(0 < step < 1 for step in steps.values())
     # A search begins with the anchors; edges differ by little.
     assert steps['all'] <= 1.02 * steps['search']
-  assert len({row['search_s'] for row in rows}) == 1
 
 
 def test_levers_may_be_chosen(program, capsys):
@@ -81,41 +80,74 @@ def test_a_graph_that_does_not_exist_is_said_before_any_search(
   assert 'wavnet@tiny does not exist' in capsys.readouterr().err
 
 
-def test_orders_are_searched_for_where_priorities_are_a_lever(program, run):
+@pytest.mark.parametrize('name', ['all', 'filter', 'network', 'priorities'])
+def test_orders_are_searched_for_where_priorities_are_a_lever(
+    program, monkeypatch, problem, name):
   """It was the search first in, first out, whatever was switched off."""
-  _, made = run
-  # With all levers, and without each but priorities and the search.
-  assert len(made) == 2 * (len(program._WAYS) - 2)
-  models = [model for _, _, _, model, *_ in made]
-  assert models[1] is None and models[2].draws == 1
+  made = []
+  stock = priority_annealing.PriorityAnnealing
+  monkeypatch.setattr(
+      priority_annealing, 'PriorityAnnealing', lambda *arguments:
+      (made.append(arguments), stock(*arguments))[1])
+  program._found(problem, program._WAYS[name])
+  assert bool(made) == (name != 'priorities')
+  for _, _, _, model, *_ in made:
+    assert (model is None) == (name == 'network')
+    assert name != 'filter' or model.draws == 1
 
 
-def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch):
+@pytest.mark.parametrize('name, asks', [('all', True), ('policy', False),
+                                        ('search', False)])
+def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch,
+                                                       problem, name, asks):
   asked = []
-  stock = program.move_policy.before_search
+  stock = move_policy.before_search
+  monkeypatch.setattr(
+      move_policy, 'before_search', lambda *arguments:
+      (asked.append(arguments), stock(*arguments))[1])
+  assert program._found(problem, program._WAYS[name])
+  assert bool(asked) == asks
 
-  def ask(*arguments):
-    result = stock(*arguments)
-    asked.append(result is not None)
+
+@pytest.mark.parametrize('name, kinds', [('all', True), ('coordinates', False)])
+def test_no_move_is_by_coordinates_that_are_unknown(program, monkeypatch,
+                                                    problem, name, kinds):
+  drawn = []
+  stock = moves.Moves
+
+  def make(problem, *arguments):
+    result = stock(problem, *arguments)
+    drawn.append({
+        kind for kind, share in zip(stock.kinds, result.shares.tolist())
+        if share and kind.startswith('coordinate')
+    })
     return result
 
-  monkeypatch.setattr(program.move_policy, 'before_search', ask)
-  problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
-  for name, count in (('all', 1), ('policy', 0), ('search', 0)):
-    asked.clear()
-    levers = program._WAYS[name]
-    proposed = program._proposed(problem, levers.config.fit)
-    assert program._found(problem, proposed, levers, 1.,
-                          np.random.default_rng(0))
-    assert asked == [True] * count
+  monkeypatch.setattr(moves, 'Moves', make)
+  make.kinds = stock.kinds
+  program._found(problem, program._WAYS[name])
+  assert drawn and all(bool(found) == kinds for found in drawn)
 
 
-@pytest.mark.parametrize('name, module, function', [
-    ('packing', memory_packing, 'packed'),
-    ('memory_repair', memory_repair.MemoryRepair, 'fitted'),
+def test_numbers_of_the_search_reach_all_of_its_parts(program, monkeypatch,
+                                                      problem):
+  """The stages kept the numbers of the time when their module was loaded."""
+  seen = []
+  stock = staged_search._StagedSearch
+  monkeypatch.setattr(
+      staged_search, '_StagedSearch', lambda *arguments:
+      (seen.append(arguments[-1]), stock(*arguments))[1])
+  program._found(problem, program._WAYS['compound'])
+  assert seen and all(config.annealing.compound == 0 for config in seen)
+
+
+# Without anchors no start fits, and memories are packed.
+@pytest.mark.parametrize('name, module, function, anchors', [
+    ('packing', memory_packing, 'packed', ()),
+    ('memory_repair', memory_repair.MemoryRepair, 'fitted', ('m_etf',)),
 ])
 def test_memories_are_neither_repaired_nor_packed(program, monkeypatch, name,
-                                                  module, function):
+                                                  module, function, anchors):
   """Neither by anchors nor by the search; afterwards they are again."""
   made = []
   stock = getattr(module, function)
@@ -131,13 +163,12 @@ def test_memories_are_neither_repaired_nor_packed(program, monkeypatch, name,
                        allowed_types=[[False, True]] * 8)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100))
   for way in (name, 'all'):
-    levers = program._WAYS[way]
     made.clear()
-    proposed = program._proposed(problem, levers.config.fit)
-    with program._by_default(levers.config.fit):
-      # Anchors may fit where single devices do not.
-      program._found(problem, proposed,
-                     dataclasses.replace(levers, anchors=False), .1,
-                     np.random.default_rng(0))
+    program._found(
+        problem,
+        dataclasses.replace(
+            program._WAYS[way],
+            placer=functools.partial(default_placer.DefaultPlacer,
+                                     anchors=anchors, asks_moves=False)))
     assert any(made) == (way == 'all')
   assert program.search_config.DEFAULT == program.search_config.SearchConfig()

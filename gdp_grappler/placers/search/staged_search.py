@@ -40,7 +40,7 @@ def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
     moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
-    config: search_config.SearchConfig = search_config.DEFAULT
+    config: search_config.SearchConfig | None = None
 ) -> tuple[placement_lib.Placement, ...]:
   """Searches for the best placement of each order of ops.
 
@@ -52,7 +52,7 @@ def search(
     models: Makes a model for each annealing.
     moves: Draws moves of the problem; None means moves of all kinds.
     further: int [K, G] each, more starts for the annealing under priorities.
-    config: The numbers of the search.
+    config: The numbers of the search; by default `search_config.DEFAULT`.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -62,7 +62,7 @@ def search(
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
   staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
-                         config)
+                         config or search_config.DEFAULT)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     staged.run(stage)
   return staged.placements()
