@@ -1,8 +1,8 @@
 """Functions that the user compiles by XLA, and the variables that they use.
 
 XLA compiles a function for one device. If a variable of the function is on
-another device, the call fails. So `fit` does not move such variables, and those
-that `fit` moved before the function was traced go back.
+another device, the call fails. So `fit` does not move such variables. If `fit`
+moved a variable before the function was traced, the variable goes back.
 """
 
 from __future__ import annotations

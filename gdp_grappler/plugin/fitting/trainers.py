@@ -107,7 +107,7 @@ def _succeed(model: Any, before: Any, made: Any) -> None:
     made.take_over(before)
   elif last is not None and last.is_of(model):
     last.retire()
-  # Keras would track an attribute that is set in the usual way.
+  # `setattr` of Keras would track the function as a part of the model.
   vars(model)[_LAST] = made
 
 
@@ -135,8 +135,13 @@ def _is_trained_placed(model: Any) -> bool:
   if last is not None and last.is_of(model) and last.is_placed:
     return True
   # The step of another model may have moved layers that both models share.
-  moves = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
+  moves = _variable_moves()
   return moves is not None and moves.any_moved(model.variables)
+
+
+def _variable_moves() -> Any:
+  """Returns the module `variable_moves`; None if nothing has loaded it yet."""
+  return sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
 
 
 def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
@@ -180,9 +185,11 @@ def _take_back_for_xla(function: Any) -> None:
   if getattr(call, 'is_compiled_by_keras', False):
     return
   from gdp_grappler.plugin.fitting import compiled_readers
-  from gdp_grappler.plugin.fitting import variable_moves
-  number = variable_moves.move_back_for(compiled_readers.handles(function))
   compiled_readers.record(function)
+  moves = _variable_moves()
+  # Without the module no variable was moved, as in programs without the option.
+  number = moves.move_back_for(
+      compiled_readers.handles(function)) if moves is not None else 0
   if number:
     notices.say_once(f'{current_call.title(function._name, call)}: {number} '
                      'variables that were moved go back: XLA compiles it for '

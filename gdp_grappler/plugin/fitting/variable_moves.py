@@ -68,7 +68,7 @@ def without_xla(devices: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
   compiled = compiled_readers.captured() if devices else set()
   free = [(v, device) for v, device in devices if id(v.handle) not in compiled
          ] if compiled else list(devices)
-  # If none is free, XLA compiles the step itself, and a line has said so.
+  # If no variable is free, XLA compiles the whole step. Another line says this.
   if 0 < len(free) < len(devices):
     notices.say_once(f'{len(devices) - len(free)} variables stay where they '
                      'are: a function uses them that XLA compiles for one '
