@@ -84,9 +84,7 @@ class AnnealingPlacer:
                                 rng, limit)
 
 
-def evaluations_for(
-    problem: placer_lib.Problem,
-    config: search_config.SearchConfig = search_config.DEFAULT) -> int:
+def evaluations_for(problem: placer_lib.Problem) -> int:
   """Placements that a search prices by default.
 
   If a time budget ends the search, there is no limit. Otherwise the number is
@@ -94,8 +92,8 @@ def evaluations_for(
 
   Args:
     problem: The problem to place.
-    config: The numbers of the search.
   """
+  config = search_config.DEFAULT
   if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
     if problem.by_count:
       return max(affordable(problem, problem.time_budget_s), 1)

@@ -248,7 +248,7 @@ class DefaultPlacer:
       deadline: End of all searches.
     """
     progress_lib.doing('searching a smaller graph')
-    share = coarse.config.coarse.share
+    share = search_config.DEFAULT.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
                    share * deadline.remaining_s, self._clock_of(coarse.problem))
     return multilevel.search(coarse, starts, rng, limit, self._models())

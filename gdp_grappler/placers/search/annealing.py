@@ -69,8 +69,7 @@ class Annealing:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
                model: move_model_lib.MoveModel | None = None,
-               moves: moves_lib.Moves | None = None,
-               config: search_config.AnnealingConfig | None = None) -> None:
+               moves: moves_lib.Moves | None = None) -> None:
     """Prices the starts.
 
     Args:
@@ -80,10 +79,8 @@ class Annealing:
       model: Chooses the moves to price; None prices all moves that are drawn.
       moves: Draws moves of the problem; by default of all kinds. Searches in
         one thread may share the object.
-      config: The numbers of the search.
     """
-    config = config or search_config.DEFAULT.annealing
-    self._config = config
+    self._config = config = search_config.DEFAULT.annealing
     self._problem, self._rng, self._model = problem, rng, model
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     self.evaluations = 0

@@ -46,29 +46,26 @@ class CoarseProblem:
     problem: The small problem, of C groups. Its prices are simulated steps,
       without the robust evaluator's random variations.
     tiles: int64 [G], the tile of each group of the large problem.
-    config: The numbers of a search of the small problem.
   """
 
   def __init__(self, fine: placer_lib.Problem,
                simulator: simulator_lib.Simulator, tiles: np.ndarray,
                contracted: contraction.Contraction, names: tuple[str, ...],
-               coordinates: np.ndarray,
-               config: search_config.SearchConfig) -> None:
+               coordinates: np.ndarray) -> None:
     """See `of`."""
     self._fine, self._names, self.tiles = fine, names, tiles
-    self.config = config
     graph, cluster = contracted.graph.replace(
         coordinates=coordinates), fine.cluster
     contracted = dataclasses.replace(contracted, graph=graph)
     self._simulator, self._contracted = simulator, contracted
-    prices = _Simulator(
-        cluster, _costs(fine, simulator, contracted), simulator.threads,
-        _orderable(fine, simulator, contracted, config.coarse.majority))
+    prices = _Simulator(cluster, _costs(fine, simulator, contracted),
+                        simulator.threads,
+                        _orderable(fine, simulator, contracted))
     self._work = _work(fine)
     self.problem = placer_lib.Problem(
         graph, cluster, prices, fine.seed, time_budget_s=fine.time_budget_s,
         simulator=prices, clock=fine.clock, repeatable=fine.repeatable,
-        given_allowed=_allowed(fine, tiles, self._work, config.coarse.majority))
+        given_allowed=_allowed(fine, tiles, self._work))
 
   def wholes(self) -> CoarseProblem:
     """The small problem with whole layers, or parts of layers, as groups.
@@ -81,7 +78,7 @@ class CoarseProblem:
     names = tuple(name for name in (_LAYER, _PART) if name in self._names)
     work = np.bincount(self.tiles, self._work, graph.num_groups)
     share = work.sum() / len(fine.cluster.accelerators)
-    alone = np.where(work >= self.config.coarse.own_work * share,
+    alone = np.where(work >= search_config.DEFAULT.coarse.own_work * share,
                      np.arange(graph.num_groups), -1)
     (*columns, _), of_tiles = unique_rows.distinct(
         [*(known[name] for name in names), alone])
@@ -92,7 +89,7 @@ class CoarseProblem:
         fine, self._simulator, of_tiles[self.tiles],
         dataclasses.replace(self._contracted,
                             graph=graph.replace(groups=of_tiles[graph.groups])),
-        names, values, self.config)
+        names, values)
 
   def parted(self) -> CoarseProblem | None:
     """A small problem whose tiles are split into parts of recurrent layers.
@@ -107,7 +104,7 @@ class CoarseProblem:
     known = coordinates_lib.of(self._fine.graph)
     if _PART not in known.readable:
       return None
-    parted = _coarse(self._fine, known, (*self._names, _PART), self.config)
+    parted = _coarse(self._fine, known, (*self._names, _PART))
     if parted is None or (parted.wholes().problem.graph.num_groups
                           == self.wholes().problem.graph.num_groups):
       return None
@@ -222,8 +219,8 @@ def _work(problem: placer_lib.Problem) -> np.ndarray:
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 
-def _allowed(problem: placer_lib.Problem, tiles: np.ndarray, work: np.ndarray,
-             majority: float) -> np.ndarray:
+def _allowed(problem: placer_lib.Problem, tiles: np.ndarray,
+             work: np.ndarray) -> np.ndarray:
   """bool [C, D], devices that may have most of a tile's work.
 
   If there is no such device, the devices that may have the group with the most
@@ -233,12 +230,12 @@ def _allowed(problem: placer_lib.Problem, tiles: np.ndarray, work: np.ndarray,
     problem: G groups.
     tiles: int [G], the tile of each group.
     work: float64 [G], seconds.
-    majority: Share of the work that counts as most of it.
   """
   weights = work + _LEAST_S
   may = np.stack(
       [np.bincount(tiles, weights * column) for column in problem.allowed.T],
       axis=1)
+  majority = search_config.DEFAULT.coarse.majority
   result = may >= majority * np.bincount(tiles, weights)[:, None]
   by_work = np.lexsort((work, tiles))
   heaviest = by_work[np.flatnonzero(np.diff(tiles[by_work], append=-1))]
@@ -248,62 +245,57 @@ def _allowed(problem: placer_lib.Problem, tiles: np.ndarray, work: np.ndarray,
 
 
 def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
-               contracted: contraction.Contraction,
-               majority: float) -> np.ndarray:
+               contracted: contraction.Contraction) -> np.ndarray:
   """bool [M], nodes with most of their work in ops that edges may join.
 
   Args:
     problem: The large problem.
     simulator: Tells which ops control edges may join.
     contracted: M nodes.
-    majority: Share of the work that counts as most of it.
   """
   may = simulator.orderable(problem.graph)
   seconds = problem.op_seconds[:, problem.cluster.accelerators[0]] + _LEAST_S
   own = np.bincount(contracted.nodes, seconds * may, contracted.graph.num_ops)
+  majority = search_config.DEFAULT.coarse.majority
   return own >= majority * np.bincount(contracted.nodes, seconds,
                                        contracted.graph.num_ops)
 
 
-def of(
-    problem: placer_lib.Problem,
-    config: search_config.SearchConfig | None = None) -> CoarseProblem | None:
+def of(problem: placer_lib.Problem) -> CoarseProblem | None:
   """The smaller problem of a problem.
 
   Args:
     problem: A problem with a simulator.
-    config: Numbers of a search; by default `search_config.DEFAULT`.
 
   Returns:
     None if the graph has no layers and time steps, or if the problem would not
     be much smaller than the graph.
   """
-  config = config or search_config.DEFAULT
   assert problem.simulator is not None
   known = coordinates_lib.of(problem.graph)
   if not {'layer', 'segment'} <= {*known.readable}:
     return None
   for names in _COORDINATES:
-    coarse = _coarse(problem, known, names, config)
+    coarse = _coarse(problem, known, names)
     if coarse is None:
       break
-    if coarse.problem.graph.num_ops >= config.coarse.fewest_nodes:
+    if (coarse.problem.graph.num_ops
+        >= search_config.DEFAULT.coarse.fewest_nodes):
       return coarse
   return None
 
 
 def _coarse(problem: placer_lib.Problem, known: coordinates_lib.Coordinates,
-            names: tuple[str, ...],
-            config: search_config.SearchConfig) -> CoarseProblem | None:
+            names: tuple[str, ...]) -> CoarseProblem | None:
   """The problem of the tiles of some coordinates; None if too many nodes."""
   assert problem.simulator is not None
   tiles = unique_rows.distinct([known[name] for name in names])[1]
   contracted = contraction.contract(problem.graph, tiles)
-  most = config.coarse.most_nodes * problem.graph.num_ops
+  most = search_config.DEFAULT.coarse.most_nodes * problem.graph.num_ops
   if contracted.graph.num_ops > most:
     return None
   values = np.full((int(tiles.max()) + 1, len(known.names)), -1)
   for name in names:
     values[tiles, known.names.index(name)] = known[name]
   return CoarseProblem(problem, problem.simulator, tiles, contracted, names,
-                       values, config)
+                       values)

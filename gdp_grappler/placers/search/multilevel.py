@@ -67,29 +67,24 @@ class CoarseResult:
   progress: float
 
 
-def is_worth(seconds: float,
-             config: search_config.SearchConfig | None = None) -> bool:
+def is_worth(seconds: float) -> bool:
   """Whether a search of the small problem pays if it may take `seconds`."""
-  return seconds >= (config or search_config.DEFAULT).coarse.least_s
+  return seconds >= search_config.DEFAULT.coarse.least_s
 
 
-def coarsened(
-    problem: placer_lib.Problem, seconds: float = math.inf,
-    config: search_config.SearchConfig | None = None
-) -> coarse_problem.CoarseProblem | None:
+def coarsened(problem: placer_lib.Problem,
+              seconds: float = math.inf) -> coarse_problem.CoarseProblem | None:
   """The smaller problem; None if there is none, or if its search does not pay.
 
   Args:
     problem: G groups.
     seconds: Time of the search of the smaller problem.
-    config: Numbers of the search; by default `search_config.DEFAULT`.
   """
-  config = config or search_config.DEFAULT
-  if (not is_worth(seconds, config) or
-      problem.graph.num_ops < config.coarse.fewest_ops or
+  if (not is_worth(seconds) or
+      problem.graph.num_ops < search_config.DEFAULT.coarse.fewest_ops or
       not problem.orders_pay):
     return None
-  return coarse_problem.of(problem, config)
+  return coarse_problem.of(problem)
 
 
 def search(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
@@ -121,7 +116,7 @@ class _CoarseSearch:
                models: staged_search.Models) -> None:
     self._coarse, self._starts, self._rng = coarse, starts, rng
     self._budget, self._models = budget, models
-    self._config = coarse.config.coarse
+    self._config = search_config.DEFAULT.coarse
     layers = self._annealings(coarse.wholes(), _WHOLES)
     self._last = layers  # The annealings of the latest stage.
     tiles = self._annealings(coarse, moves_lib.Moves.kinds)
@@ -141,7 +136,7 @@ class _CoarseSearch:
 
   def result(self) -> CoarseResult:
     """The best placements of all stages."""
-    return CoarseResult(_select_starts(self._ranked, self._config),
+    return CoarseResult(_select_starts(self._ranked),
                         min(self._last.progress, 1.))
 
   def _run_layers(self) -> None:
@@ -224,9 +219,9 @@ def _is_slower(key: evaluator_lib.Key, other: evaluator_lib.Key,
   return key[:-1] >= other[:-1] and key[-1] >= factor * other[-1]
 
 
-def _select_starts(ranked: Sequence[_Ranked],
-                   config: search_config.CoarseConfig) -> np.ndarray:
+def _select_starts(ranked: Sequence[_Ranked]) -> np.ndarray:
   """int32 [K, G], the placements to price in the graph, the best first."""
+  config = search_config.DEFAULT.coarse
   ranked = sorted(ranked, key=operator.itemgetter(0))
   best = ranked[0][0]
   rows = {
@@ -268,7 +263,7 @@ class _RepeatedAnnealing:
     problem = coarse.problem
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
-    best = prices.ranking()[:coarse.config.priorities.starts]
+    best = prices.ranking()[:search_config.DEFAULT.priorities.starts]
     self._rows = rows[best]
     if further:
       self._rows = np.concatenate(
@@ -298,7 +293,7 @@ class _RepeatedAnnealing:
     """
     if not self.annealings[-1].can_move:
       return True
-    config = self._coarse.config.coarse
+    config = search_config.DEFAULT.coarse
     *before, last = [annealing.best_key for annealing in self.annealings]
     if not before or self.annealings[-1].evaluations < config.equal_after:
       return False

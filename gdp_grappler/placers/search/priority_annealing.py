@@ -64,8 +64,7 @@ class PriorityAnnealing:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
                model: move_model.MoveModel | None = None,
-               moves: moves_lib.Moves | None = None,
-               config: search_config.SearchConfig | None = None) -> None:
+               moves: moves_lib.Moves | None = None) -> None:
     """Prices the starts and computes the priorities of each.
 
     Args:
@@ -74,10 +73,8 @@ class PriorityAnnealing:
       rng: Random numbers of the search.
       model: Chooses the moves to price; None prices all moves that are drawn.
       moves: See `annealing.Annealing`.
-      config: The numbers of the search.
     """
-    config = config or search_config.DEFAULT
-    self._config = config.priorities
+    self._config = search_config.DEFAULT.priorities
     self._problem, self._model = problem, model
     self._priced = 0
     self._started = self._in_order(starts)
@@ -85,8 +82,7 @@ class PriorityAnnealing:
     self._order = _Order(problem.evaluator, best.priorities)
     self.best: placement_lib.Placement
     self._search = annealing.Annealing(problem.priced_by(self._order),
-                                       best.row[None], rng, model, moves,
-                                       config.annealing)
+                                       best.row[None], rng, model, moves)
     self._pass_priorities()
     self._refreshed, self._batches = 0., 0
     self._keep()

@@ -39,8 +39,7 @@ def no_model(problem: placer_lib.Problem) -> None:
 def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
-    moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
-    config: search_config.SearchConfig | None = None
+    moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = ()
 ) -> tuple[placement_lib.Placement, ...]:
   """Searches for the best placement of each order of ops.
 
@@ -52,7 +51,6 @@ def search(
     models: Makes a model for each annealing.
     moves: Draws moves of the problem; None means moves of all kinds.
     further: int [K, G] each, more starts for the annealing under priorities.
-    config: The numbers of the search; by default `search_config.DEFAULT`.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -61,8 +59,7 @@ def search(
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
-  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
-                         config or search_config.DEFAULT)
+  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     staged.run(stage)
   return staged.placements()
@@ -71,7 +68,6 @@ def search(
 def anneal(annealings: Sequence[_AnyAnnealing],
            budget: search_budget.SearchBudget,
            stretch: stages.Stretch = stages.WHOLE, reports: bool = True,
-           batch: int = search_config.DEFAULT.annealing.batch,
            each_s: float = 0.) -> None:
   """Runs the first of some annealings through its part of a search.
 
@@ -80,9 +76,9 @@ def anneal(annealings: Sequence[_AnyAnnealing],
     budget: Budget of all annealings together.
     stretch: The part of the search in which the first annealing runs.
     reports: Whether to report the progress of the whole search.
-    batch: Moves that are priced together.
     each_s: Seconds of a price, as far as they are known.
   """
+  batch = search_config.DEFAULT.annealing.batch
   first, batch_s, begin_s = annealings[0], batch * each_s, -1.
   while first.can_move:
     evaluations = sum(each.evaluations for each in annealings)
@@ -105,21 +101,20 @@ class _StagedSearch:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
                models: Models, moves: moves_lib.Moves | None,
-               further: Sequence[np.ndarray],
-               config: search_config.SearchConfig) -> None:
+               further: Sequence[np.ndarray]) -> None:
     self._problem, self._starts, self._further = problem, starts, further
     self._rng, self._budget, self._models = rng, budget, models
-    self._config = config
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     orders = problem.orders_pay
     begin_s = budget.spent_s if orders else 0.
     self._plain = annealing.Annealing(problem, starts, rng, models(problem),
-                                      self._moves, config.annealing)
+                                      self._moves)
     self._plain.pack_if_none_fits(starts)
     # Seconds per price. Only the stage under priorities needs them.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
     # Approximate seconds of one computation of control edges.
+    config = search_config.DEFAULT
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
@@ -140,7 +135,7 @@ class _StagedSearch:
         return  # Little time is left, and the first prices in order take long.
       self._ordered = priority_annealing.PriorityAnnealing(
           self._problem, starts, self._rng, self._models(self._problem),
-          self._moves, self._config)
+          self._moves)
       self._anneal([self._ordered, self._plain], stage, 0.)
     elif self._ordered and self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)
@@ -170,7 +165,7 @@ class _StagedSearch:
               cooled: float) -> None:
     anneal(annealings, self._budget,
            stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
-           batch=self._config.annealing.batch, each_s=self._each_s)
+           each_s=self._each_s)
 
   def _ordered_starts(self) -> np.ndarray:
     """int [K, G], starts of the annealing under priorities.
@@ -179,7 +174,7 @@ class _StagedSearch:
     depends on the time that is left. There is none if the time is too short for
     one start.
     """
-    config, plain = self._config, self._plain
+    config, plain = search_config.DEFAULT, self._plain
     count = self._budget.affordable(config.start_prices * self._each_s,
                                     config.priorities.starts,
                                     config.starting_share)

@@ -84,7 +84,6 @@ def test_layers_move_before_their_time_steps(monkeypatch):
 
 def _converged(*keys):
   repeated = object.__new__(multilevel._RepeatedAnnealing)
-  repeated._coarse = mock.Mock(config=search_config.DEFAULT)
   repeated.annealings = [
       mock.Mock(best_key=key, evaluations=900, can_move=True) for key in keys
   ]
@@ -105,7 +104,6 @@ def test_annealings_that_agree_have_converged():
 
 def test_annealings_of_few_placements_have_not_converged():
   repeated = object.__new__(multilevel._RepeatedAnnealing)
-  repeated._coarse = mock.Mock(config=search_config.DEFAULT)
   repeated.annealings = [
       mock.Mock(best_key=(0, 0, 0, 1.), evaluations=count, can_move=True)
       for count in (900, 100)
@@ -113,17 +111,14 @@ def test_annealings_of_few_placements_have_not_converged():
   assert not repeated.has_converged
 
 
-def _select_starts(told):
-  return multilevel._select_starts(told, search_config.DEFAULT.coarse)
-
-
 def test_selects_fast_placements_that_fit_the_best_first():
   rows = np.eye(5, dtype=np.int32)
   told = [((False, False, 0, 2.), rows[0]), ((False, False, 0, 1.05), rows[1]),
           ((False, False, 0, 1.), rows[2]), ((False, False, 0, 1.), rows[2]),
           ((True, False, 8, .5), rows[3]), ((False, False, 0, 1.09), rows[4])]
-  np.testing.assert_array_equal(_select_starts(told), rows[[2, 1, 4]])
-  np.testing.assert_array_equal(_select_starts(told[4:5]), rows[[3]])
+  np.testing.assert_array_equal(multilevel._select_starts(told), rows[[2, 1,
+                                                                       4]])
+  np.testing.assert_array_equal(multilevel._select_starts(told[4:5]), rows[[3]])
 
 
 def _seen(monkeypatch, limit, models=lambda problem: None):
@@ -133,7 +128,7 @@ def _seen(monkeypatch, limit, models=lambda problem: None):
   problem, begun = _problem(), []
   stock = priority_annealing.PriorityAnnealing
 
-  def watched(problem, starts, rng, model=None, moves=None, config=None):
+  def watched(problem, starts, rng, model=None, moves=None):
     search = stock(problem, starts, rng, model, moves)
     begun.append((problem, starts, model, search))
     return search

@@ -10,10 +10,10 @@ from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search import priority_annealing
-from gdp_grappler.placers.search import search_config
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import search_configs
 from helpers import stopwatches
 from helpers import unrolled
 
@@ -225,16 +225,14 @@ def test_priorities_made_anew_count_as_prices(monkeypatch):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_late_gains_are_kept(seed):
+def test_late_gains_are_kept(seed, monkeypatch):
   """Once close prices were compared with the usual price of the best so far."""
   problem = _problem(graphs.random_graph(seed, 60),
                      wrap=robust_evaluator.Robust)
-  usual = search_config.DEFAULT
-  config = dataclasses.replace(
-      usual, annealing=dataclasses.replace(usual.annealing, closely_after=100))
+  search_configs.patch(monkeypatch, annealing={'closely_after': 100})
   search = priority_annealing.PriorityAnnealing(
       problem, np.ones((1, problem.graph.num_groups), np.int32),
-      np.random.default_rng(seed), config=config)
+      np.random.default_rng(seed))
   _run(search, 40)
   assert search._search.looks_closely
   assert search.best_key <= search._search.best_key
