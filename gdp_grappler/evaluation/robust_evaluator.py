@@ -86,16 +86,6 @@ class RobustConfig:
   poll_jitter: float = .55
   seed: int = 0
 
-  def __post_init__(self) -> None:
-    for name in ('pairs', 'close_pairs'):
-      if getattr(self, name) < 1:
-        raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
-    for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter', 'poll_jitter'):
-      value = getattr(self, field)
-      if not 0 <= value * _HALF_WIDTH < 1:
-        raise ValueError(f'{field} is {value}; give 0 or more, less than '
-                         f'{1 / _HALF_WIDTH:.2f}.')
-
 
 _DEFAULT = RobustConfig()
 

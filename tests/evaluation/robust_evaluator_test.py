@@ -282,14 +282,6 @@ def test_draws_end_with_their_graph():
   assert watched() is None
 
 
-@pytest.mark.parametrize('field, value', [('pairs', 0), ('op_jitter', -.1),
-                                          ('op_jitter', .6),
-                                          ('wire_jitter', np.nan)])
-def test_what_is_no_jitter_is_refused(field: str, value: float):
-  with pytest.raises(ValueError, match=field):
-    robust_evaluator.RobustConfig(**{field: value})
-
-
 def test_only_simulated_steps_are_made_robust():
   simulator = simulator_lib.Simulator(clusters.make_cluster())
   measured = stopwatches.Stopwatch(simulator)
@@ -330,9 +322,3 @@ def test_prices_do_not_depend_on_the_number_of_threads():
       for threads in (1, 3)
   ]
   assert found[0] == found[1]
-
-
-@pytest.mark.parametrize('field', ['pairs', 'close_pairs'])
-def test_there_is_a_pair_at_least(field):
-  with pytest.raises(ValueError, match=f'{field} is 0; give 1 or more'):
-    robust_evaluator.RobustConfig(**{field: 0})

@@ -32,13 +32,6 @@ class OrderConfig:
   Attributes:
     min_gain: Least share of the step that edges must be predicted to save. If
       they save less, there are no edges.
-    heavy_shares: Edges join only the heaviest ops of a device. The weight of an
-      op is its seconds plus the seconds of its transfers. A share is the weight
-      of the heaviest ops over the weight of all ops of the device. The search
-      tries the shares in turn until one brings `kept_gain`.
-    kept_gain: The search ends when edges bring this share of the gain of the
-      order. The gain of the order is what TensorFlow would gain if it had
-      priorities.
     edge_s: Seconds that an edge adds to the op that waits, because the
       executor's bookkeeping of the op grows.
     max_simulated_ops: Largest number of ops in all simulations together. It
@@ -51,24 +44,10 @@ class OrderConfig:
   """
 
   min_gain: float = 0.02
-  heavy_shares: tuple[float, ...] = (0.9, 0.99, 1.)
-  kept_gain: float = 0.95
   edge_s: float = 5e-7
   max_simulated_ops: int = 2_000_000
   max_s: float = math.inf
   only_wanted: bool = True
-
-  def __post_init__(self) -> None:
-    for field in ('min_gain', 'kept_gain', 'heavy_shares'):
-      value = getattr(self, field)
-      shares = value if isinstance(value, tuple) else (value,)
-      if not all(0 <= share <= 1 for share in shares):
-        raise ValueError(f'{field} is {value}; give shares from 0 to 1.')
-    for field in ('edge_s', 'max_simulated_ops'):
-      if not 0 <= getattr(self, field) < float('inf'):
-        raise ValueError(f'{field} is {getattr(self, field)}; give 0 or more.')
-    if not self.max_s >= 0:
-      raise ValueError(f'max_s is {self.max_s}; give 0 or more.')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,9 +89,7 @@ class Order:
                                  own.max_s >= config.max_s)
     # With a smaller `min_gain`, a search that found no edges might find some.
     found = len(self.control_edges) > 0 or own.min_gain <= config.min_gain
-    return thorough and found and own == dataclasses.replace(
-        config, min_gain=own.min_gain, only_wanted=own.only_wanted,
-        max_simulated_ops=own.max_simulated_ops, max_s=own.max_s)
+    return thorough and found and own.edge_s == config.edge_s
 
   def limited(self, min_gain: float) -> Order:
     """The order, without edges if they save less than `min_gain` of a step."""
@@ -248,11 +225,11 @@ def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 
 def chooser(
-    simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
+    simulator: simulator_lib.Simulator
 ) -> Callable[[op_graph.OpGraph, placement_lib.Placement], np.ndarray]:
   """The function that gives a `Measurer` its control edges, int32 [C, 2]."""
-  return lambda graph, placement: control_edges(graph, placement, simulator,
-                                                config).control_edges
+  return lambda graph, placement: control_edges(graph, placement, simulator
+                                               ).control_edges
 
 
 def evaluate(
@@ -321,8 +298,7 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     obeyed = pricer.obeying(order)
     if tried and obeyed.step_time_s >= min(t[0].step_s for t in tried):
       break
-    search = edge_search.EdgeSearch(pricer, plain, obeyed, config.kept_gain,
-                                    config.heavy_shares)
+    search = edge_search.EdgeSearch(pricer, plain, obeyed)
     tried.append((search.best(), search, order))
   found, search, order = min(tried, key=lambda t: t[0].step_s)
   fewest = search.fewest(search.throttled(found), order)

@@ -38,6 +38,14 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 # receiver's `hop_s`. The message itself takes one unit.
 _THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
+# Edges join only the heaviest ops of a device. The weight of an op is its
+# seconds plus the seconds of its transfers. A share is the weight of the
+# heaviest ops over the weight of all ops of the device. The search tries the
+# shares in turn until one brings `_KEPT_GAIN`.
+_HEAVY_SHARES = .9, .99, 1.
+# The search ends when edges bring this share of the gain of the order. The gain
+# of the order is what TensorFlow would gain if it had priorities.
+_KEPT_GAIN = .95
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,30 +70,25 @@ class EdgeSearch:
   """The search of edges for one order of one placement."""
 
   def __init__(self, pricer: edge_pricer.EdgePricer, plain: EdgeSet,
-               wanted: schedule_lib.Schedule, kept_gain: float,
-               heavy_shares: tuple[float, ...]) -> None:
+               wanted: schedule_lib.Schedule) -> None:
     """Prepares the search.
 
     Args:
       pricer: Pricer of the placement.
       plain: The step without edges.
       wanted: The step in the wanted order.
-      kept_gain: Share of the wanted order's gain that ends the search.
-      heavy_shares: Shares of a device's weight, see
-        `control_edges.OrderConfig`.
     """
     self._pricer, self._plain, self._wanted = pricer, plain, wanted
-    self._shares = heavy_shares
     self._may = pricer.may & (wanted.end_s > wanted.start_s)
-    self._target_s = plain.step_s - kept_gain * (plain.step_s
-                                                 - wanted.step_time_s)
+    self._target_s = plain.step_s - _KEPT_GAIN * (plain.step_s
+                                                  - wanted.step_time_s)
     self._streams = any(
         d.asynchronous for d in pricer.placement.cluster.devices)
 
   def best(self) -> EdgeSet:
     """The best edges of steps 2 and 3 of the module's docstring."""
     best = self._plain
-    for share in self._shares:
+    for share in _HEAVY_SHARES:
       pairs = self._new(
           _pairs(self._heavy(share), self._pricer.placement.devices,
                  self._wanted), self._plain.edges)

@@ -119,7 +119,7 @@ class _StagedSearch:
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
-    self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
+    self._edges = order_ranking.OrderRanking(problem)
     # The placement that was likely the fastest with control edges when the last
     # stage began.
     self._halfway: placement_lib.Placement | None = None

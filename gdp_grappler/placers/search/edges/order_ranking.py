@@ -22,17 +22,14 @@ class OrderRanking:
   once.
   """
 
-  def __init__(self, problem: placer_lib.Problem,
-               edge_ops: int = search_config.DEFAULT.edge_ops) -> None:
+  def __init__(self, problem: placer_lib.Problem) -> None:
     """Computes nothing yet.
 
     Args:
       problem: The problem that is placed. The methods may be called only if
         orders pay for the problem (`Problem.orders_pay`).
-      edge_ops: Ops that the computation of the edges of one placement may
-        simulate.
     """
-    self._problem, self._edge_ops = problem, edge_ops
+    self._problem = problem
     self._known: dict[tuple[bytes, bytes | None],
                       tuple[evaluator_lib.Key, placement_lib.Placement]] = {}
 
@@ -80,8 +77,9 @@ class OrderRanking:
     assert self._problem.simulator is not None  # Orders pay.
     order = control_edges.control_edges(
         graph, placement, self._problem.simulator,
-        control_edges.OrderConfig(max_simulated_ops=self._edge_ops,
-                                  only_wanted=False))
+        control_edges.OrderConfig(
+            max_simulated_ops=search_config.DEFAULT.edge_ops,
+            only_wanted=False))
     price = self._problem.evaluator.price(graph, placement.devices[None])
     key = price.keys()[0]
     # The seconds of a step may be 0 or infinite.
