@@ -28,10 +28,11 @@ _STARTS = 10
 class Bench:
   """Measures placements one after the other; replaces processes that die."""
 
-  def __init__(self, setup: measuring_worker.Setup,
-               worker_cores: Sequence[Sequence[int]] = (),
-               client_cores: Sequence[int] = (),
-               inter_op_threads: int = local_workers.INTER_OP_THREADS) -> None:
+  def __init__(
+      self, setup: measuring_worker.Setup,
+      worker_cores: Sequence[Sequence[int]] = (),
+      client_cores: Sequence[int] = ()
+  ) -> None:
     """Prepares the bench; the first measurement starts the processes.
 
     Args:
@@ -39,14 +40,11 @@ class Bench:
         the target.
       worker_cores: Cores of each local worker; () for no workers.
       client_cores: Cores of the process that holds the session; () for any.
-      inter_op_threads: Threads of each local worker that run ops.
     """
     self._setup = setup
     self._worker_cores, self._client_cores = worker_cores, client_cores
-    self._inter_op_threads = inter_op_threads
     self._client: worker_process.WorkerProcess | None = None
     self._workers: local_workers.LocalWorkers | None = None
-    self._stopped = False
 
   def measure(
       self, request: measuring_worker.Request
@@ -66,7 +64,6 @@ class Bench:
         return self._ask(request)
       except worker_process.Died as error:
         self.close()
-        self._check_stopped()
         somebody = not self._setup.target and (oom_kills is not None and
                                                oom_kills == _oom_kills())
         left -= 1 / (_TRIES if somebody else _TRIES_WITHOUT_MEMORY)
@@ -76,13 +73,6 @@ class Bench:
         self.close()
         raise
 
-  def stop(self) -> None:
-    """Makes `measure`, in another thread, raise a MeasurementError."""
-    self._stopped = True
-    for process in (self._client, *self._servers()):
-      if process is not None:
-        process.kill()
-
   def close(self) -> None:
     """Ends the processes; a later measurement starts new ones."""
     client, self._client = self._client, None
@@ -91,10 +81,6 @@ class Bench:
       client.close()
     if workers is not None:
       workers.close()
-
-  def _check_stopped(self) -> None:
-    if self._stopped:
-      raise errors.MeasurementError('Measuring was stopped.')
 
   def _servers(self) -> tuple[worker_process.WorkerProcess, ...]:
     return self._workers.servers if self._workers else ()
@@ -111,10 +97,8 @@ class Bench:
       self.close()
       try:
         self._start()
-        self._check_stopped()
         return
       except worker_process.Died as error:
-        self._check_stopped()
         if not error.killed or attempt + 1 == _STARTS:
           raise errors.MeasurementError(
               f'Measuring could not start: {error}. Use simulated steps if '
@@ -128,8 +112,7 @@ class Bench:
     setup = self._setup
     if self._worker_cores:
       self._workers = local_workers.LocalWorkers(len(self._worker_cores),
-                                                 self._worker_cores,
-                                                 self._inter_op_threads)
+                                                 self._worker_cores)
       setup = dataclasses.replace(setup, target=self._workers.target)
     self._client.send(setup)
     answer = self._client.receive(_START_TIMEOUT_S, self._servers())

@@ -26,8 +26,8 @@ def main(request: dict[str, Any]) -> None:
   """Serves until the parent ends it.
 
   Args:
-    request: 'addresses' of all tasks, 'task', 'cores', 'inter_op_threads' and
-      'intra_op_threads' of this one.
+    request: 'addresses' of all tasks, 'task', 'cores' and 'inter_op_threads' of
+      this one.
   """
   # Threads inherit the affinity, and TensorFlow counts the allowed cores.
   os.sched_setaffinity(0, request['cores'])
@@ -51,7 +51,7 @@ def _serve(request: dict[str, Any]) -> Any:
   import tensorflow as tf
   config = tf.compat.v1.ConfigProto(
       inter_op_parallelism_threads=request['inter_op_threads'],
-      intra_op_parallelism_threads=request['intra_op_threads'])
+      intra_op_parallelism_threads=len(request['cores']))
   config.device_count['CPU'] = 1
   return tf.distribute.Server({JOB: request['addresses']}, JOB, request['task'],
                               config=config)

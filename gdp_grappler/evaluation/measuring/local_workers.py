@@ -44,18 +44,14 @@ class LocalWorkers:
     target: Address to which a session connects. A restart does not change it.
   """
 
-  def __init__(self, count: int, cores: Sequence[Sequence[int]] | None = None,
-               inter_op_threads: int = INTER_OP_THREADS,
-               intra_op_threads: int | None = None) -> None:
+  def __init__(self, count: int,
+               cores: Sequence[Sequence[int]] | None = None) -> None:
     """Starts the servers and waits until they are connected to each other.
 
     Args:
       count: N.
       cores: [N], cores of each server; None divides the cores of this process
         evenly.
-      inter_op_threads: Number of ops that a server runs in parallel.
-      intra_op_threads: Threads of one op; None means one per core of the
-        server.
 
     Raises:
       MeasurementError: the servers do not start.
@@ -67,7 +63,6 @@ class LocalWorkers:
           'cores. Give a set for each.')
     self.cores = [list(c) for c in cores or divide_cores(count)]
     self.device_names = device_names(count)
-    self._threads = inter_op_threads, intra_op_threads
     self._ports: list[socket.socket] = []
     self._servers: list[worker_process.WorkerProcess] = []
     atexit.register(self.close)
@@ -151,10 +146,8 @@ class LocalWorkers:
       self.start()
 
   def _start(self, task: int) -> worker_process.WorkerProcess:
-    inter_op, intra_op = self._threads
     request = dict(addresses=self.addresses, task=task, cores=self.cores[task],
-                   inter_op_threads=inter_op, intra_op_threads=intra_op or
-                   len(self.cores[task]))
+                   inter_op_threads=INTER_OP_THREADS)
     return worker_process.WorkerProcess(f'{local_server.__name__}:main',
                                         [request], _environment(), keras=False)
 

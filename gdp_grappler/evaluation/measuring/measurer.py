@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import concurrent.futures
-import dataclasses
 import hashlib
 import os
-import queue
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.measuring import bench as bench_lib
+from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measure_config
 from gdp_grappler.evaluation.measuring import measurement_cache
 from gdp_grappler.evaluation.measuring import measuring_worker
@@ -28,8 +26,6 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.processes import messages
-
-_DEFAULT = measure_config.MeasureConfig()
 
 
 class Measurer(evaluator.Evaluator):
@@ -53,35 +49,32 @@ class Measurer(evaluator.Evaluator):
 
   simulated = False
 
-  def __init__(
-      self, source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
-      config: measure_config.MeasureConfig = _DEFAULT, *,
-      control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
-                              np.ndarray] | None = None,
-      **changes: Any) -> None:
+  def __init__(self, source: source_graph.SourceGraph,
+               cluster: cluster_lib.Cluster, control_edges: Callable[
+                   [op_graph.OpGraph, placement_lib.Placement], np.ndarray]
+               | None = None, **settings: Any) -> None:
     """Prepares the graph; the first evaluation starts the processes.
 
     Args:
       source: The graph, as it was read.
       cluster: Devices of this machine, of the target or of local workers.
-      config: Settings of the measurement.
       control_edges: Function that returns control edges for a placement with
         priorities: int [C, 2], the second op waits for the first. None means
         `control_edges.chooser` with a simulator of `cluster`.
-      **changes: Fields of `config` that get other values.
+      **settings: Fields of `measure_config.MeasureConfig`.
 
     Raises:
       MeasurementError: synthetic data for the graph cannot be made, or fields
         of the configuration contradict each other.
     """
-    self._config = config = dataclasses.replace(config, **changes)
+    self._config = config = measure_config.MeasureConfig(**settings)
     self._graph = runnable.convert(source, config.batch_size)
     self.cluster = cluster
     self._control_edges = control_edges or control_edges_lib.chooser(
         simulator.Simulator(cluster))
     self._op_names: tuple[str, ...] | None = None
-    self._cores = measure_config.core_plan(config, cluster)
-    self._benches: list[bench_lib.Bench] = []
+    self._cores = measure_config.divided_cores(config)
+    self._bench: bench_lib.Bench | None = None
     self._known = measurement_cache.MeasurementCache(config.cache_dir,
                                                      source.name,
                                                      self._context())
@@ -96,8 +89,8 @@ class Measurer(evaluator.Evaluator):
   def close(self) -> None:
     """Ends the processes; a later evaluation starts new ones."""
     atexit.unregister(self.close)
-    for bench in self._benches:
-      bench.close()
+    if self._bench is not None:
+      self._bench.close()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], estimates by the roofline: single ops are not timed."""
@@ -123,7 +116,7 @@ class Measurer(evaluator.Evaluator):
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """Runs K placements, int [K, N], in parallel on all processes.
+    """Runs K placements, int [K, N], one after the other.
 
     `evaluate` then returns the violations of a placement without a second run.
 
@@ -161,23 +154,17 @@ class Measurer(evaluator.Evaluator):
       raise errors.MeasurementError(
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
-    results, keys = {}, []
-    unknown: dict[bytes, tuple[placement_lib.Placement,
-                               measuring_worker.Request]] = {}
-    for k, placement in enumerate(placements):
-      if violations := placement.violations(graph):
-        results[k] = self._invalid(violations)
-        keys.append(b'')
-        continue
-      request = self._request(graph, placement)
-      keys.append(_key(request))
-      if keys[k] not in self._known:
-        unknown[keys[k]] = placement, request
-    self._measure_all(unknown)
-    return [
-        results[k] if k in results else self._known[key]
-        for k, key in enumerate(keys)
-    ]
+    return [self._evaluated(graph, placement) for placement in placements]
+
+  def _evaluated(self, graph: op_graph.OpGraph,
+                 placement: placement_lib.Placement) -> evaluator.Evaluation:
+    if violations := placement.violations(graph):
+      return self._invalid(violations)
+    request = self._request(graph, placement)
+    key = _key(request)
+    if key not in self._known:
+      self._measure(key, placement, request)
+    return self._known[key]
 
   def _check_names(self, graph: op_graph.OpGraph) -> None:
     known = set(graph.names)
@@ -199,65 +186,20 @@ class Measurer(evaluator.Evaluator):
         tuple((graph.names[first], graph.names[second])
               for first, second in self._control_edges(graph, placement)))
 
-  def _measure_all(
-      self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
-                                          measuring_worker.Request]]
-  ) -> None:
-    """Measures the placements that have no result yet."""
-    while len(self._benches) < min(len(unknown), len(self._cores)):
-      self._benches.append(self._bench(*self._cores[len(self._benches)]))
-    if len(unknown) == 1 or len(self._benches) == 1:
-      for key, item in unknown.items():
-        self._measure(self._benches[0], key, *item)
-    elif unknown:
-      self._measure_side_by_side(unknown)
-
-  def _measure_side_by_side(
-      self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
-                                          measuring_worker.Request]]
-  ) -> None:
-    idle: queue.SimpleQueue[bench_lib.Bench] = queue.SimpleQueue()
-    for bench in self._benches:
-      idle.put(bench)
-
-    def measure(
-        key: bytes, item: tuple[placement_lib.Placement,
-                                measuring_worker.Request]) -> None:
-      bench = idle.get()
-      try:
-        self._measure(bench, key, *item)
-      finally:
-        idle.put(bench)
-
-    try:
-      with concurrent.futures.ThreadPoolExecutor(len(self._benches)) as pool:
-        try:
-          for done in [pool.submit(measure, *pair) for pair in unknown.items()]:
-            done.result()
-        except BaseException:  # One error ends all measurements at once.
-          pool.shutdown(wait=False, cancel_futures=True)
-          for bench in self._benches:
-            bench.stop()
-          raise
-    except BaseException:
-      benches, self._benches = self._benches, []
-      for bench in benches:
-        bench.close()
-      raise
-
-  def _measure(self, bench: bench_lib.Bench, key: bytes,
-               placement: placement_lib.Placement,
+  def _measure(self, key: bytes, placement: placement_lib.Placement,
                request: measuring_worker.Request) -> None:
-    answer = bench.measure(request)
+    if self._bench is None:
+      self._bench = self._new_bench()
+    answer = self._bench.measure(request)
     # A failure stays in the cache only if it would repeat. With a longer
     # timeout the step might run.
-    hurried = self._config.timeout_s < _DEFAULT.timeout_s
+    usual_s = measure_config.MeasureConfig.timeout_s
+    hurried = self._config.timeout_s < usual_s
     lasting = not (isinstance(answer, messages.Failure) and
                    (hurried or answer.lost))
     self._known.add(key, self._evaluation(placement, answer), lasting)
 
-  def _bench(self, worker_cores: Sequence[Sequence[int]],
-             client_cores: Sequence[int]) -> bench_lib.Bench:
+  def _new_bench(self) -> bench_lib.Bench:
     config = self._config
     assert self._op_names is not None  # Set by the first evaluation.
     return bench_lib.Bench(
@@ -265,8 +207,7 @@ class Measurer(evaluator.Evaluator):
                                self.cluster.device_names,
                                gpu_splits(self.cluster), config.target,
                                config.connect_s, config.timeout_s,
-                               self._schedule()), worker_cores, client_cores,
-        config.inter_op_threads)
+                               self._schedule()), *self._cores)
 
   def _schedule(self) -> timing.Schedule:
     config = self._config
@@ -280,7 +221,7 @@ class Measurer(evaluator.Evaluator):
     parts = (tf.__version__, self.cluster.device_names,
              self.cluster.memory_pools.tolist(), self._graph.targets,
              gpu_splits(self.cluster), self._schedule(), self._config.target,
-             self._cores[0], self._config.inter_op_threads,
+             self._cores, local_workers.INTER_OP_THREADS,
              len(os.sched_getaffinity(0)))
     return graph + repr(parts).encode()
 

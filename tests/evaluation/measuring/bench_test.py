@@ -148,10 +148,3 @@ def test_what_hangs_on_a_target_that_answers_is_the_placement(make):
   hung = messages.Failure('no answer', lost=True, hung=True)
   measurer, _ = make([None, hung, None], target='grpc://x')
   assert measurer.measure('a') == messages.Failure('no answer', hung=True)
-
-
-def test_a_bench_that_is_stopped_says_so(make):
-  measurer, _ = make([None, _KILLED], [None, _GOOD])
-  measurer.stop()
-  with pytest.raises(errors.MeasurementError, match='was stopped'):
-    measurer.measure('a')

@@ -15,7 +15,6 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.measuring import bench as bench_lib
 from gdp_grappler.evaluation.measuring import local_workers as local_workers_lib
 from gdp_grappler.evaluation.measuring import measure_config
@@ -100,23 +99,6 @@ def test_training_steps_on_a_target(trained, workers):
   with measurer_lib.Measurer(source, CLUSTER, target=workers.target,
                              **QUICK) as measurer:
     assert measurer.price(graph, rows(graph, 2)).valid.all()
-
-
-def test_several_side_by_side(trained, monkeypatch):
-  source, graph = trained
-  monkeypatch.setattr(os, 'sched_getaffinity', lambda _: {0, 1, 2, 3})
-  monkeypatch.setattr(local_workers_lib, 'divide_cores',
-                      lambda count, cores: [[0]] * count)
-  with measurer_lib.Measurer(source, CLUSTER, local_workers=2, processes=2,
-                             **QUICK) as measurer:
-    devices = rows(graph, 5)
-    before = processes.children(os.getpid())
-    many = measurer.price(graph, devices)
-    assert many.valid.all()
-    assert len(processes.children(os.getpid())) == len(before) + 6
-    assert [
-        measurer.price(graph, devices[k:k + 1]).seconds[0] for k in range(5)
-    ] == many.seconds.tolist()
 
 
 def test_variables_do_not_outlive_their_placement(workers):
@@ -279,24 +261,12 @@ def test_contradictions_in_the_configuration():
     measure_config.MeasureConfig(steps=0)
 
 
-def test_cores_of_processes_do_not_overlap(monkeypatch, caplog):
+def test_the_client_shares_the_cores_of_the_first_worker(monkeypatch):
   monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(8)))
-
-  def plan(cluster=CLUSTER, **changes):
-    return measure_config.core_plan(measure_config.MeasureConfig(**changes),
-                                    cluster)
-
-  assert plan() == [([], [])]
-  assert plan(local_workers=2) == [([[0, 1, 2, 3], [4, 5, 6, 7]], [0, 1, 2, 3])]
-  assert plan(local_workers=2, processes=3) == [([[0, 1], [2, 3]], [0, 1]),
-                                                ([[4], [5]], [4]),
-                                                ([[6], [7]], [6])]
-  assert [client for _, client in plan(processes=2)] == [[0, 1, 2, 3],
-                                                         [4, 5, 6, 7]]
-  assert not caplog.records
-  assert len(plan(local_workers=4, processes=9)) == 2
-  assert len(plan(target='grpc://host:1', processes=2)) == 1
-  assert len(plan(presets.preset('2xP100'), processes=2)) == 1
+  config = measure_config.MeasureConfig
+  assert measure_config.divided_cores(config()) == ([], [])
+  assert measure_config.divided_cores(
+      config(local_workers=2)) == ([[0, 1, 2, 3], [4, 5, 6, 7]], [0, 1, 2, 3])
 
 
 def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch):
