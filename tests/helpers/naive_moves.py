@@ -31,8 +31,9 @@ class NaiveMoves:
     self._start_sums: dict[bytes, tuple[np.ndarray, list[np.ndarray]]] = {}
 
   def draw(self, kind: str, devices: np.ndarray,
-           like: np.ndarray) -> np.ndarray:
+           like: np.ndarray | None = None) -> np.ndarray:
     """Returns int [G], a move from a placement [G], by the loads of `like`."""
+    like = devices if like is None else like
     start, target = self._start_and_target(kind, devices, like)
     here = devices[start]
     groups = self._groups(kind, devices, start, target)
@@ -185,7 +186,7 @@ def compound(naive: NaiveMoves, kind: str, devices: np.ndarray,
              usual: np.ndarray, share: float,
              rng: np.random.Generator) -> np.ndarray:
   """int [G], a move, and with such a probability another one from there."""
-  result = naive.draw(kind, devices, devices)
+  result = naive.draw(kind, devices)
   while rng.random() < share:
     further = rng.choice(moves.Moves.kinds, p=usual)
     result = naive.draw(further, result, devices)

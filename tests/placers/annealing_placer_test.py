@@ -81,9 +81,9 @@ def test_compound_moves_find_more_of_the_best_placements(monkeypatch):
 
   compound, stock = misses(), moves.Moves.draw_each
   monkeypatch.setattr(
-      moves.Moves, 'draw_each',
-      lambda self, kinds, devices, rng, share, usual: stock(
-          self, kinds, devices, rng, 0., usual))
+      moves.Moves,
+      'draw_each', lambda self, kinds, devices, rng, compound: stock(
+          self, kinds, devices, rng, 0.))
   assert 1.5 * compound < misses()
 
 

@@ -74,7 +74,7 @@ def test_whole_layers_are_drawn_sooner_than_whole_steps():
   assert drawn[layers] > 2 * drawn[steps] > 0
 
 
-def _starts_and_targets(seconds, devices, like, count=2000):
+def _starts_and_targets(seconds, devices, count=2000):
   """[count] pairs, from groups of which no two have a coordinate in common."""
   groups, num_devices = seconds.shape
   none = np.zeros((0, groups))
@@ -85,30 +85,18 @@ def _starts_and_targets(seconds, devices, like, count=2000):
                                np.ones((num_devices, groups)),
                                np.arange(num_devices) > 0), len(_KINDS))
   rows = drawer.draw(np.full(count, _KINDS.index('coordinate_whole')), devices,
-                     like, 0, 0.,
+                     0, 0.,
                      np.ones(len(_KINDS)).cumsum())
   assert ((rows != devices).sum(axis=1) == 1).all()
   starts = (rows != devices).argmax(axis=1)
   return starts, rows[np.arange(count), starts]
 
 
-def test_draws_go_by_the_loads_of_another_placement():
-  like, devices = np.array([1, 1, 2, 2]), np.array([1, 1, 1, 2])
-  starts, targets = _starts_and_targets(np.ones((4, 4)), devices, like)
-  assert set(starts.tolist()) == {0, 1, 2, 3}
-  # The less busy half of the others is the one that has nothing by `like`; half
-  # of the time it is any.
-  shares = np.bincount(targets, minlength=4) / len(targets)
-  assert .6 < shares[3] < .75 and shares.min() > .03
-  idle = _starts_and_targets(np.ones((4, 4)), devices, np.full(4, 3))[1]
-  assert (idle == 3).mean() < .25
-
-
 def test_work_goes_from_busy_devices_to_idle_ones():
   seconds = np.full((6, 4), 1.)
   seconds[5] = 0
   devices = np.array([1, 1, 1, 1, 2, 3])
-  starts, targets = _starts_and_targets(seconds, devices, devices)
+  starts, targets = _starts_and_targets(seconds, devices)
   counts = np.bincount(starts, minlength=6)
   assert counts[5] == 0  # It takes no time.
   assert counts[:4].min() > counts[4] > 0
@@ -119,8 +107,8 @@ def test_work_goes_from_busy_devices_to_idle_ones():
 
 def test_what_is_on_busy_devices_is_drawn_sooner_half_of_the_time():
   seconds = np.array([[1., 3.], [2., 3.], [3., 3.], [4., 1.], [5., 2.]])
-  like = np.array([0, 0, 0, 1, 1])
-  starts, _ = _starts_and_targets(seconds, like, like, 100000)
+  devices = np.array([0, 0, 0, 1, 1])
+  starts, _ = _starts_and_targets(seconds, devices, 100000)
   own, busy = np.array([1., 2., 3., 1., 2.]), np.array([1., 1., 1., .5, .5])
   sooner = own * busy**4
   np.testing.assert_allclose(
@@ -130,7 +118,7 @@ def test_what_is_on_busy_devices_is_drawn_sooner_half_of_the_time():
 
 def test_without_seconds_any_group_is_drawn():
   devices = np.ones(4, np.int32)
-  starts, _ = _starts_and_targets(np.zeros((4, 3)), devices, devices)
+  starts, _ = _starts_and_targets(np.zeros((4, 3)), devices)
   assert np.bincount(starts).min() > 400
 
 

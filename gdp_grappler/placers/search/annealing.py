@@ -160,8 +160,7 @@ class Annealing:
     draws = count if self._model is None else count * self._model.draws
     kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
     here = self._current.devices
-    rows = self._moves.draw_each(kinds, here, self._rng, self._config.compound,
-                                 self._moves.shares)
+    rows = self._moves.draw_each(kinds, here, self._rng, self._config.compound)
     if self._model is None or not count:
       return kinds, rows
     names = self._model.revise(here, rows,

@@ -42,17 +42,15 @@ void gdp_move_drawer_destroy(GdpMoveDrawer* drawer) { delete drawer; }
 // placements after the moves to `out` [count, G]. `kinds` [count] has the kind
 // of each move. With probability `compound` one more move is added to a move.
 // The probability holds again after each added move. `usual` [num_kinds] has
-// the cumulative probabilities of the kinds of added moves. Loads are those of
-// the placement `like` [G]. Returns a Status.
+// the cumulative probabilities of the kinds of added moves. Returns a Status.
 int32_t gdp_move_drawer_draw(GdpMoveDrawer* handle, const int32_t* devices,
-                             const int32_t* like, int64_t count,
-                             const int32_t* kinds, double compound,
-                             const double* usual, uint64_t seed,
-                             int32_t* out) try {
+                             int64_t count, const int32_t* kinds,
+                             double compound, const double* usual,
+                             uint64_t seed, int32_t* out) try {
   gdp::MoveDrawer& drawer = handle->drawer;
   gdp::MoveRandom random(seed);
   const std::vector<double> sums(usual, usual + gdp::kNumKinds);
-  drawer.Observe(like);
+  drawer.Observe(devices);
   for (int64_t k = 0; k < count; ++k) {
     int32_t* row = out + k * drawer.num_groups;
     std::memcpy(row, devices, drawer.num_groups * sizeof(*row));

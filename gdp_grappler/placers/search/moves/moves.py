@@ -105,8 +105,7 @@ class Moves:
     return result / result.sum()
 
   def draw_each(self, kinds: np.ndarray, devices: np.ndarray,
-                rng: np.random.Generator, compound: float = 0.,
-                usual: np.ndarray | None = None) -> np.ndarray:
+                rng: np.random.Generator, compound: float = 0.) -> np.ndarray:
     """Draws K moves from one placement.
 
     Args:
@@ -114,9 +113,8 @@ class Moves:
       devices: int [G], the placement before the moves, legal; not changed.
       rng: Random numbers of the moves.
       compound: Probability that one more move is added to a move; less than 1.
-        It holds again after each added move.
-      usual: float64 [kinds], probability of each kind of an added move; by
-        default `shares`.
+        It holds again after each added move. `shares` has the probabilities of
+        its kinds.
 
     Returns:
       int32 [K, G], legal; rows may be equal to `devices`.
@@ -124,10 +122,10 @@ class Moves:
     Raises:
       MemoryError: there is not enough memory.
     """
-    sums = (self.shares if usual is None else usual).cumsum()
+    sums = self.shares.cumsum()
     # The last sum is exactly 1, so that a kind with share 0 is never drawn.
-    return self._drawer.draw(kinds, devices, devices, neighbourhood.seed(rng),
-                             compound, sums / sums[-1])
+    return self._drawer.draw(kinds, devices, neighbourhood.seed(rng), compound,
+                             sums / sums[-1])
 
   @functools.cached_property
   def _drawer(self) -> native_drawer.NativeDrawer:

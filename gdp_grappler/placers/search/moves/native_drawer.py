@@ -75,15 +75,14 @@ class NativeDrawer:
       raise MemoryError('No memory to draw moves.')
     weakref.finalize(self, self._lib.gdp_move_drawer_destroy, self._handle)
 
-  def draw(self, kinds: np.ndarray, devices: np.ndarray, like: np.ndarray,
-           seed: int, compound: float, usual: np.ndarray) -> np.ndarray:
+  def draw(self, kinds: np.ndarray, devices: np.ndarray, seed: int,
+           compound: float, usual: np.ndarray) -> np.ndarray:
     """int32 [K, G], placements after K moves from one placement.
 
     Args:
       kinds: int [K], kind of each move.
-      devices: int [G], the placement before the moves, legal; not changed.
-      like: int [G], a placement whose loads of devices determine the coordinate
-        sets that move. The loads are computed only if this placement changes.
+      devices: int [G], the placement before the moves, legal; not changed. The
+        loads of devices are computed only if this placement changes.
       seed: Seed of the moves, less than 2^64.
       compound: Probability that one more move is added to a move; less than 1.
         It holds again after each added move.
@@ -93,14 +92,13 @@ class NativeDrawer:
     Raises:
       MemoryError: there is not enough memory.
     """
-    kinds, devices, like = (
-        np.ascontiguousarray(of, np.int32) for of in (kinds, devices, like))
+    kinds, devices = (
+        np.ascontiguousarray(of, np.int32) for of in (kinds, devices))
     usual = np.ascontiguousarray(usual, np.float64)
-    assert devices.shape == like.shape == (self._num_groups,)
+    assert devices.shape == (self._num_groups,)
     assert usual.shape == (self._num_kinds,)
     result = np.empty((len(kinds), self._num_groups), np.int32)
-    if self._lib.gdp_move_drawer_draw(self._handle,
-                                      devices.ctypes.data, like.ctypes.data,
+    if self._lib.gdp_move_drawer_draw(self._handle, devices.ctypes.data,
                                       len(kinds), kinds.ctypes.data, compound,
                                       usual.ctypes.data, seed,
                                       result.ctypes.data):
@@ -133,8 +131,8 @@ def _library() -> ctypes.CDLL:
                                          [pointer]), ('gdp_move_drawer_destroy',
                                                       None, [pointer]),
                                   ('gdp_move_drawer_draw', i32, [
-                                      pointer, pointer, pointer, i64, pointer,
-                                      f64, pointer, u64, pointer
+                                      pointer, pointer, i64, pointer, f64,
+                                      pointer, u64, pointer
                                   ])):
     function = getattr(lib, name)
     function.restype, function.argtypes = result, arguments

@@ -91,12 +91,11 @@ def test_moves_drawn_in_one_go_are_legal_and_further_ones_are_wanted():
   graph = graphs.chain(6)
   drawer, rng = moves.Moves(problems.make(graph)), np.random.default_rng(0)
   devices = np.zeros(6, np.int32)
-  of = {kind: index for index, kind in enumerate(drawer.kinds)}
-  kinds = np.full(300, of['group'])
+  kinds = np.full(300, drawer.kinds.index('group'))
   alone = drawer.draw_each(kinds, devices, rng)
   assert ((alone != 0).sum(axis=1) == 1).all()
-  usual = np.arange(len(of)) == of['group']
-  rows = drawer.draw_each(kinds, devices, rng, .25, usual * 1.)
+  groups = moves.Moves(problems.make(graph), ['group'])
+  rows = groups.draw_each(kinds, devices, rng, .25)
   counts = np.bincount((rows != 0).sum(axis=1), minlength=4)
   assert counts[1] > counts[2] > counts[3] > 0
   assert rows.dtype == np.int32 and rows.max() == 2

@@ -58,10 +58,10 @@ def _drawer(layout):
   return native_drawer.NativeDrawer(layout, len(_KINDS))
 
 
-def _drawn(layout, kind, devices, like, count=_NATIVE_DRAWS * _DRAWS, seed=0,
+def _drawn(layout, kind, devices, count=_NATIVE_DRAWS * _DRAWS, seed=0,
            compound=0., usual=_EVENLY):
-  return _drawer(layout).draw(np.full(count, _KINDS.index(kind)), devices, like,
-                              seed, compound, usual.cumsum())
+  return _drawer(layout).draw(np.full(count, _KINDS.index(kind)), devices, seed,
+                              compound, usual.cumsum())
 
 
 def _assert_alike(found, expected):
@@ -101,10 +101,10 @@ def _line():
 ], ids=['all', 'larger', 'bare', 'line'])
 def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, of_sets):
   count = of_sets if kind.startswith('coordinate') else _DRAWS
-  devices, like = _placed(layout, 0), _placed(layout, 1)
+  devices = _placed(layout, 0)
   naive = naive_moves.NaiveMoves(layout, np.random.default_rng(2))
-  expected = [naive.draw(kind, devices, like) for _ in range(count)]
-  _assert_alike(_drawn(layout, kind, devices, like, _NATIVE_DRAWS * count),
+  expected = [naive.draw(kind, devices) for _ in range(count)]
+  _assert_alike(_drawn(layout, kind, devices, _NATIVE_DRAWS * count),
                 np.array(expected))
 
 
@@ -113,10 +113,10 @@ def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, of_sets):
     'kind', ['ball', 'border', 'coordinate_set', 'coordinate_trade'])
 def test_so_they_are_in_other_graphs(kind, seed):
   layout = _layout(seed, groups=11, devices=seed - 1)
-  devices, like = _placed(layout, 0), _placed(layout, 1)
+  devices = _placed(layout, 0)
   naive = naive_moves.NaiveMoves(layout, np.random.default_rng(2))
-  expected = [naive.draw(kind, devices, like) for _ in range(_DRAWS)]
-  _assert_alike(_drawn(layout, kind, devices, like), np.array(expected))
+  expected = [naive.draw(kind, devices) for _ in range(_DRAWS)]
+  _assert_alike(_drawn(layout, kind, devices), np.array(expected))
 
 
 def test_so_are_trades_with_a_device_that_has_little():
@@ -125,11 +125,8 @@ def test_so_are_trades_with_a_device_that_has_little():
   devices = np.zeros(40, int)
   devices[[7, 9, 33]] = 1
   naive = naive_moves.NaiveMoves(layout, np.random.default_rng(2))
-  expected = [
-      naive.draw('coordinate_trade', devices, devices) for _ in range(_DRAWS)
-  ]
-  _assert_alike(_drawn(layout, 'coordinate_trade', devices, devices),
-                np.array(expected))
+  expected = [naive.draw('coordinate_trade', devices) for _ in range(_DRAWS)]
+  _assert_alike(_drawn(layout, 'coordinate_trade', devices), np.array(expected))
 
 
 def test_so_are_further_moves_of_kinds_that_are_wanted():
@@ -142,21 +139,20 @@ def test_so_are_further_moves_of_kinds_that_are_wanted():
       naive_moves.compound(naive, 'part', devices, usual, .4, rng)
       for _ in range(_DRAWS)
   ]
-  found = _drawn(layout, 'part', devices, devices, compound=.4, usual=usual)
+  found = _drawn(layout, 'part', devices, compound=.4, usual=usual)
   _assert_alike(found, np.array(expected))
 
 
 def test_loads_are_summed_anew_where_a_placement_has_changed_in_place():
   layout = _layout(1, 12)
-  like, drawer = _placed(layout, 0).astype(np.int32), _drawer(layout)
-  devices, kinds = _placed(layout, 2), np.full(300,
-                                               _KINDS.index('coordinate_set'))
-  first = drawer.draw(kinds, devices, like, 5, 0., _SUMS)
-  assert (drawer.draw(kinds, devices, like, 5, 0., _SUMS) == first).all()
-  like[:] = _placed(layout, 1)
-  second = drawer.draw(kinds, devices, like, 5, 0., _SUMS)
+  devices, drawer = _placed(layout, 0).astype(np.int32), _drawer(layout)
+  kinds = np.full(300, _KINDS.index('coordinate_set'))
+  first = drawer.draw(kinds, devices, 5, 0., _SUMS)
+  assert (drawer.draw(kinds, devices, 5, 0., _SUMS) == first).all()
+  devices[:] = _placed(layout, 1)
+  second = drawer.draw(kinds, devices, 5, 0., _SUMS)
   assert (second != first).any()
-  anew = _drawer(layout).draw(kinds, devices, like, 5, 0., _SUMS)
+  anew = _drawer(layout).draw(kinds, devices, 5, 0., _SUMS)
   assert (second == anew).all()
 
 
@@ -164,7 +160,7 @@ def test_every_row_is_a_move_of_its_own_kind():
   layout = _layout(1, 12)
   devices = _placed(layout, 0)
   kinds = np.array([_KINDS.index(k) for k in ('group', 'device') * 100])
-  rows = _drawer(layout).draw(kinds, devices, devices, 1, 0., _SUMS)
+  rows = _drawer(layout).draw(kinds, devices, 1, 0., _SUMS)
   moved = (rows != devices).sum(axis=1)
   assert (moved[::2] == 1).all() and (moved[1::2] > 1).any()
   assert all(len(set(devices[row != devices])) == 1 for row in rows)
@@ -173,8 +169,8 @@ def test_every_row_is_a_move_of_its_own_kind():
 def test_a_seed_draws_the_same_on_every_machine():
   layout = dataclasses.replace(_layout(0, 9, 3), allowed=np.ones((3, 9)),
                                order=np.arange(9))
-  rows = _drawn(layout, 'group', np.zeros(9, int), np.zeros(9, int), 6, 123)
-  other = _drawn(layout, 'group', np.zeros(9, int), np.zeros(9, int), 6, 124)
+  rows = _drawn(layout, 'group', np.zeros(9, int), 6, 123)
+  other = _drawn(layout, 'group', np.zeros(9, int), 6, 124)
   assert (rows != other).any()
   # What a plain program of the published generator gives.
   assert [(int(row.argmax()), int(row.max())) for row in rows
