@@ -53,14 +53,6 @@ class DeadlineEvaluator(evaluator_lib.Wrapper):
       self._known[key] = self._evaluator.evaluate(graph, placement)
     return self._known[key]
 
-  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; prices one placement after the other."""
-    return evaluator_lib.Prices.from_evaluations([
-        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
-            devices, self.cluster, priorities)
-    ], self.cluster.pool_bytes)
-
   def _not_run(self) -> evaluator_lib.Evaluation:
     return evaluator_lib.Evaluation(float('inf'),
                                     (0,) * len(self.cluster.pool_bytes),

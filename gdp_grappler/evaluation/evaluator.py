@@ -12,6 +12,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import fixed_costs
+from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.graph import op_graph
 
 # See `Prices.keys`.
@@ -173,7 +174,7 @@ class Evaluator(Protocol):
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> Prices:
-    """Prices K placements.
+    """Prices K placements, by default one after the other by `evaluate`.
 
     Args:
       graph: N ops.
@@ -182,8 +183,14 @@ class Evaluator(Protocol):
         placements alike, or None for first in, first out.
 
     Raises:
-      ValueError: an array does not fit the graph.
+      ValueError: an array does not fit the graph, or a priority is no number.
     """
+    devices = arguments.checked_devices(graph, devices, 2)
+    priorities = arguments.checked_priorities(graph, priorities, devices.shape)
+    return Prices.from_evaluations([
+        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
+            devices, self.cluster, priorities)
+    ], self.cluster.pool_bytes)
 
   def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
                      priorities: np.ndarray,

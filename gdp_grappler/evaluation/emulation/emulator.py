@@ -137,28 +137,6 @@ class Emulator(evaluator.Evaluator):
         float(median) + self.cluster.step_s, self._by_pool(answer.peak_bytes),
         (), simulated=False, spread_s=float(high - low))
 
-  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """Runs K placements one after the other; see `evaluator.Evaluator`.
-
-    Raises:
-      ValueError: an array does not fit the graph, or a priority is no number.
-      InfeasiblePlacementError: the cluster cannot hold the graph at all.
-      MeasurementError: TensorFlow cannot be started.
-    """
-    devices = np.asarray(devices)
-    shape = len(devices), graph.num_ops
-    _check_shape('devices', devices, graph, shape)
-    if priorities is not None:
-      _check_shape('priorities', priorities, graph, shape, shape[1:])
-      if np.isnan(priorities).any():
-        raise ValueError('A priority is not a number; give it one, or None '
-                         'for all for first in, first out.')
-    return evaluator.Prices.from_evaluations([
-        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
-            devices, self.cluster, priorities)
-    ], self.cluster.pool_bytes)
-
   def timeline(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> timeline_lib.Timeline:
     """The events of the step whose time is the median.
@@ -240,10 +218,3 @@ class Emulator(evaluator.Evaluator):
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)
-
-
-def _check_shape(name: str, array: np.ndarray, graph: op_graph.OpGraph, *shapes:
-                 tuple[int, ...]) -> None:
-  if np.shape(array) not in shapes:
-    raise ValueError(f'{name} has shape {list(np.shape(array))} where '
-                     f'{list(shapes[0])} is needed for graph "{graph.name}".')

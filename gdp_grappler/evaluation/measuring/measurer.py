@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 import numpy as np
 
@@ -112,52 +112,12 @@ class Measurer(evaluator.Evaluator):
       raise errors.MeasurementError(
           f'The placement is on cluster "{placement.cluster.name}", but '
           f'"{self.cluster.name}" is measured. Place on that one.')
-    return self._evaluate(graph, [placement])[0]
-
-  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """Runs K placements, int [K, N], one after the other.
-
-    `evaluate` then returns the violations of a placement without a second run.
-
-    Args:
-      graph: The graph that was read from `source`.
-      devices: int [K, N].
-      priorities: float [K, N] or [N], see `Placement`; or None.
-
-    Raises:
-      MeasurementError: see `evaluate`.
-      ValueError: the arrays do not fit the graph.
-    """
-    devices = np.asarray(devices)
-    shape = len(devices), graph.num_ops
-    _check_shape(devices, shape)
-    if priorities is not None:
-      if np.shape(priorities) != shape[1:]:
-        _check_shape(priorities, shape)
-      if np.isnan(priorities).any():
-        raise ValueError('A priority is not a number; give it one, or None '
-                         'for all for first in, first out.')
-    return evaluator.Prices.from_evaluations(
-        self._evaluate(graph,
-                       placement_lib.of_rows(devices, self.cluster,
-                                             priorities)),
-        self.cluster.pool_bytes)
-
-  def _evaluate(
-      self, graph: op_graph.OpGraph,
-      placements: Sequence[placement_lib.Placement]
-  ) -> list[evaluator.Evaluation]:
     if self._op_names is None:
       self._check_names(graph)
     if graph.names != self._op_names:
       raise errors.MeasurementError(
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
-    return [self._evaluated(graph, placement) for placement in placements]
-
-  def _evaluated(self, graph: op_graph.OpGraph,
-                 placement: placement_lib.Placement) -> evaluator.Evaluation:
     if violations := placement.violations(graph):
       return self._invalid(violations)
     request = self._request(graph, placement)
@@ -253,11 +213,6 @@ class Measurer(evaluator.Evaluator):
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)
-
-
-def _check_shape(array: np.ndarray, shape: tuple[int, int]) -> None:
-  if np.shape(array) != shape:
-    raise ValueError(f'{np.shape(array)} for placements of {shape[1]} ops')
 
 
 def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:

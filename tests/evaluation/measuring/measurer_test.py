@@ -97,9 +97,9 @@ def check_timed(graph, cluster, measurer):
 def test_many_of_the_wrong_shape(trained):
   graph, _, measurer = trained
   row = np.zeros((1, graph.num_ops), int)
-  with pytest.raises(ValueError, match='placements of'):
+  with pytest.raises(ValueError, match='devices has shape'):
     measurer.price(graph, row[:, 1:])
-  with pytest.raises(ValueError, match='placements of'):
+  with pytest.raises(ValueError, match='priorities has shape'):
     measurer.price(graph, row, np.zeros((2, graph.num_ops)))
 
 
