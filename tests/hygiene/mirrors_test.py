@@ -7,9 +7,10 @@ _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
     'cluster/preset_grammar', 'evaluation/simulation/schedule',
-    'graph/assumptions', 'placers/search/moves/move_model',
-    'placers/search/search_config', 'placers/placer', 'plugin/outcome',
-    'problems/help_texts', 'problems/rewards', 'workloads/workload'
+    'graph/assumptions', 'placers/policy/policy_config',
+    'placers/search/moves/move_model', 'placers/search/search_config',
+    'placers/placer', 'plugin/outcome', 'problems/help_texts',
+    'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of

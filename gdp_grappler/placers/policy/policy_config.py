@@ -32,11 +32,3 @@ class PolicyConfig:
   draws: int = 384
   rounds: int = 4
   gain_weight: float = 1.
-
-  def __post_init__(self) -> None:
-    for name in ('prices', 'at_once', 'draws', 'rounds'):
-      if getattr(self, name) < 1:
-        raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
-    for name in ('maps', 'cuts', 'schedules', 'drafts', 'gain_weight'):
-      if not 0 <= getattr(self, name) < float('inf'):
-        raise ValueError(f'{name} is {getattr(self, name)}; give 0 or more.')

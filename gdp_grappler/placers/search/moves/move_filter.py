@@ -41,14 +41,6 @@ class FilterConfig:
   gain_weight: float = .5
   rescheduling: rescheduling_lib.ReschedulingConfig = _RESCHEDULING
 
-  def __post_init__(self) -> None:
-    if self.draws < 1:
-      raise ValueError(f'draws is {self.draws}; give 1 or more.')
-    if not 0 <= self.unfiltered <= 1:
-      raise ValueError(f'unfiltered is {self.unfiltered}; give a share.')
-    if not 0 <= self.gain_weight < np.inf:
-      raise ValueError(f'gain_weight is {self.gain_weight}; give 0 or more.')
-
 
 class MoveDescriber:
   """Computes features of moves from the current placement of a search."""

@@ -45,18 +45,6 @@ class ReschedulingConfig:
   sent: tuple[float, float] = (.03, 10.)
   busy: tuple[float, float] = (.01, 3.)
 
-  def __post_init__(self) -> None:
-    for name in ('share', 'zero_late'):
-      if not 0 <= getattr(self, name) <= 1:
-        raise ValueError(f'{name} is {getattr(self, name)}; give a share.')
-    if self.most < 2:
-      raise ValueError(f'most is {self.most}; give 2 or more.')
-    for name in ('late', 'sent', 'busy'):
-      least, most = getattr(self, name)
-      if not 0 < least <= most < np.inf:
-        raise ValueError(f'{name} is {least, most}; give two positive numbers, '
-                         'the lesser one first.')
-
 
 def reschedule(config: ReschedulingConfig, features: featurizer.MoveFeaturizer,
                allowed: np.ndarray, candidates: np.ndarray,
