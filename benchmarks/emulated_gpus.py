@@ -35,7 +35,6 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust_evaluator
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order_names
@@ -108,8 +107,7 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
       simulator=simulator, may_add_edges=arguments.order != order_names.FIFO)
   result = []
   with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
-                             emulation_config.EmulationConfig(
-                                 arguments.steps)) as emulator:
+                             steps=arguments.steps) as emulator:
     for name in arguments.placers.split(','):
       proposals = best_of.proposals_of(placers.create(name), problem)
       placement = proposals[0]

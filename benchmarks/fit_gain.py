@@ -42,7 +42,6 @@ from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.graph import assumptions
@@ -144,8 +143,7 @@ def _emulated(step: step_lib.Step, before: placement_lib.Placement,
   """Returns the seconds of the steps "before" and "after" on emulated GPUs."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(
-      step.cluster, step.cost_model,
-      emulation_config.EmulationConfig(_EMULATED_STEPS),
+      step.cluster, step.cost_model, steps=_EMULATED_STEPS,
       control_edges=lambda graph, placement: edges) as emulator:
     before_s = after_s = _seconds(emulator, step, before)
     if outcome.devices is not None:

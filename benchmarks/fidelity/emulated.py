@@ -23,7 +23,6 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -100,8 +99,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
   result = Result([], [])
   progress.doing(f'running placements of {task}')
   steps = _STEPS if graph.num_ops <= _LARGE_OPS else _STEPS_IF_LARGE
-  config = emulation_config.EmulationConfig(steps=steps)
-  with _Runs(folder / f'{task}.json', simulator, config) as runs:
+  with _Runs(folder / f'{task}.json', simulator, steps) as runs:
     further = placements.further(graph, simulator.cluster, modules, suite, seed)
     for count, (label,
                 placement) in enumerate(itertools.chain(suite.items(),
@@ -129,14 +127,14 @@ class _Runs:
   """Emulated steps of a task's placements, kept in a file."""
 
   def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator,
-               config: emulation_config.EmulationConfig):
-    self._path, self._config = path, config
+               steps: int):
+    self._path, self._steps = path, steps
     self._known: dict[str, list[Any]] = (json.loads(path.read_text())
                                          if path.exists() else {})
     self._simulator = simulator
     self._edges = np.zeros((0, 2), np.int32)
     self._emulator = emulator_lib.Emulator(
-        simulator.cluster, simulator.cost_model, config,
+        simulator.cluster, simulator.cost_model, steps=steps,
         control_edges=lambda *unused: self._edges)
 
   def __enter__(self) -> _Runs:
@@ -168,7 +166,7 @@ class _Runs:
            placement: placement_lib.Placement) -> str:
     cluster = self._simulator.cluster
     parts = (graph.fingerprint.encode(), cluster.to_json().encode(),
-             repr(self._config).encode(), placement.devices.tobytes(),
+             str(self._steps).encode(), placement.devices.tobytes(),
              self._edges.tobytes(),
              self._simulator.cost_model.op_seconds(graph, cluster).tobytes())
     return hashlib.sha256(b''.join(parts)).hexdigest()[:16]

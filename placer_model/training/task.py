@@ -19,7 +19,6 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import deadline_evaluator
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measure_config
@@ -240,10 +239,8 @@ def _runner(
   left_s = max(deadline.left_s,
                _LEAST_TIMEOUT_S) if deadline.left_s is not None else math.inf
   if options.reward == rewards.EMULATED:
-    config = emulation_config.EmulationConfig()
-    return emulator.Emulator(
-        step.cluster, step.cost_model,
-        dataclasses.replace(config, timeout_s=min(config.timeout_s, left_s)))
+    return emulator.Emulator(step.cluster, step.cost_model,
+                             timeout_s=min(emulator.TIMEOUT_S, left_s))
   timeout_s = min(measure_config.MeasureConfig.timeout_s, left_s)
   return measurer.Measurer(reading.measurable(request, step), step.cluster,
                            batch_size=options.batch_size, target=options.target,

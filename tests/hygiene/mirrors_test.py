@@ -35,7 +35,6 @@ evaluation/calibrating/calibrating_worker evaluation/calibrating/calibrator_test
 evaluation/calibrating/exchange evaluation/calibrating/calibrator_test
 evaluation/calibrating/inputs evaluation/calibrating/suite_test
 evaluation/calibrating/kernel_times evaluation/calibrating/host_figures_test
-evaluation/emulation/emulation_config evaluation/emulation/emulator_test
 evaluation/emulation/emulation_worker evaluation/emulation/emulator_test
 evaluation/emulation/native_gpus evaluation/emulation/emulator_test
 evaluation/measuring/local_server evaluation/measuring/local_workers_test

@@ -28,7 +28,6 @@ from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.emulation import emulated_graph
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.emulation import timeline as timeline_lib
@@ -38,7 +37,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import worker_process
 
-_DEFAULT = emulation_config.EmulationConfig()
+# Seconds after which a placement counts as hanging, for all its steps together.
+TIMEOUT_S = 300.
 _TRIES = 3  # Runs of a placement whose process is killed.
 _START_TIMEOUT_S = 300.  # To import TensorFlow.
 
@@ -65,8 +65,8 @@ class Emulator(evaluator.Evaluator):
 
   def __init__(
       self, cluster: cluster_lib.Cluster,
-      cost_model: cost_model_lib.CostModel | None = None,
-      config: emulation_config.EmulationConfig = _DEFAULT, *,
+      cost_model: cost_model_lib.CostModel | None = None, *, steps: int = 1,
+      timeout_s: float = TIMEOUT_S,
       control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
                               np.ndarray] | None = None):
     """Prepares the emulator; the first evaluation starts the process.
@@ -74,7 +74,8 @@ class Emulator(evaluator.Evaluator):
     Args:
       cluster: One host with GPUs.
       cost_model: Costs of ops; by default `calibrated_costs.of`.
-      config: Settings of the emulator.
+      steps: Number of timed steps; the step time is their median.
+      timeout_s: Seconds after which a placement counts as hanging.
       control_edges: Function that returns control edges for a placement with
         priorities, int [C, 2]; see `Measurer`.
 
@@ -83,7 +84,7 @@ class Emulator(evaluator.Evaluator):
     """
     self.cluster = cluster
     self.cost_model = cost_model or calibrated_costs.of(cluster)
-    self._config = config
+    self._steps, self._timeout_s = steps, timeout_s
     self._machine = machine_lib.Machine(cluster)
     self._control_edges = control_edges or control_edges_lib.chooser(
         simulator_lib.Simulator(cluster, self.cost_model))
@@ -164,7 +165,7 @@ class Emulator(evaluator.Evaluator):
     edges = (np.zeros((0, 2), np.int32) if placement.priorities is None else
              self._control_edges(graph, placement))
     request = emulation_worker.Request(load.number, placement.devices, edges,
-                                       self._config.steps)
+                                       self._steps)
     for tries_left in reversed(range(_TRIES)):
       try:
         return self._ask(load, request)
@@ -196,7 +197,7 @@ class Emulator(evaluator.Evaluator):
       self._process.send(load)
       self._loaded.add(load.number)
     self._process.send(request)
-    return self._process.receive(self._config.timeout_s)
+    return self._process.receive(self._timeout_s)
 
   def _end(self) -> None:
     process, self._process = self._process, None

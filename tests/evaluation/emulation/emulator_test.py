@@ -15,7 +15,6 @@ import pytest
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.processes import worker_process
@@ -53,9 +52,8 @@ CLUSTER = make_cluster()
 
 @pytest.fixture(name='emulator', scope='module')
 def _emulator():
-  config = emulation_config.EmulationConfig(steps=1)
   with emulator_lib.Emulator(
-      CLUSTER, FlopsAreSeconds(), config,
+      CLUSTER, FlopsAreSeconds(),
       control_edges=lambda graph, placement: np.array([[2, 1]])) as emulator:
     yield emulator
 
@@ -98,8 +96,7 @@ def _two_into_one(channels) -> tuple[list[float], list[float]]:
                                   bandwidth_bytes_per_s=BYTES_PER_S,
                                   channels=channels)
   graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[1, 2, 1])
-  config = emulation_config.EmulationConfig(steps=1)
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
     line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
   return sorted(line.copy_start_s), sorted(line.copy_end_s)
 
@@ -122,8 +119,7 @@ def test_a_wire_serves_whoever_could_start_first():
                                   bandwidth_bytes_per_s=BYTES_PER_S,
                                   channels=lambda a, b: ('bus',))
   graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[9, 1, 1])
-  config = emulation_config.EmulationConfig(steps=1)
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
     line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
   start_s = dict(zip(line.copy_sources.tolist(), line.copy_start_s))
   assert start_s[B] == pytest.approx(1, abs=.01)
@@ -135,8 +131,7 @@ def test_a_message_behind_a_copy_waits_for_its_own_op():
   cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
                                   bandwidth_bytes_per_s=BYTES_PER_S)
   graph = graphs.make_graph([(0, 1, 300), (0, 2), (2, 3)], flops=[1, 1, 50, 1])
-  config = emulation_config.EmulationConfig(steps=1)
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
     line = emulator.timeline(graph,
                              placement_lib.Placement([A, B, A, B], cluster))
   assert line.op_start_s[3] >= line.op_end_s[2] - 1e-6
@@ -148,9 +143,8 @@ def test_host_times_of_the_devices_are_kept():
                           callback_s=.2) if d.type == 'GPU' else d
       for d in CLUSTER.devices)
   cluster = dataclasses.replace(CLUSTER, devices=devices)
-  config = emulation_config.EmulationConfig(steps=1)
   graph = graphs.chain(3, 1, flops=[.01] * 3)
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
     line = emulator.timeline(graph, placement_lib.Placement([A, A, B], cluster))
   np.testing.assert_allclose(line.op_enqueued_s[:2], [.02, .04], **EXACT)
   np.testing.assert_allclose(line.op_enqueued_s[2] - line.copy_end_s[0], .22,
