@@ -236,8 +236,7 @@ class Evaluator(Protocol):
     return self.price_in_order(graph, devices, priorities)
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: Ceiling | None = math.inf,
-                   priorities: np.ndarray | None = None) -> Prices:
+                   ceiling_s: Ceiling | None = math.inf) -> Prices:
     """Prices K placements of the graph's groups; otherwise like `price`.
 
     Args:
@@ -247,10 +246,9 @@ class Evaluator(Protocol):
         ceiling gets any price above the ceiling. Its memory may be unknown, and
         the placement may count as not valid. None means the price of the best
         of these placements.
-      priorities: Priorities of waiting ops, see `price`.
     """
     del ceiling_s  # Only saves time.
-    return self.price(graph, np.asarray(devices)[:, graph.groups], priorities)
+    return self.price(graph, np.asarray(devices)[:, graph.groups])
 
 
 class Wrapper(Evaluator):

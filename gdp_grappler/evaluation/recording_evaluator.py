@@ -103,19 +103,10 @@ class Recorder(evaluator_lib.Wrapper):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: evaluator_lib.Ceiling | None = math.inf,
-      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`.
-
-    Prices with priorities count, but none becomes the best. TensorFlow has no
-    priorities, so such a price belongs to no real step until control edges are
-    found.
-    """
-    prices = self._evaluator.price_groups(graph, devices, ceiling_s, priorities)
-    if priorities is not None:
-      with self._lock:
-        self.evaluations += len(prices)
-      return prices
+      ceiling_s: evaluator_lib.Ceiling | None = math.inf
+  ) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`."""
+    prices = self._evaluator.price_groups(graph, devices, ceiling_s)
     self._record(
         prices, lambda k: placement_lib.from_groups(graph,
                                                     np.asarray(devices)[k], self

@@ -150,7 +150,8 @@ class Robust(evaluator.Evaluator):
         number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    return self._price(graph, devices, priorities, math.inf)
+    plain = self._simulator.price(graph, devices, priorities)
+    return self._with_luck(graph, plain, devices, priorities)
 
   def price_in_order(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
@@ -174,31 +175,30 @@ class Robust(evaluator.Evaluator):
     """
     if priorities is None:
       plain = self._simulator.price(graph, devices)
-      return self._with_luck(graph, plain, devices, None, math.inf,
+      return self._with_luck(graph, plain, devices, None,
                              draws=self._closely(graph))
     plain = self._simulator.price_in_order(graph, devices, priorities)
     return self._with_luck(graph, plain, devices, priorities, math.inf,
                            self._simulator.orderable(graph),
                            self._closely(graph))
 
-  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: evaluator.Ceiling | None = math.inf,
-                   priorities: np.ndarray | None = None) -> evaluator.Prices:
+  def price_groups(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      ceiling_s: evaluator.Ceiling | None = math.inf) -> evaluator.Prices:
     """Prices int [K, G]; see `evaluator.Evaluator`.
 
     A placement whose simulated step is above its ceiling gets no draws.
     """
     ops = np.asarray(devices)[:, graph.groups]
     if ceiling_s is None:
-      return self._price_best(graph, ops, priorities)
-    return self._price(graph, ops, priorities, ceiling_s)
+      return self._price_best(graph, ops)
+    plain = self._simulator.price(graph, ops, ceiling_s=ceiling_s)
+    return self._with_luck(graph, plain, ops, None, ceiling_s)
 
-  def _price_best(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                  priorities: np.ndarray | None) -> evaluator.Prices:
+  def _price_best(self, graph: op_graph.OpGraph,
+                  devices: np.ndarray) -> evaluator.Prices:
     """Prices placements by increasing step until the best one is known."""
-    plain = self._simulator.price(graph, devices, priorities)
-    if priorities is not None:
-      priorities = np.broadcast_to(priorities, devices.shape)
+    plain = self._simulator.price(graph, devices)
     keys, seconds = plain.keys(), plain.seconds.copy()
     draws, best_s, ranking = self._of(graph), math.inf, plain.ranking()
     # Luck is at least 1, and draws do not change validity or overflow. So
@@ -209,21 +209,13 @@ class Robust(evaluator.Evaluator):
       shortest_s = plain.seconds[rows[0]]
       if shortest_s > best_s or math.isinf(shortest_s):
         break
-      seconds[rows] *= draws.luck(
-          plain.seconds[rows], devices[rows],
-          None if priorities is None else priorities[rows])
+      seconds[rows] *= draws.luck(plain.seconds[rows], devices[rows], None)
       best_s = min(best_s, seconds[rows].min())
     return dataclasses.replace(plain, seconds=seconds)
 
-  def _price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-             priorities: np.ndarray | None,
-             ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
-    plain = self._simulator.price(graph, devices, priorities, ceiling_s)
-    return self._with_luck(graph, plain, devices, priorities, ceiling_s)
-
   def _with_luck(self, graph: op_graph.OpGraph, plain: evaluator.Prices,
                  devices: np.ndarray, priorities: np.ndarray | None,
-                 ceiling_s: evaluator.Ceiling,
+                 ceiling_s: evaluator.Ceiling = math.inf,
                  orderable: np.ndarray | None = None,
                  draws: _Draws | None = None) -> evaluator.Prices:
     """Multiplies steps up to the ceiling by the luck of `draws` or of `_of`."""

@@ -40,10 +40,10 @@ class SlowPrices(evaluator_lib.Wrapper):
     self._take(len(devices))
     return self._evaluator.price_closely(graph, devices, priorities)
 
-  def price_groups(self, graph, devices, ceiling_s=math.inf, priorities=None):
+  def price_groups(self, graph, devices, ceiling_s=math.inf):
     """See `Evaluator`."""
     self._take(len(devices))
-    return self._evaluator.price_groups(graph, devices, ceiling_s, priorities)
+    return self._evaluator.price_groups(graph, devices, ceiling_s)
 
   def price_in_order(self, graph, devices, priorities, ceiling_s=math.inf):
     """See `Evaluator`."""

@@ -274,12 +274,12 @@ class Simulator(evaluator.Evaluator):
     return dataclasses.replace(
         prices, valid=prices.valid & (prices.seconds <= ceilings_s))
 
-  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: evaluator.Ceiling | None = math.inf,
-                   priorities: np.ndarray | None = None) -> evaluator.Prices:
+  def price_groups(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      ceiling_s: evaluator.Ceiling | None = math.inf) -> evaluator.Prices:
     """See `evaluator.Evaluator`; without ceilings if `ceiling_s` is None."""
     return self.price(graph,
-                      np.asarray(devices)[:, graph.groups], priorities,
+                      np.asarray(devices)[:, graph.groups],
                       ceiling_s=math.inf if ceiling_s is None else ceiling_s)
 
   def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:

@@ -220,10 +220,9 @@ class _Order(evaluator_lib.Wrapper):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: evaluator_lib.Ceiling | None = math.inf,
-      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+      ceiling_s: evaluator_lib.Ceiling | None = math.inf
+  ) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; in the order of the present priorities."""
-    del priorities  # A search names none.
     return self._evaluator.price_in_order(
         graph,
         np.asarray(devices)[:, graph.groups], self.priorities,

@@ -153,8 +153,8 @@ class _Lucky(simulator_lib.Simulator):
 
   asked = 0
 
-  def price_groups(self, graph, devices, ceiling_s=math.inf, priorities=None):
-    prices = super().price_groups(graph, devices, None, priorities)
+  def price_groups(self, graph, devices, ceiling_s=math.inf):
+    prices = super().price_groups(graph, devices, None)
     luck = [
         np.random.default_rng(list(row.tobytes())).uniform(.8, 1)
         for row in np.asarray(devices, np.int32)
