@@ -4,7 +4,8 @@ TensorFlow starts ready ops first in, first out, and has no priorities. A
 control edge between two ops of a device delays the op that would start too
 early. Each edge costs a little time. So the module adds only edges that the
 simulation shows to be needed (`edge_search`). A placement without priorities
-gets the best of several orders (`orders`).
+gets the best of two or three orders: by the critical path, depth first, and, if
+the graph has time steps, with the time steps of layers kept together.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import critical_path_order
+from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import edge_search
-from gdp_grappler.evaluation.ordering import orders
+from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -266,9 +269,15 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   own = [] if placement.priorities is None else [placement.priorities]
   if own and only_wanted:
     return np.stack(own)
-  usual = orders.of(graph, placement.devices, simulator.cluster,
-                    simulator.op_seconds(graph))
-  different = {order.tobytes(): order for order in (*own, *usual)}
+  # No single order is always the best.
+  ranks = critical_path_order.upward_ranks(graph, placement.devices,
+                                           simulator.cluster,
+                                           simulator.op_seconds(graph))
+  by_steps = layer_step_order.priorities(graph, ranks)
+  usual = ranks, depth_first.priorities(graph), by_steps
+  different = {
+      order.tobytes(): order for order in (*own, *usual) if order is not None
+  }
   return np.stack([*different.values()])
 
 
