@@ -35,13 +35,12 @@ class CalibrationStep:
     return self.kind.finer if self.finer else self.kind.coarse
 
 
-def all_steps(
-    kinds: tuple[suite.Kind, ...] = suite.KINDS) -> tuple[CalibrationStep, ...]:
+def all_steps() -> tuple[CalibrationStep, ...]:
   """All steps, in the order in which they are measured."""
-  coarse = [CalibrationStep(kind.op_type, kind) for kind in kinds]
+  coarse = [CalibrationStep(kind.op_type, kind) for kind in suite.KINDS]
   finer = [
-      CalibrationStep(f'{kind.op_type}, finer', kind, True) for kind in kinds
-      if kind.finer
+      CalibrationStep(f'{kind.op_type}, finer', kind, True)
+      for kind in suite.KINDS if kind.finer
   ]
   return (CalibrationStep(OPS), CalibrationStep(HOPS), *coarse,
           CalibrationStep(LINKS), CalibrationStep(TOGETHER), *finer)

@@ -175,14 +175,13 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     return {}
 
 
-def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
-              base: roofline_lib.Roofline | None = None) -> ProfiledCostModel:
+def from_file(path: str | os.PathLike[str],
+              graph: op_graph.OpGraph) -> ProfiledCostModel:
   """Reads a profile file, and returns its cost model.
 
   Args:
     path: File that `gdp profile` wrote.
     graph: Graph that the cost model will be used for.
-    base: Roofline for ops that the profile lacks; None means the default one.
 
   Raises:
     GdpError: the file is missing or damaged, or has no type of op in common
@@ -193,7 +192,7 @@ def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
     raise errors.GdpError(
         f'{path} is the profile of "{profile.graph}", which has no type of op '
         f'in common with "{graph.name}". Profile that one: `gdp profile`.')
-  return ProfiledCostModel(profile, base=base or roofline_lib.Roofline())
+  return ProfiledCostModel(profile)
 
 
 class _Laws:

@@ -145,30 +145,25 @@ extern "C" {
 // Places `tasks`; `devices`, `start_s` and `end_s` are [M].
 int32_t gdp_list_schedule(const GdpTasks* tasks, const GdpMachines* machines,
                           int32_t options, int32_t* devices, double* start_s,
-                          double* end_s) {
-  try {
-    return Schedule(*tasks, *machines, options, devices, start_s, end_s);
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
-  }
+                          double* end_s) try {
+  return Schedule(*tasks, *machines, options, devices, start_s, end_s);
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 // Writes a topological order [M].
 int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
                               int32_t num_uses, const int32_t* tensor_task,
                               const int32_t* uses, int32_t depth_first,
-                              int32_t* order) {
-  try {
-    const gdp::Dataflow flow(num_tasks, num_tensors, num_uses, tensor_task,
-                             uses);
-    const std::vector<int32_t> result =
-        depth_first ? flow.DepthFirstOrder() : flow.TopologicalOrder();
-    if (static_cast<int32_t>(result.size()) < num_tasks) return kCycle;
-    std::copy(result.begin(), result.end(), order);
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
-  }
+                              int32_t* order) try {
+  const gdp::Dataflow flow(num_tasks, num_tensors, num_uses, tensor_task, uses);
+  const std::vector<int32_t> result =
+      depth_first ? flow.DepthFirstOrder() : flow.TopologicalOrder();
+  if (static_cast<int32_t>(result.size()) < num_tasks) return kCycle;
+  std::copy(result.begin(), result.end(), order);
   return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 // Joins tasks with their only consumers; see `fuse` in native_scheduler.py.
@@ -176,32 +171,30 @@ int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
 // task precede the pairs out of the task. Writes labels [M].
 int32_t gdp_fuse(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
                  const double* sent_s, const double* work_s,
-                 const int32_t* kinds, double grain, int32_t* labels) {
-  try {
-    std::vector<int32_t> fan_out(num_tasks, 0), fan_in(num_tasks, 0);
-    for (int32_t e = 0; e < num_pairs; ++e) {
-      ++fan_out[pairs[2 * e]];
-      ++fan_in[pairs[2 * e + 1]];
+                 const int32_t* kinds, double grain, int32_t* labels) try {
+  std::vector<int32_t> fan_out(num_tasks, 0), fan_in(num_tasks, 0);
+  for (int32_t e = 0; e < num_pairs; ++e) {
+    ++fan_out[pairs[2 * e]];
+    ++fan_in[pairs[2 * e + 1]];
+  }
+  std::vector<double> together_s(work_s, work_s + num_tasks);
+  std::iota(labels, labels + num_tasks, 0);
+  for (int32_t e = 0; e < num_pairs; ++e) {
+    const int32_t producer = pairs[2 * e], consumer = pairs[2 * e + 1];
+    if (fan_out[producer] > 1 || kinds[producer] != kinds[consumer]) continue;
+    if (fan_in[consumer] > 1 && together_s[producer] > grain * sent_s[e]) {
+      continue;
     }
-    std::vector<double> together_s(work_s, work_s + num_tasks);
-    std::iota(labels, labels + num_tasks, 0);
-    for (int32_t e = 0; e < num_pairs; ++e) {
-      const int32_t producer = pairs[2 * e], consumer = pairs[2 * e + 1];
-      if (fan_out[producer] > 1 || kinds[producer] != kinds[consumer]) continue;
-      if (fan_in[consumer] > 1 && together_s[producer] > grain * sent_s[e]) {
-        continue;
-      }
-      labels[producer] = consumer;
-      together_s[consumer] += together_s[producer];
-    }
-    for (int32_t e = num_pairs - 1; e >= 0; --e) {
-      const int32_t producer = pairs[2 * e];
-      labels[producer] = labels[labels[producer]];
-    }
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
+    labels[producer] = consumer;
+    together_s[consumer] += together_s[producer];
+  }
+  for (int32_t e = num_pairs - 1; e >= 0; --e) {
+    const int32_t producer = pairs[2 * e];
+    labels[producer] = labels[labels[producer]];
   }
   return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 // Joins the bundles of pairs, in the order of `pairs` [E, 2]; see `join` in
@@ -210,27 +203,25 @@ int32_t gdp_fuse(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
 // Writes labels [B].
 int32_t gdp_join(int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
                  const double* worth_s, const double* work_s,
-                 const int32_t* kinds, double limit_s, int32_t* labels) {
-  try {
-    std::vector<int32_t> parents(num_bundles);
-    std::iota(parents.begin(), parents.end(), 0);
-    std::vector<double> sum_s(work_s, work_s + num_bundles);
-    for (int32_t e = 0; e < num_pairs; ++e) {
-      const int32_t a = Find(&parents, pairs[2 * e]);
-      const int32_t b = Find(&parents, pairs[2 * e + 1]);
-      if (a == b || kinds[a] != kinds[b] ||
-          (sum_s[a] + sum_s[b] > limit_s &&
-           std::min(sum_s[a], sum_s[b]) > worth_s[e])) {
-        continue;
-      }
-      parents[std::max(a, b)] = std::min(a, b);
-      sum_s[std::min(a, b)] = sum_s[a] + sum_s[b];
+                 const int32_t* kinds, double limit_s, int32_t* labels) try {
+  std::vector<int32_t> parents(num_bundles);
+  std::iota(parents.begin(), parents.end(), 0);
+  std::vector<double> sum_s(work_s, work_s + num_bundles);
+  for (int32_t e = 0; e < num_pairs; ++e) {
+    const int32_t a = Find(&parents, pairs[2 * e]);
+    const int32_t b = Find(&parents, pairs[2 * e + 1]);
+    if (a == b || kinds[a] != kinds[b] ||
+        (sum_s[a] + sum_s[b] > limit_s &&
+         std::min(sum_s[a], sum_s[b]) > worth_s[e])) {
+      continue;
     }
-    for (int32_t b = 0; b < num_bundles; ++b) labels[b] = Find(&parents, b);
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
+    parents[std::max(a, b)] = std::min(a, b);
+    sum_s[std::min(a, b)] = sum_s[a] + sum_s[b];
   }
+  for (int32_t b = 0; b < num_bundles; ++b) labels[b] = Find(&parents, b);
   return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 // Fills `targets` with bundles in an order [B]; writes devices [B].
@@ -238,18 +229,16 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
                  int32_t num_targets, const int32_t* order, const double* bytes,
                  const uint8_t* allowed, const int32_t* targets,
                  const int32_t* pools, const double* pool_bytes,
-                 double share_bytes, int32_t* devices) {
-  try {
-    gdp::Fill fill(num_devices, allowed, pools,
-                   std::vector<int32_t>(targets, targets + num_targets),
-                   std::vector<double>(pool_bytes, pool_bytes + num_pools));
-    for (int32_t i = 0; i < num_bundles; ++i) {
-      devices[order[i]] = fill.Next(order[i], bytes[order[i]], share_bytes);
-    }
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
+                 double share_bytes, int32_t* devices) try {
+  gdp::Fill fill(num_devices, allowed, pools,
+                 std::vector<int32_t>(targets, targets + num_targets),
+                 std::vector<double>(pool_bytes, pool_bytes + num_pools));
+  for (int32_t i = 0; i < num_bundles; ++i) {
+    devices[order[i]] = fill.Next(order[i], bytes[order[i]], share_bytes);
   }
   return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 // Writes the favourite child of each task or -1, and the favourite children
@@ -258,14 +247,13 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
 int32_t gdp_favourites(int32_t num_tasks, int32_t num_pairs,
                        const int32_t* pairs, const double* sent_s,
                        const double* work_s, int32_t num_limits,
-                       const double* limits, int32_t* child, int32_t* certain) {
-  try {
-    gdp::Favourites(num_tasks, num_pairs, pairs, sent_s, work_s)
-        .Run(limits, num_limits, child, certain);
-  } catch (const std::bad_alloc&) {
-    return kOutOfMemory;
-  }
+                       const double* limits, int32_t* child,
+                       int32_t* certain) try {
+  gdp::Favourites(num_tasks, num_pairs, pairs, sent_s, work_s)
+      .Run(limits, num_limits, child, certain);
   return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
 }
 
 }  // extern "C"
