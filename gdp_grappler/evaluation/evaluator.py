@@ -10,9 +10,9 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import arguments
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import fixed_costs
-from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.graph import op_graph
 
 # See `Prices.keys`.

@@ -24,6 +24,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import arguments
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
@@ -32,7 +33,6 @@ from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.emulation import timeline as timeline_lib
 from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
-from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import worker_process

@@ -1,9 +1,9 @@
-"""Tests of gdp_grappler.evaluation.simulation.arguments."""
+"""Tests of gdp_grappler.evaluation.arguments."""
 
 import numpy as np
 import pytest
 
-from gdp_grappler.evaluation.simulation import arguments
+from gdp_grappler.evaluation import arguments
 from helpers import graphs
 
 
