@@ -18,7 +18,8 @@ pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
 
 def _model(parts, optimizer='adam'):
   model = word_tables.model(keras, parts, 13, 4, 3, 5)
-  model.compile(optimizer, 'mse')
+  # Tracing a step costs more than the few steps of a test.
+  model.compile(optimizer, 'mse', run_eagerly=True)
   return model
 
 
