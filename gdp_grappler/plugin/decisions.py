@@ -28,9 +28,11 @@ from gdp_grappler import environment
 from gdp_grappler import extras
 from gdp_grappler import files
 from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import strategies
 from gdp_grappler.plugin import task_links
 
 if TYPE_CHECKING:
@@ -202,6 +204,8 @@ def optimize(
 ) -> outcome_lib.Outcome:
   """Returns the decision of an earlier run, or else of `optimizer.optimize`.
 
+  A graph that a distribution strategy has placed is left as it was.
+
   Args:
     source: The graph, with the devices that TensorFlow chose.
     settings: The user's option.
@@ -212,6 +216,9 @@ def optimize(
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
+  if not devices_lib.why_no_choice(
+      source.devices, settings) and (reason := strategies.why_not(source)):
+    return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   name = key(source.fingerprint, source.devices, settings, relocatable, fixed,
              waiting)
   known = recall(name, source.devices)

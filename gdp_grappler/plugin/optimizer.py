@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 
 import numpy as np
 
@@ -43,14 +42,6 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
 from gdp_grappler.plugin import task_links
 from gdp_grappler.reports import units
-
-# Replicas of a model already fill the devices. Their collectives wait for each
-# other, so moving an op of one replica would stop all replicas.
-_REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
-_REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
-
-# Workers of a parameter server run their own steps, between shared variables.
-_PARAMETER_SERVER = '/job:ps/'
 
 # TensorFlow's name for the graph that creates the variables of a function. The
 # graph runs once, and plans are for other graphs, so the user gets no line.
@@ -87,8 +78,6 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """
   if devices_lib.why_no_choice(source.devices, settings):
     return outcome_lib.Outcome(None, '')  # One line per program reports this.
-  if reason := _why_not(source):
-    return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   if source.name == _MAKES_VARIABLES and settings.plan is not None:
     return outcome_lib.Outcome(None, '')
   deadline = deadlines.without_loading(
@@ -203,22 +192,6 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     return step
   return dataclasses.replace(
       step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
-
-
-def _why_not(source: source_graph.SourceGraph) -> str:
-  """Returns why a graph must stay as it was; '' if it may be placed."""
-  kinds = set(filter(_REPLICA_OP.fullmatch, set(source.op_types)))
-  for node, op_type in zip(source.graph_def.node, source.op_types):
-    if op_type in kinds or ('replica_' in node.name and
-                            _REPLICA_NAME.search(node.name)):
-      return ('it holds replicas of a distribution strategy '
-              f'("{node.name}"). Switch gdp_placement off, or train without '
-              'the strategy')
-  server = next((d for d in source.devices if _PARAMETER_SERVER in d), '')
-  if server:
-    return (f'its variables are on parameter servers ("{server}"). Switch '
-            'gdp_placement off, or train without the strategy')
-  return ''
 
 
 def _leave_alone(source: source_graph.SourceGraph,

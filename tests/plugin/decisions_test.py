@@ -3,16 +3,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 
 import hypothesis
 from hypothesis import strategies as st
 import pytest
 
 from gdp_grappler import digests
+from gdp_grappler import plugin
 from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from helpers import graph_defs
 
 _DEVICES = tuple(
     f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
@@ -191,3 +194,22 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path, monkeypatch,
   decisions.keep('k', _OUTCOME)
   assert len(warnings) == 1 and 'Not kept' in warnings[0]
   assert decisions.recall('k', _DEVICES) is None
+
+
+def test_the_step_of_a_strategy_loads_nothing_that_places(monkeypatch):
+  monkeypatch.delattr(plugin, 'optimizer', raising=False)
+  monkeypatch.setitem(sys.modules, 'gdp_grappler.plugin.optimizer', None)
+  add = graph_defs.node('replica_1/add', 'NoOp', device=_DEVICES[0])
+  step, other = (graph_defs.source(graph_defs.graph_def(node), devices=_DEVICES)
+                 for node in (add, graph_defs.node('add', 'NoOp')))
+  outcome = decisions.optimize(step, _SETTINGS)
+  assert outcome.devices is None and 'left as it was' in outcome.message
+  with pytest.raises(ImportError):
+    decisions.optimize(other, _SETTINGS)
+
+
+def test_a_program_with_one_device_gets_no_line_about_its_strategy():
+  source = graph_defs.source(
+      graph_defs.graph_def(graph_defs.node('replica_1/add', 'NoOp')),
+      devices=_DEVICES[:1])
+  assert decisions.optimize(source, _SETTINGS) == outcome_lib.Outcome(None, '')

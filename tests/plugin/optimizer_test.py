@@ -130,25 +130,6 @@ def test_one_device_is_left_alone_without_a_word(source):
   assert optimizer.optimize(one, _RANDOM) == outcome_lib.Outcome(None, '')
 
 
-@pytest.mark.parametrize('name, op', [('replica_1/add', 'NoOp'),
-                                      ('model/replica_2/add', 'NoOp'),
-                                      ('reduce', 'CollectiveReduceV2'),
-                                      ('sum', 'NcclAllReduce')])
-def test_replicas_are_left_alone(name, op):
-  outcome = optimizer.optimize(_source(graph_defs.node(name, op)), _RANDOM)
-  assert outcome.devices is None
-  assert 'replicas' in outcome.message and name in outcome.message
-
-
-def test_steps_of_parameter_servers_are_left_alone():
-  server = '/job:ps/replica:0/task:0/device:CPU:0'
-  source = _source(graph_defs.node('a', 'NoOp', device=_CPUS[0]),
-                   devices=(*_CPUS, server))
-  outcome = optimizer.optimize(source, _RANDOM)
-  assert outcome.devices is None
-  assert 'parameter servers' in outcome.message and server in outcome.message
-
-
 def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
 
   class Careless:
