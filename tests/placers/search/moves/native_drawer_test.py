@@ -92,15 +92,23 @@ def _line():
                              axes=np.arange(8)[None], allowed=np.ones((2, 8)))
 
 
-@pytest.mark.parametrize('kind', _KINDS)
-@pytest.mark.parametrize('layout, of_sets', [
-    (_layout(3), _DRAWS),
-    (_layout(3, groups=14, devices=3), _DRAWS),
-    (_layout(3, structured=False, sets=False), _DRAWS),
-    (_line(), 4 * _DRAWS),
-], ids=['all', 'larger', 'bare', 'line'])
-def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, of_sets):
-  count = of_sets if kind.startswith('coordinate') else _DRAWS
+_LAYOUTS = {
+    'all': _layout(3),
+    'larger': _layout(3, groups=14, devices=3),
+    'bare': _layout(3, structured=False, sets=False),
+}
+# A line shows more of how sets of coordinates are drawn, and only that.
+_CASES = [
+    pytest.param(kind, layout, _DRAWS, id=f'{name}-{kind}')
+    for name, layout in _LAYOUTS.items() for kind in _KINDS
+] + [
+    pytest.param(kind, _line(), 4 * _DRAWS, id=f'line-{kind}')
+    for kind in _KINDS if kind.startswith('coordinate')
+]
+
+
+@pytest.mark.parametrize('kind, layout, count', _CASES)
+def test_moves_are_drawn_as_often_as_by_the_naive_rules(kind, layout, count):
   devices, like = _placed(layout, 0), _placed(layout, 1)
   naive = naive_moves.NaiveMoves(layout, np.random.default_rng(2))
   expected = [naive.draw(kind, devices, like) for _ in range(count)]
