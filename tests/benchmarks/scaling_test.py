@@ -45,15 +45,15 @@ def trained(name):
         'AssignSubVariableOp', 'ResourceApplyGradientDescent')]
     handles = [op for op in all_ops if op.type == 'VarHandleOp']
     rng = np.random.default_rng(1)
-    for op in handles:
-      session.run(tf.raw_ops.AssignVariableOp(
-          resource=op.outputs[0], value=tf.constant(
-              .1 * rng.normal(size=shape(op)), tf.float32)))
+    # Each run by itself would prepare the graph once more.
+    session.run([tf.raw_ops.AssignVariableOp(
+        resource=op.outputs[0], value=tf.constant(
+            .1 * rng.normal(size=shape(op)), tf.float32)) for op in handles])
     tensors = [graph.get_tensor_by_name(f + ':0') for f in source.feeds]
     feeds = dict((t, rng.normal(size=t.shape)) for t in tensors)
-    before = [session.run(read(op)) for op in handles]
+    before = session.run([read(op) for op in handles])
     session.run(updates, feeds)
-    after = [session.run(read(op)) for op in handles]
+    after = session.run([read(op) for op in handles])
   return dict(
       ops=ops, variables=len(handles), updates=len(updates),
       moved=sum(bool((a != b).any()) for a, b in zip(before, after)),

@@ -63,18 +63,13 @@ def with_keras_2(folder, features):
   return policy_check.logits(folder, features)
 
 
-def has_keras():
-  """Prints whether TensorFlow has imported Keras."""
+def kinds_of_keras():
+  """Prints whether TensorFlow imported Keras, and whether it wants Keras 2."""
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
-  print(sys.modules.get('keras') is not None)
-
-
-def has_tf_keras():
-  """Prints whether `tf.keras` is Keras 2, if it is imported."""
-  import tensorflow as tf
-  assert float(tf.constant(2.) + 1.) == 3.
-  print(os.environ.get('TF_USE_LEGACY_KERAS') == '1')
+  print(
+      sys.modules.get('keras') is not None,
+      os.environ.get('TF_USE_LEGACY_KERAS') == '1')
 
 
 def say_argument(name):

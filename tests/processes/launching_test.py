@@ -51,10 +51,17 @@ def test_local_workers_are_not_behind_a_proxy(monkeypatch, given, found):
   assert launching.environment()['no_grpc_proxy'] == found
 
 
-@pytest.mark.parametrize('keras, found', [(True, 'True'), (False, 'False')])
-def test_tensorflow_starts_with_keras_and_without(keras, found):
-  command = launching.command('helpers.child_functions:has_keras', (), keras)
-  done = subprocess.run(command, env=launching.environment(), check=True,
+# Without Keras the user's choice is dropped, so one child shows both.
+@pytest.mark.parametrize('keras, chosen, found', [
+    (True, {}, 'True False'),
+    (True, {'TF_USE_LEGACY_KERAS': '1'}, 'False True'),
+    (False, {'TF_USE_LEGACY_KERAS': '1'}, 'False False'),
+], ids=['Keras 3', 'Keras 2', 'none'])  # yapf: disable
+def test_tensorflow_starts_with_the_users_keras_and_without(
+    keras, chosen, found):
+  command = launching.command('helpers.child_functions:kinds_of_keras', (),
+                              keras)
+  done = subprocess.run(command, env=launching.environment(chosen), check=True,
                         capture_output=True, text=True)
   assert done.stdout.strip() == found
 
@@ -111,15 +118,6 @@ def test_the_keras_of_children_is_the_users(monkeypatch):
     monkeypatch.setattr(environment, '_USERS_KERAS', chosen)
     found = launching.environment().get('TF_USE_LEGACY_KERAS', '')
     assert found == chosen
-
-
-@pytest.mark.parametrize('keras, found', [(True, 'True'), (False, 'False')])
-def test_tensorflow_starts_with_the_users_keras(keras, found):
-  command = launching.command('helpers.child_functions:has_tf_keras', (), keras)
-  variables = launching.environment({'TF_USE_LEGACY_KERAS': '1'})
-  done = subprocess.run(command, env=variables, check=True, capture_output=True,
-                        text=True)
-  assert done.stdout.strip() == found
 
 
 def test_functions_by_name():

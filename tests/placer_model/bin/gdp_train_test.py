@@ -188,7 +188,8 @@ def test_full_disk(program, graph_path, tmp_path):
 def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
   temporary, tmp_path = tmp_path / 'temporary', tmp_path / 'model'
   temporary.mkdir()
-  flags = _flags(graph_path, tmp_path)
+  # Without imitation, which takes as long to trace as the iterations.
+  flags = _flags(graph_path, tmp_path, config='paper')
   process = subprocess.Popen([*_SMALL, *flags, '--iterations=1000000'],
                              env=_environment() | {'TMPDIR': str(temporary)},
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -277,7 +278,7 @@ def test_the_move_network_is_refined_and_then_asked(program, graph_path,
 
   plan = tmp_path / 'plan.json'
   place = [
-      sys.executable, '-P', '-m', 'gdp_grappler', 'place', graph_path,
+      sys.executable, '-P', '-m', 'gdp_grappler.bin.gdp', 'place', graph_path,
       '--cluster=2xP100', f'--policy={policy}', f'--output={plan}'
   ]
   placed = subprocess.run(place, env=_environment(), capture_output=True,

@@ -15,6 +15,7 @@ from gdp_grappler.cluster import plan
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from helpers import eager
 from helpers import small_training
 from helpers import stopwatches
 from helpers import tensorboard_events
@@ -75,6 +76,13 @@ def _small(monkeypatch):
   small_training.patch(monkeypatch)
 
 
+@pytest.fixture(name='eager')
+def _eager():
+  """A run of few steps is quicker op by op; `finished` is traced."""
+  with eager.functions():
+    yield
+
+
 @pytest.fixture(name='finished', scope='module')
 def _finished(graph_path, tmp_path_factory):
   """A run that is over: its folder, its record and what it printed."""
@@ -94,15 +102,18 @@ def _without_times(record):
   return clean(record)
 
 
+@pytest.mark.usefixtures('eager')
 def test_searches_are_a_placement_to_start_from(graph_path, tmp_path,
                                                 no_export):
-  record, _ = _train(_options(graph_path, tmp_path, iterations=0, searches=2))
+  # Without imitation, which takes many steps.
+  options = _options(graph_path, tmp_path, iterations=0, config='paper')
+  record, _ = _train(dataclasses.replace(options, searches=2))
   placers = record['graphs'][0]['placers']
   # Both search by the robust price, so their steps differ by chance.
   assert (placers['gdp']['step_time_s']
           <= 1.01 * placers['local_search']['step_time_s'])
   with pytest.raises(errors.GdpError, match='searches'):
-    _train(_options(graph_path, tmp_path, iterations=0, searches=1))
+    _train(dataclasses.replace(options, searches=1))
 
 
 def test_model_dir_has_all_that_is_promised(graph_path, finished):
@@ -177,6 +188,7 @@ def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
   assert _without_times(parts) == _without_times(whole)
 
 
+@pytest.mark.usefixtures('eager')
 def test_an_interrupted_export_tells_of_the_checkpoint(graph_path, tmp_path,
                                                        monkeypatch):
 
@@ -184,7 +196,8 @@ def test_an_interrupted_export_tells_of_the_checkpoint(graph_path, tmp_path,
     raise KeyboardInterrupt
 
   monkeypatch.setattr(export, 'export_policy', interrupt)
-  options = _options(graph_path, tmp_path, iterations=1)
+  # Without imitation, which takes many steps.
+  options = _options(graph_path, tmp_path, iterations=1, config='paper')
   with pytest.raises(interrupts.Interrupted, match='ckpt-1 is there'):
     _train(options)
   monkeypatch.setattr(export, 'export_policy', lambda *unused: None)
@@ -192,8 +205,8 @@ def test_an_interrupted_export_tells_of_the_checkpoint(graph_path, tmp_path,
 
 
 def _train_both(graph_path, model_dir, **changes):
-  """One policy for the graph on two and on four GPUs."""
-  two = _options(graph_path, model_dir, **changes)
+  """One policy for the graph on two and on four GPUs, without imitation."""
+  two = _options(graph_path, model_dir, config='paper', **changes)
   tf.keras.utils.set_random_seed(_SEED)
   console = rich.console.Console(file=io.StringIO(), width=120)
   record = run_lib.train([two, dataclasses.replace(two, cluster='4xP100')],
@@ -201,6 +214,7 @@ def _train_both(graph_path, model_dir, **changes):
   return record, console.file.getvalue()
 
 
+@pytest.mark.usefixtures('eager')
 def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
   _train_both(graph_path, tmp_path, iterations=1)
   record, text = _train_both(graph_path, tmp_path)
@@ -215,7 +229,7 @@ def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
     assert (tmp_path / 'plans' / f'{name}.json').exists()
     assert list((tmp_path / 'tensorboard' / name).iterdir())
   with pytest.raises(errors.GdpError, match='another graph'):
-    _train(_options(graph_path, tmp_path))
+    _train(_options(graph_path, tmp_path, config='paper'))
 
 
 def test_time_budget_stops_early(graph_path, tmp_path, no_export):
@@ -249,17 +263,19 @@ def test_another_graph_in_the_same_directory_is_refused(tmp_path, finished,
 def test_starts_from_another_runs_weights(graph_path, tmp_path, finished,
                                           no_export):
   first, *_ = finished
-  _train(_options(graph_path, tmp_path, seed=1, init_policy=first))
+  _train(_options(graph_path, tmp_path, seed=1, init_policy=first,
+                  iterations=0))
   identity = json.loads((tmp_path / 'config.json').read_text())
   assert identity['init_policy'] == str(first)
 
 
+@pytest.mark.usefixtures('eager')
 def test_starts_from_a_policy_that_was_exported(graph_path, tmp_path, finished,
                                                 no_export):
   """It had to be a run with the same config."""
   first, *_ = finished
   _train(
-      _options(graph_path, tmp_path, config='paper',
+      _options(graph_path, tmp_path, config='paper', iterations=0,
                init_policy=first / 'policy'))
   there = json.loads((first / 'config.json').read_text())
   identity = json.loads((tmp_path / 'config.json').read_text())
@@ -267,6 +283,7 @@ def test_starts_from_a_policy_that_was_exported(graph_path, tmp_path, finished,
   assert identity['units'] == coarsening.NESTED != there['units']
 
 
+@pytest.mark.usefixtures('eager')
 def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
   cluster = task_lib.resolve.resolve('2xP100')
   tiny = dataclasses.replace(
@@ -312,6 +329,7 @@ def test_steps_that_never_run_end_the_run_at_once(graph_path, tmp_path,
   assert not (tmp_path / 'checkpoints').exists()
 
 
+@pytest.mark.usefixtures('eager')
 def test_steps_that_fail_are_no_want_of_memory(graph_path, tmp_path, no_export,
                                                failing):
   failing('memory', 'run')
@@ -327,6 +345,7 @@ def _contents(directory: pathlib.Path):
   }
 
 
+@pytest.mark.usefixtures('eager')
 def test_paper_preset_has_no_levers(graph_path, tmp_path, no_export):
   record, _ = _train(_options(graph_path, tmp_path, config='paper'))
   counts = record['graphs'][0]['placers']['gdp']['evaluations_by_origin']

@@ -28,7 +28,7 @@ def _small(**changes):
 # What brings ops of its own into the graph, each on and off.
 @pytest.mark.parametrize('attention, superposition, max_neighbors, layers',
                          [(True, True, 4, 1), (False, False, 0, 0),
-                          (True, False, 0, 2)])
+                          (True, False, 0, 1)])
 def test_every_export_is_taken(attention, superposition, max_neighbors, layers):
   network = network_lib.PlacerNetwork(
       _small(attention=attention, superposition=superposition,

@@ -51,10 +51,6 @@ def _pretrained(folder: pathlib.Path, seed: int = 0, config=_CONFIG, told=None,
       (told if told is not None else []).append)
 
 
-def _weights(folder: pathlib.Path):
-  return export.load_network(folder / 'policy').get_weights()
-
-
 class _Clock:
   """A second passes each time that somebody looks."""
 
@@ -79,12 +75,11 @@ def test_a_run_that_goes_on_is_the_one_that_did_not_stop(
   assert len(whole) == 2 and told[0].startswith('round 1 of 2, loss ')
   assert 'held out' in told[1]
   told, exported = [], []
-  with monkeypatch.context() as patches:
-    patches.setattr(export, 'export_policy',
-                    lambda *args: exported.append(args))
-    run_lib.pretrain(
-        run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG,
-                                 time_budget_s=1.5), {}, told.append, _Clock())
+  monkeypatch.setattr(export, 'export_policy',
+                      lambda *args: exported.append(args))
+  run_lib.pretrain(
+      run_lib.PlacementOptions(tmp_path / 'parts', _CONFIG, time_budget_s=1.5),
+      {}, told.append, _Clock())
   assert exported[0][1:] == (tmp_path / 'parts/policy', {
       'units': 'nested', 'seed': 0, 'examples': 1, 'rounds': 1
   })
@@ -92,7 +87,9 @@ def test_a_run_that_goes_on_is_the_one_that_did_not_stop(
   parts = _pretrained(tmp_path / 'parts')
   assert [line['loss'] for line in parts] == [line['loss'] for line in whole]
   assert json.loads((tmp_path / 'parts/curves.json').read_text()) == parts
-  for one, other in zip(_weights(folder), _weights(tmp_path / 'parts')):
+  whole_weights = export.load_network(folder / 'policy').get_weights()
+  for one, other in zip(whole_weights, exported[1][0].get_weights(),
+                        strict=True):
     assert (one == other).all()
 
 
