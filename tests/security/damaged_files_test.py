@@ -14,7 +14,7 @@ from helpers import readers
 
 _SEEDS = 25
 # A policy is loaded, and run, by TensorFlow each time.
-_SEEDS_OF_A_POLICY = 10
+_SEEDS_OF_A_POLICY = 4
 
 
 @pytest.fixture(name='good', scope='module')
