@@ -1,4 +1,4 @@
-"""Checks of the arguments of a simulator or an emulator."""
+"""Checks of the arguments of evaluators."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ The key of a decision is everything that it depends on: the graph as the pass
 received it, feeds and fetches, the cluster with all its figures, the settings
 with the files that they name, and the versions. Graphs that call functions are
 always decided anew, because the pass's fingerprint does not include these
-functions.
+functions. Graphs that a distribution strategy has placed are left alone, and
+nothing is kept about them.
 """
 
 from __future__ import annotations
@@ -204,7 +205,8 @@ def optimize(
 ) -> outcome_lib.Outcome:
   """Returns the decision of an earlier run, or else of `optimizer.optimize`.
 
-  A graph that a distribution strategy has placed is left as it was.
+  A graph that a distribution strategy has placed is left as it was. No decision
+  about it is kept, because the check takes little time.
 
   Args:
     source: The graph, with the devices that TensorFlow chose.

@@ -1,6 +1,6 @@
-"""Recognizes steps that a distribution strategy of TensorFlow has placed.
+"""Recognizes graphs that a distribution strategy of TensorFlow has placed.
 
-These graphs are left alone before the modules that place graphs are loaded.
+Such graphs are left alone, so the modules that place graphs need not be loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ _PARAMETER_SERVER = '/job:ps/'
 
 
 def why_not(source: source_graph.SourceGraph) -> str:
-  """Returns why the strategy of a graph keeps it as it was; '' without one."""
+  """Returns why a graph must stay as it was.
+
+  Args:
+    source: The graph, with the devices that TensorFlow chose.
+
+  Returns:
+    The reason; '' if no distribution strategy has placed the graph.
+  """
   kinds = set(filter(_REPLICA_OP.fullmatch, set(source.op_types)))
   for node, op_type in zip(source.graph_def.node, source.op_types):
     if op_type in kinds or ('replica_' in node.name and

@@ -129,8 +129,8 @@ def test_no_move_is_by_coordinates_that_are_unknown(program, monkeypatch,
   assert drawn and all(bool(found) == kinds for found in drawn)
 
 
-def test_numbers_of_the_search_reach_all_of_its_parts(program, monkeypatch,
-                                                      problem):
+def test_numbers_of_the_search_reach_its_annealings(program, monkeypatch,
+                                                    problem):
   """The stages kept the numbers of the time when their module was loaded."""
   seen = []
   stock = annealing.Annealing.price_batch

@@ -34,7 +34,7 @@ _SEEDS = (0, 1)
 _turns = itertools.cycle(_SEEDS)
 _NUM_DEVICES = 3
 _NUM_STEPS = 3
-# Programs with state that is in no variable, so that each run makes it anew.
+# Programs with state outside of variables. Each run makes such a program anew.
 _MADE_TWICE = ('lookup_tables', 'dataset_iterator', 'queues')
 
 

@@ -6,7 +6,6 @@ The console script measures few steps, and does not wait long for a target.
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
 import dataclasses
-import sys
 
 import pytest
 
@@ -71,7 +70,5 @@ def run() -> None:
   """Runs the console script, in a process of its own."""
   patch(pytest.MonkeyPatch())
   measure_config.MeasureConfig = _FewSteps  # type: ignore[misc]
-  if measurer := sys.modules.get('gdp_grappler.evaluation.measuring.measurer'):
-    measurer.Measurer.__init__.__defaults__ = (_FewSteps(),)
   remote_devices.remote_cluster.__defaults__ = (_CONNECT_S,)
   gdp_train.run()

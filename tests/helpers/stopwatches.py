@@ -50,13 +50,6 @@ class Stopwatch(evaluator_lib.Wrapper):
         np.inf, (0,) * len(found.peak_bytes),
         (placement_lib.Violation(failure, f'bad {failure}'),), simulated=False)
 
-  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    return evaluator_lib.Prices.from_evaluations([
-        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
-            devices, self.cluster, priorities)
-    ], self.cluster.pool_bytes)
-
 
 class FakeBench:
   """A `bench.Bench` with prescribed times and memories.
@@ -78,9 +71,6 @@ class FakeBench:
     peaks = np.bincount(request.devices, minlength=self._num_devices)
     return measuring_worker.Timing(seconds * (1 + bool(request.control_edges)),
                                    .1, 3, tuple(peaks.tolist()))
-
-  def stop(self) -> None:
-    pass
 
   def close(self) -> None:
     pass

@@ -43,7 +43,7 @@ def _texts(tree):
 
 
 def _named(source):
-  if '--' not in source:  # Most files, which take long to parse.
+  if '--' not in source:  # Parsing takes long, and most files name no flag.
     return []
   return [
       text for text in _texts(ast.parse(source))

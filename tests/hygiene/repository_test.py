@@ -129,7 +129,10 @@ def test_modules_have_at_most_400_lines():
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-  """Yields the statements in a node; expressions hold most nodes, and none."""
+  """Yields the statements in a node.
+
+  Expressions, which are most of the nodes, contain no statements.
+  """
   for child in ast.iter_child_nodes(node):
     if isinstance(child, ast.stmt):
       yield child

@@ -196,7 +196,8 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path, monkeypatch,
   assert decisions.recall('k', _DEVICES) is None
 
 
-def test_the_step_of_a_strategy_loads_nothing_that_places(monkeypatch):
+def test_the_step_of_a_strategy_is_left_alone_before_the_optimizer_is_loaded(
+    monkeypatch):
   monkeypatch.delattr(plugin, 'optimizer', raising=False)
   monkeypatch.setitem(sys.modules, 'gdp_grappler.plugin.optimizer', None)
   add = graph_defs.node('replica_1/add', 'NoOp', device=_DEVICES[0])

@@ -51,7 +51,7 @@ def test_local_workers_are_not_behind_a_proxy(monkeypatch, given, found):
   assert launching.environment()['no_grpc_proxy'] == found
 
 
-# Without Keras the user's choice is dropped, so one child shows both.
+# A child without Keras also drops the user's choice, so one child shows both.
 @pytest.mark.parametrize('keras, chosen, found', [
     (True, {}, 'True False'),
     (True, {'TF_USE_LEGACY_KERAS': '1'}, 'False True'),

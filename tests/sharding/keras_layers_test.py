@@ -87,7 +87,7 @@ def test_products_are_the_same_but_for_rounding(make, inputs, targets):
     model.compile(
         'adam',
         keras.losses.SparseCategoricalCrossentropy(from_logits=make is Tied),
-        # The one traced is for both.
+        # One traced model is enough for both.
         run_eagerly=make is not Tied)
     history = model.fit(inputs, targets, batch_size=4, epochs=2, verbose=0,
                         shuffle=False)

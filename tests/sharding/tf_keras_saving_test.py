@@ -36,7 +36,7 @@ def _train(model, eagerly=True):
   return model.train_on_batch(_IDS, _TARGETS)
 
 
-# One format in all directions.
+# One format in all directions, the other in one or two.
 @pytest.mark.parametrize('before, after, name, optimizer', [
     *((before, after, 'model.keras', 'adam') for before, after in _DIRECTIONS),
     (2, 4, 'model.h5', 'adam'), (3, 0, 'model.h5', 'legacy adam'),

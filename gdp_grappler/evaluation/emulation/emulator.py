@@ -75,13 +75,18 @@ class Emulator(evaluator.Evaluator):
       cluster: One host with GPUs.
       cost_model: Costs of ops; by default `calibrated_costs.of`.
       steps: Number of timed steps; the step time is their median.
-      timeout_s: Seconds after which a placement counts as hanging.
+      timeout_s: Seconds after which a placement counts as hanging, for all its
+        steps together.
       control_edges: Function that returns control edges for a placement with
         priorities, int [C, 2]; see `Measurer`.
 
     Raises:
-      MeasurementError: the cluster cannot be emulated.
+      MeasurementError: the cluster cannot be emulated, or a number is not
+        above 0.
     """
+    for name, value in (('steps', steps), ('timeout_s', timeout_s)):
+      if value <= 0:
+        raise errors.MeasurementError(f'{name} is {value}; give more than 0.')
     self.cluster = cluster
     self.cost_model = cost_model or calibrated_costs.of(cluster)
     self._steps, self._timeout_s = steps, timeout_s

@@ -47,6 +47,9 @@ class MeasureConfig:
       raise errors.MeasurementError(
           f'Both a target ({self.target}) and {self.local_workers} local '
           'workers are given. Give one of them.')
+    if self.local_workers < 0:
+      raise errors.MeasurementError(
+          f'local_workers is {self.local_workers}; give 0 or more.')
     for field in ('steps', 'timeout_s', 'connect_s', 'batch_size'):
       if getattr(self, field) <= 0:
         raise errors.MeasurementError(
@@ -54,7 +57,12 @@ class MeasureConfig:
 
 
 def divided_cores(config: MeasureConfig) -> tuple[list[list[int]], list[int]]:
-  """Cores of each local worker, and of the client; [] for any cores."""
+  """Cores of the local workers and of the client.
+
+  Returns:
+    Cores of each local worker, [] if there are none; and cores of the client,
+    [] for any cores.
+  """
   if not config.local_workers:
     return [], []
   workers = local_workers_lib.divide_cores(config.local_workers)

@@ -50,7 +50,7 @@ class Measurer(evaluator.Evaluator):
   simulated = False
 
   def __init__(self, source: source_graph.SourceGraph,
-               cluster: cluster_lib.Cluster, control_edges: Callable[
+               cluster: cluster_lib.Cluster, *, control_edges: Callable[
                    [op_graph.OpGraph, placement_lib.Placement], np.ndarray]
                | None = None, **settings: Any) -> None:
     """Prepares the graph; the first evaluation starts the processes.
@@ -64,8 +64,8 @@ class Measurer(evaluator.Evaluator):
       **settings: Fields of `measure_config.MeasureConfig`.
 
     Raises:
-      MeasurementError: synthetic data for the graph cannot be made, or fields
-        of the configuration contradict each other.
+      MeasurementError: synthetic data for the graph cannot be made, or settings
+        contradict each other or are not above 0.
     """
     self._config = config = measure_config.MeasureConfig(**settings)
     self._graph = runnable.convert(source, config.batch_size)

@@ -269,7 +269,7 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   own = [] if placement.priorities is None else [placement.priorities]
   if own and only_wanted:
     return np.stack(own)
-  # No single order is always the best.
+  # Several orders are tried, because no single one is always the best.
   ranks = critical_path_order.upward_ranks(graph, placement.devices,
                                            simulator.cluster,
                                            simulator.op_seconds(graph))

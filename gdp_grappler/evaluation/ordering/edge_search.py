@@ -41,7 +41,7 @@ _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 # Edges join only the heaviest ops of a device. The weight of an op is its
 # seconds plus the seconds of its transfers. A share is the weight of the
 # heaviest ops over the weight of all ops of the device. The search tries the
-# shares in turn until one brings `_KEPT_GAIN`.
+# shares in turn until one brings enough of the gain (`_KEPT_GAIN`).
 _HEAVY_SHARES = .9, .99, 1.
 # The search ends when edges bring this share of the gain of the order. The gain
 # of the order is what TensorFlow would gain if it had priorities.

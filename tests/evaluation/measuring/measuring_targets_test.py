@@ -259,12 +259,15 @@ def test_contradictions_in_the_configuration():
     measure_config.MeasureConfig(target='grpc://host:1', local_workers=2)
   with pytest.raises(errors.MeasurementError, match='steps is 0'):
     measure_config.MeasureConfig(steps=0)
+  with pytest.raises(errors.MeasurementError, match='local_workers is -1'):
+    measure_config.MeasureConfig(local_workers=-1)
 
 
 def test_the_client_shares_the_cores_of_the_first_worker(monkeypatch):
   monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(8)))
   config = measure_config.MeasureConfig
   assert measure_config.divided_cores(config()) == ([], [])
+  assert measure_config.divided_cores(config(target='grpc://h:1')) == ([], [])
   assert measure_config.divided_cores(
       config(local_workers=2)) == ([[0, 1, 2, 3], [4, 5, 6, 7]], [0, 1, 2, 3])
 

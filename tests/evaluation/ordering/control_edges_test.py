@@ -12,7 +12,9 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import critical_path_order
+from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import edge_pricer
+from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
@@ -362,9 +364,22 @@ def test_an_order_that_a_placement_has_already_is_tried_once():
   devices = np.random.default_rng(0).integers(1, 3, graph.num_ops)
   without = placement_lib.Placement(devices, prices.cluster)
   usual = control_edges._orders(graph, without, prices)
+  ranks = critical_path_order.upward_ranks(graph, devices, prices.cluster,
+                                           prices.op_seconds(graph))
+  np.testing.assert_array_equal(usual, [
+      ranks,
+      depth_first.priorities(graph),
+      layer_step_order.priorities(graph, ranks)
+  ])
   for order in usual:
     found = control_edges._orders(
         graph, dataclasses.replace(without, priorities=order), prices,
         only_wanted=False)
     assert len(found) == len(usual) == len(np.unique(found, axis=0))
     np.testing.assert_array_equal(found[0], order)
+
+
+def test_two_orders_are_tried_without_time_steps():
+  prices = simulator_lib.Simulator(presets.preset('2xP100'))
+  placement = placement_lib.Placement(np.ones(4, int), prices.cluster)
+  assert len(control_edges._orders(graphs.chain(4), placement, prices)) == 2

@@ -72,7 +72,8 @@ def test_a_step_that_hangs_does_so_no_longer_than_the_budget(
 
     def made(self, *arguments, _init=runner.__init__, **fields):
       _init(self, *arguments, **fields)
-      seen.append(fields['timeout_s'])
+      config = getattr(self, '_config', None)
+      seen.append(config.timeout_s if config else self._timeout_s)
 
     monkeypatch.setattr(runner, '__init__', made)
   options = task_lib.TrainOptions(graph=_DENSE, cluster=cluster, reward=reward,

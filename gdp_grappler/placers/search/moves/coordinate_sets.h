@@ -135,18 +135,19 @@ class Loads {
         movable_(movable) {}
 
   // Computes the loads of a placement [G], if it is not the last placement.
-  void Observe(const int32_t* like) {
+  void Observe(const int32_t* devices) {
     const size_t count = seconds_.size() / num_devices_;
-    if (!like_.empty() &&
-        std::memcmp(like, like_.data(), count * sizeof(*like)) == 0) {
+    if (!observed_.empty() &&
+        std::memcmp(devices, observed_.data(), count * sizeof(*devices)) == 0) {
       return;
     }
-    like_.clear();  // The loads are invalid if memory runs out below.
-    std::vector<int32_t> kept(like, like + count);
+    observed_.clear();  // The loads are invalid if memory runs out below.
+    std::vector<int32_t> kept(devices, devices + count);
     busy_s_.assign(num_devices_, 0);
-    for (size_t g = 0; g < count; ++g) busy_s_[like[g]] += Seconds(g, like[g]);
-    SumUp(like);
-    like_ = std::move(kept);
+    for (size_t g = 0; g < count; ++g)
+      busy_s_[devices[g]] += Seconds(g, devices[g]);
+    SumUp(devices);
+    observed_ = std::move(kept);
   }
 
   // A random movable group, with a probability in proportion to its seconds.
@@ -181,7 +182,7 @@ class Loads {
   std::vector<double> seconds_;        // [G, D]
   std::vector<uint8_t> accelerators_;  // [D]
   std::vector<int32_t> movable_;       // [M]
-  std::vector<int32_t> like_;          // [G]
+  std::vector<int32_t> observed_;      // [G]
   std::vector<double> busy_s_;         // [D]
   // Cumulative sums over movable groups: of their seconds, and of their seconds
   // times a factor that is larger on busy devices.
@@ -192,7 +193,7 @@ class Loads {
     return seconds_[group * num_devices_ + device];
   }
 
-  void SumUp(const int32_t* like) {
+  void SumUp(const int32_t* devices) {
     const double most =
         std::max(*std::max_element(busy_s_.begin(), busy_s_.end()), 1e-300);
     std::vector<double> factors;
@@ -204,7 +205,7 @@ class Loads {
     sooner_.resize(movable_.size());
     double evenly = 0, sooner = 0;
     for (size_t i = 0; i < movable_.size(); ++i) {
-      const int32_t device = like[movable_[i]];
+      const int32_t device = devices[movable_[i]];
       const double own_s = Seconds(movable_[i], device);
       evenly_[i] = evenly += own_s;
       sooner_[i] = sooner += own_s * factors[device];

@@ -89,8 +89,8 @@ class MoveDrawer {
   bool CanMove() const { return !movable_.empty(); }
 
   // From now on, the loads are those of this placement [G].
-  void Observe(const int32_t* like) {
-    if (coordinate_sets_.AreThere()) loads_.Observe(like);
+  void Observe(const int32_t* devices) {
+    if (coordinate_sets_.AreThere()) loads_.Observe(devices);
   }
 
   // Applies a random move to a placement [G].

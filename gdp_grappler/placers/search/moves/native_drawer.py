@@ -82,7 +82,8 @@ class NativeDrawer:
     Args:
       kinds: int [K], kind of each move.
       devices: int [G], the placement before the moves, legal; not changed. The
-        loads of devices are computed only if this placement changes.
+        loads of the devices are computed anew only if this placement differs
+        from that of the last call.
       seed: Seed of the moves, less than 2^64.
       compound: Probability that one more move is added to a move; less than 1.
         It holds again after each added move.

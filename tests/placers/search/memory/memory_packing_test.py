@@ -94,6 +94,6 @@ _PACKING = 'm_topo', 'm_etf', 'm_sct', 'heft', 'metis', 'structured'
 # Few heavy variables in memories of which a known placement fills 85 to 95 %.
 @pytest.mark.parametrize('seed', [1787, 2540, 3111, 3123, 3995, 4061, 4168])
 def test_all_that_was_planted_fits(seed):
-  # Where all of these fit, the best of them does as well: once is enough.
+  # `best_of` calls these placers, so it runs for one seed only.
   placers = (*_PACKING, 'best_of') if seed == 1787 else _PACKING
   assert not runs.examine(seed, placers).broken

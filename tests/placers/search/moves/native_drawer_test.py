@@ -97,7 +97,7 @@ _LAYOUTS = {
     'larger': _layout(3, groups=14, devices=3),
     'bare': _layout(3, structured=False, sets=False),
 }
-# A line shows more of how sets of coordinates are drawn, and only that.
+# A line has coordinates alone, so only moves of their sets are drawn on it.
 _CASES = [
     pytest.param(kind, layout, _DRAWS, id=f'{name}-{kind}')
     for name, layout in _LAYOUTS.items() for kind in _KINDS
