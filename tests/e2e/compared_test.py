@@ -53,6 +53,15 @@ def test_steps_of_a_call_are_compared_as_well(results):
   assert any('calls of 2 steps' in line for line in found['lines'])
 
 
+def test_a_layer_that_another_model_moved_goes_back_for_xla(results):
+  """XLA failed in the first step of the second model."""
+  found = results['shared']
+  for losses, expected in zip(found['losses'], found['stock'], strict=True):
+    assert losses == pytest.approx(expected, rel=1e-4)
+  line, = [l for l in found['lines'] if 'go back' in l]
+  assert 'XLA compiles it for one device (as Keras chose)' in line
+
+
 @pytest.mark.parametrize('case, said', [
     ('no_gain', 'gives no gain'),
     ('report', 'would be placed by random'),

@@ -1,29 +1,81 @@
-"""Functions that the user compiles by XLA, and the variables that they use.
+"""Functions that XLA compiles, and the variables that they use.
 
 XLA compiles a function for one device. If a variable of the function is on
-another device, the call fails. So `fit` does not move such variables. If `fit`
+another device, the call fails. So `fit` does not move the variables of
+functions that the user compiles, nor those of another model's steps. If `fit`
 moved a variable before the function was traced, the variable goes back.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import threading
+from typing import Any, Iterator
 import weakref
+
+# Names of the functions, in Keras 3 and tf_keras, that XLA compiles for a step.
+_STEPS = ('one_step_on_data', 'run_step')
+_KERAS = ('keras', 'tf_keras')
 
 # By id: traced functions with jit_compile=True that still exist.
 _functions: weakref.WeakValueDictionary[int,
                                         Any] = (weakref.WeakValueDictionary())
+# By id of a function: its model, if the function is a step of a model.
+_models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-def record(function: Any) -> None:
-  """Records a `tf.function(jit_compile=True)` that was traced."""
+class _Local(threading.local):
+  model: Any = None
+
+
+_local = _Local()
+
+
+@contextlib.contextmanager
+def steps_of(model: Any) -> Iterator[None]:
+  """In the context, this thread runs steps of a model."""
+  outer, _local.model = _local.model, model
+  try:
+    yield
+  finally:
+    _local.model = outer
+
+
+def record(function: Any) -> bool:
+  """Records a `tf.function(jit_compile=True)` that was traced.
+
+  Returns:
+    Whether the function will run. A step of Keras that was traced outside of
+    `steps_of` does not run, and is not recorded.
+  """
+  _models.pop(id(function), None)
+  if _is_step(function):
+    if _local.model is None:
+      return False
+    _models[id(function)] = _local.model
   _functions[id(function)] = function
+  return True
 
 
-def captured() -> set[int]:
-  """Returns the ids of the handles of variables that the functions use."""
-  alive = [reference() for reference in _functions.valuerefs()]
-  return set().union(*(handles(item) for item in alive if item is not None))
+def _is_step(function: Any) -> bool:
+  """Whether Keras, and not the user, wrote a function."""
+  python = function.python_function
+  module = getattr(python, '__module__', None) or ''
+  return (getattr(python, '__name__', '') in _STEPS and
+          module.split('.')[0] in _KERAS)
+
+
+def captured(model: Any = None) -> set[int]:
+  """Returns the ids of the handles of variables that the functions use.
+
+  Args:
+    model: A model whose own steps do not count; None for no model.
+  """
+  alive = [
+      function for number, function in list(_functions.items())
+      if model is None or _models.get(number) is not model
+  ]
+  return set().union(*map(handles, alive))
 
 
 def handles(function: Any) -> set[int]:

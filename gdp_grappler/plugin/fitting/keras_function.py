@@ -18,6 +18,7 @@ from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
+from gdp_grappler.plugin.fitting import compiled_readers
 
 # Value of the option before it is read.
 _UNSEEN = object()
@@ -35,7 +36,7 @@ class KerasFunction:
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
                make_placeable: Callable[[], Any] | None = None,
                is_trained_placed: Callable[[], bool] = lambda: False,
-               scheduled: bool = False) -> None:
+               scheduled: bool = False, model: Any = None) -> None:
     """Wraps a function.
 
     Args:
@@ -48,7 +49,9 @@ class KerasFunction:
       is_trained_placed: Returns whether the model's steps of `fit` run placed.
       scheduled: Whether a call only schedules the function on workers, which
         run it later. Then the pass itself prints the line for the user.
+      model: The model whose function it is.
     """
+    self._model = model
     self._scheduled = scheduled
     self.is_placed = False
     self.has_clusters = False
@@ -73,6 +76,10 @@ class KerasFunction:
     return self._stock
 
   def __call__(self, *args: Any) -> Any:
+    with compiled_readers.steps_of(self._model):
+      return self._called(*args)
+
+  def _called(self, *args: Any) -> Any:
     self._what = batch_methods.named(self._asked_what)
     value = switch.value(context.context())
     if value is not self._seen:

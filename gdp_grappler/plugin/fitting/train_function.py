@@ -68,7 +68,7 @@ class TrainFunction(keras_function.KerasFunction):
       steps: The steps of its calls.
       make_placeable: See `KerasFunction`.
     """
-    super().__init__(function, what, eager, make_placeable)
+    super().__init__(function, what, eager, make_placeable, model=steps.model)
     self._steps = steps
     # Whether Keras puts the steps of a call into a loop that can be avoided.
     self._has_loop = False
@@ -382,7 +382,9 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = True
     try:
       start = time.perf_counter()
-      variable_moves.move(variable_moves.without_xla(self._course.plan.moves))
+      variable_moves.move(
+          variable_moves.without_xla(self._course.plan.moves,
+                                     self._steps.model))
       self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:

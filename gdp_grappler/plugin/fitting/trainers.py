@@ -127,7 +127,7 @@ def _wrapped(model: Any, kind: str, function: Any,
   loops = kind == 'train' and alone
   return (single_steps.LoopFunction if loops else keras_function.KerasFunction)(
       function, what, eager, placeable,
-      functools.partial(_is_trained_placed, model), scheduled)
+      functools.partial(_is_trained_placed, model), scheduled, model)
 
 
 def _is_trained_placed(model: Any) -> bool:
@@ -176,21 +176,24 @@ def _tell_of_xla(function: str) -> None:
 
 
 def _take_back_for_xla(function: Any) -> None:
-  """Moves the variables of a function back, because its user chose XLA.
+  """Moves the variables of a function back, because XLA compiles it.
 
   Args:
     function: A traced `tf.function` that XLA compiles.
   """
   call = current_call.current()
-  if getattr(call, 'is_compiled_by_keras', False):
+  if isinstance(call, current_call.LeftAlone):
     return
   from gdp_grappler.plugin.fitting import compiled_readers
-  compiled_readers.record(function)
+  if not compiled_readers.record(function):
+    return
   moves = _variable_moves()
   # Without the module no variable was moved, as in programs without the option.
   number = moves.move_back_for(
       compiled_readers.handles(function)) if moves is not None else 0
   if number:
+    chosen = ('as Keras chose' if getattr(call, 'is_compiled_by_keras', False)
+              else 'jit_compile=True')
     notices.say_once(f'{current_call.title(function._name, call)}: {number} '
                      'variables that were moved go back: XLA compiles it for '
-                     'one device (jit_compile=True)')
+                     f'one device ({chosen})')

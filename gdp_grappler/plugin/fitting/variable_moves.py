@@ -54,25 +54,28 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
   with _lock:
     own = [v for v in free if _owners.get(_key(v), owner) is owner]
     _owners.update({_key(v): owner for v in own})
-  return [v for v, _ in without_xla([(v, '') for v in own])]
+  return [v for v, _ in without_xla([(v, '') for v in own], owner)]
 
 
-def without_xla(devices: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
-  """Leaves out variables that stay because of a function of the user.
+def without_xla(devices: Sequence[tuple[Any, str]],
+                owner: Any = None) -> list[tuple[Any, str]]:
+  """Leaves out variables that stay because of a function that XLA compiles.
 
-  XLA compiles this function, and its variables have to be on one device.
+  The function is one of the user, or a step of another model. Its variables
+  have to be on one device.
 
   Args:
     devices: Results of `movable`, each with a device.
+    owner: The model whose variables would move.
   """
-  compiled = compiled_readers.captured() if devices else set()
+  compiled = compiled_readers.captured(owner) if devices else set()
   free = [(v, device) for v, device in devices if id(v.handle) not in compiled
          ] if compiled else list(devices)
   # If no variable is free, XLA compiles the whole step. Another line says this.
   if 0 < len(free) < len(devices):
     notices.say_once(f'{len(devices) - len(free)} variables stay where they '
                      'are: a function uses them that XLA compiles for one '
-                     'device (jit_compile=True)')
+                     'device')
   return free
 
 

@@ -95,6 +95,36 @@ def stays(option, lines):
   return results
 
 
+def shared(option):
+  """Returns losses of two models with a common layer, trained in turn."""
+  common.set_option(option)
+  keras.utils.set_random_seed(0)
+  inputs = keras.Input((8,))
+  hidden = keras.layers.Dense(16, 'relu')(inputs)
+  models = [
+      keras.Model(inputs,
+                  keras.layers.Dense(1)(hidden)),
+      keras.Model(inputs,
+                  keras.layers.Dense(1)(keras.layers.Dense(8)(hidden)))
+  ]
+  for model in models:
+    model.compile('sgd', 'mse')
+  return [fit(model) for model in (*models, *models)]
+
+
+def in_turn(lines):
+  """Trains two such models, whose placed steps are the fastest."""
+  expected = shared(False)
+  restore = let_win('placed')
+  lines.take()
+  results = {
+      'stock': expected, 'losses': shared(GUARDED), 'lines': lines.take()
+  }
+  common.set_option(False)
+  restore()
+  return results
+
+
 def over_cpus(lines, one_gpu):
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
@@ -102,7 +132,7 @@ def over_cpus(lines, one_gpu):
   ways = ('with XLA', 'placed', _CLUSTERS)
   ends = {name: ended(name, lines) for name in ways}
   several = ended('placed', lines, False, steps_per_execution=2)
-  common.finish(stock=stock, ends=ends, several=several,
+  common.finish(stock=stock, ends=ends, several=several, shared=in_turn(lines),
                 no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
                              lines), kept=stays({**GUARDED, 'xla': 'keep'},
