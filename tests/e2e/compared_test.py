@@ -62,6 +62,11 @@ def test_a_layer_that_another_model_moved_goes_back_for_xla(results):
   assert 'XLA compiles it for one device (as Keras chose)' in line
 
 
+def test_a_step_that_xla_compiled_before_the_option_was_on_is_placed(results):
+  """The step passed for a function of the user, whose variables stay."""
+  assert len(results['late']) > 1
+
+
 @pytest.mark.parametrize('case, said', [
     ('no_gain', 'gives no gain'),
     ('report', 'would be placed by random'),

@@ -125,6 +125,20 @@ def in_turn(lines):
   return results
 
 
+def switched_on_late():
+  """Returns the devices of a model whose first step ran without the option."""
+  common.set_option(False)
+  model = common.compiled()
+  fit(model, 1)
+  restore = let_win('placed')
+  common.set_option(GUARDED)
+  fit(model)
+  found = {v.value.device.rsplit('device:')[-1] for v in model.variables}
+  common.set_option(False)
+  restore()
+  return sorted(found)
+
+
 def over_cpus(lines, one_gpu):
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
@@ -133,7 +147,7 @@ def over_cpus(lines, one_gpu):
   ends = {name: ended(name, lines) for name in ways}
   several = ended('placed', lines, False, steps_per_execution=2)
   common.finish(stock=stock, ends=ends, several=several, shared=in_turn(lines),
-                no_gain=stays(True, lines),
+                late=switched_on_late(), no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
                              lines), kept=stays({**GUARDED, 'xla': 'keep'},
                                                 lines), one_gpu=one_gpu)
