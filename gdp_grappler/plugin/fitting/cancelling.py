@@ -15,6 +15,8 @@ from typing import Any, Iterator
 from tensorflow.python.eager import cancellation
 from tensorflow.python.eager import context as context_lib
 
+from gdp_grappler import method_wrapping
+
 
 class _Local(threading.local):
   manager: cancellation.CancellationManager | None = None
@@ -46,6 +48,7 @@ def cancellable() -> Iterator[cancellation.CancellationManager]:
 @functools.cache
 def _install() -> None:
   """Wraps the method that returns the manager of a call, once per process."""
+  from tensorflow.python.eager.polymorphic_function import polymorphic_function
   stock = cancellation.context
 
   @functools.wraps(stock)
@@ -53,3 +56,18 @@ def _install() -> None:
     return stock() if _local.manager is None else _local.manager
 
   cancellation.context = context
+  method_wrapping.wrap(polymorphic_function.Function,
+                       '_initialize_uninitialized_variables', _initialize)
+
+
+def _initialize(stock: Any, self: Any, *args: Any) -> Any:
+  """Initializes variables that a trace has made, such as slots of an optimizer.
+
+  Nothing cancels the initialization: a later trace would not make the variables
+  again, so they would never get a value.
+  """
+  outer, _local.manager = _local.manager, None
+  try:
+    return stock(self, *args)
+  finally:
+    _local.manager = outer

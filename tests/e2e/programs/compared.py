@@ -108,7 +108,7 @@ def shared(option):
                   keras.layers.Dense(1)(keras.layers.Dense(8)(hidden)))
   ]
   for model in models:
-    model.compile('sgd', 'mse')
+    model.compile(keras.optimizers.SGD(.01, .9), 'mse')
   return [fit(model) for model in (*models, *models)]
 
 
