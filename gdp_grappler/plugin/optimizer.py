@@ -66,11 +66,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
              *, relocatable: bool = False) -> outcome_lib.Outcome:
   """Decides on the devices of a graph that is about to run.
 
-  The caller has left alone the graphs of distribution strategies
-  (`strategies`).
-
   Args:
-    source: The graph, with the devices that TensorFlow chose.
+    source: The graph, with the devices that TensorFlow chose; not one of a
+      distribution strategy, which the caller leaves alone (`strategies`).
     settings: The user's option.
     relocatable: Whether variables that a function receives as arguments may
       move, with their readers, updates and optimizer slots. The caller then
