@@ -100,7 +100,7 @@ def shared(option):
   common.set_option(option)
   keras.utils.set_random_seed(0)
   inputs = keras.Input((8,))
-  hidden = keras.layers.Dense(16, 'relu')(inputs)
+  hidden = keras.layers.Dense(16, 'relu', name='shared')(inputs)
   models = [
       keras.Model(inputs,
                   keras.layers.Dense(1)(hidden)),
@@ -113,12 +113,17 @@ def shared(option):
 
 
 def in_turn(lines):
-  """Trains two such models, whose placed steps are the fastest."""
+  """Trains two such models, whose placed steps are the fastest.
+
+  The plan moves the common layer.
+  """
   expected = shared(False)
   restore = let_win('placed')
   lines.take()
   results = {
-      'stock': expected, 'losses': shared(GUARDED), 'lines': lines.take()
+      'stock': expected,
+      'losses': shared({'plan': {'shared': 'CPU:1'},
+                        'guard': True}), 'lines': lines.take()
   }
   common.set_option(False)
   restore()
