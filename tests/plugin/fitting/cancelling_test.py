@@ -58,3 +58,20 @@ def test_what_the_user_can_cancel_stays_so():
       assert cancellation.context() is call
     assert cancellation.context() is own
   assert cancellation.context() is None
+
+
+def test_variables_of_a_first_call_that_is_cancelled_have_values():
+  """Slots of an optimizer had none, and the next step by XLA failed."""
+  made = []
+
+  @tf.function
+  def step():
+    if not made:
+      made.append(tf.Variable(3.))
+    return made[0] + 1.
+
+  with pytest.raises(tf.errors.CancelledError):
+    with cancelling.cancellable() as call:
+      call.start_cancel()
+      step()
+  assert made[0].numpy() == 3
