@@ -183,7 +183,7 @@ class Evaluator(Protocol):
         placements alike, or None for first in, first out.
 
     Raises:
-      ValueError: an array does not fit the graph, or a priority is no number.
+      ValueError: an array does not fit the graph, or a priority is NaN.
     """
     devices = arguments.checked_devices(graph, devices, 2)
     priorities = arguments.checked_priorities(graph, priorities, devices.shape)

@@ -1,6 +1,7 @@
 """Recognizes graphs that a distribution strategy of TensorFlow has placed.
 
-Such graphs are left alone, so the modules that place graphs need not be loaded.
+The pass leaves such graphs alone. So this module imports nothing that places
+graphs.
 """
 
 from __future__ import annotations

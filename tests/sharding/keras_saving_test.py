@@ -42,7 +42,8 @@ def test_a_model_goes_on_as_it_was_saved(before, after, tmp_path):
     loaded = keras.models.load_model(tmp_path / 'model.keras')
   assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
   word_tables.assert_equal(model, loaded)
-  # Moments of Adam come along: they show in the second of two steps.
+  # The file has the moments of Adam, too. They change the loss of the second
+  # step.
   np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
 
 

@@ -37,7 +37,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import worker_process
 
-# Seconds after which a placement counts as hanging, for all its steps together.
+# Time limit for all steps of a placement together, in seconds. A placement that
+# takes longer counts as hanging.
 TIMEOUT_S = 300.
 _TRIES = 3  # Runs of a placement whose process is killed.
 _START_TIMEOUT_S = 300.  # To import TensorFlow.

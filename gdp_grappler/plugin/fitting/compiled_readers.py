@@ -20,7 +20,7 @@ _KERAS = ('keras', 'tf_keras')
 # By id: traced functions with jit_compile=True that still exist.
 _functions: weakref.WeakValueDictionary[int,
                                         Any] = (weakref.WeakValueDictionary())
-# By id of a function: its model, if the function is a step of a model.
+# Models whose steps are among these functions, by the id of the function.
 _models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 

@@ -113,8 +113,8 @@ class Moves:
       devices: int [G], the placement before the moves, legal; not changed.
       rng: Random numbers of the moves.
       compound: Probability that one more move is added to a move; less than 1.
-        It holds again after each added move. `shares` has the probability of
-        each kind of an added move.
+        After each added move, another one is added with the same probability.
+        `shares` has the probabilities of the kinds of added moves.
 
     Returns:
       int32 [K, G], legal; rows may be equal to `devices`.

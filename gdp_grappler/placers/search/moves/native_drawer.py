@@ -86,7 +86,7 @@ class NativeDrawer:
         from that of the last call.
       seed: Seed of the moves, less than 2^64.
       compound: Probability that one more move is added to a move; less than 1.
-        It holds again after each added move.
+        After each added move, another one is added with the same probability.
       usual: float64 [kinds], cumulative probabilities of the kinds of added
         moves.
 
