@@ -75,6 +75,7 @@ def _wrap_compile(module: Any) -> None:
   trainer = getattr(module, 'Trainer', None)
   if trainer is not None:
     method_wrapping.wrap(trainer, 'compile', _compile)
+    method_wrapping.wrap(trainer, 'compile_from_config', _compile_from_config)
 
 
 def _compile(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -82,6 +83,18 @@ def _compile(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
   result = stock(self, *args, **kwargs)
   bound = inspect.signature(stock).bind(self, *args, **kwargs)
   vars(self)[_AUTO] = bound.arguments.get('jit_compile', 'auto') == 'auto'
+  return result
+
+
+def _compile_from_config(stock: Any, self: Any, *args: Any,
+                         **kwargs: Any) -> Any:
+  """Compiles a loaded or cloned model, and records that Keras chooses XLA.
+
+  Keras stores the result of "auto". So a stored True does not tell who chose
+  it. Mostly it was Keras.
+  """
+  result = stock(self, *args, **kwargs)
+  vars(self)[_AUTO] = True
   return result
 
 

@@ -67,6 +67,11 @@ def test_a_step_that_xla_compiled_before_the_option_was_on_is_placed(results):
   assert len(results['late']) > 1
 
 
+def test_a_loaded_model_is_compared_as_well(results):
+  """Keras stores "auto" as True, which passed for the choice of the user."""
+  assert results['loaded'] == 'placed'
+
+
 @pytest.mark.parametrize('case, said', [
     ('no_gain', 'gives no gain'),
     ('report', 'would be placed by random'),

@@ -21,6 +21,9 @@ def _keras():
       self.compiled = True
       self.jit_compile = jit_compile and jit_compile != 'never'
 
+    def compile_from_config(self, config):
+      self.compile(**config)
+
   module = types.SimpleNamespace(Trainer=Trainer)
   xla._wrap_compile(module)
   return module
@@ -40,6 +43,21 @@ def test_the_last_compile_counts():
   model = _keras().Trainer()
   model.compile()
   model.compile('adam', True)
+  assert not xla.chosen_by_keras(model)
+
+
+def test_a_loaded_model_counts_as_one_for_which_keras_chose():
+  """Once, no loaded model was placed on a GPU: "auto" is stored as True."""
+  model = _keras().Trainer()
+  model.compile_from_config({'jit_compile': True})
+  assert xla.chosen_by_keras(model)
+  model.compile(jit_compile=True)
+  assert not xla.chosen_by_keras(model)
+
+
+def test_a_loaded_model_without_xla_stays_without():
+  model = _keras().Trainer()
+  model.compile_from_config({'jit_compile': False})
   assert not xla.chosen_by_keras(model)
 
 

@@ -10,6 +10,7 @@ import os
 os.environ['TF_XLA_FLAGS'] = '--tf_xla_cpu_global_jit'
 
 import logging
+import tempfile
 
 import common
 import keras
@@ -144,6 +145,21 @@ def switched_on_late():
   return sorted(found)
 
 
+def loaded():
+  """Returns the way of a model that was loaded from a file."""
+  restore = let_win('placed')
+  common.set_option(GUARDED)
+  with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, 'net.keras')
+    common.compiled().save(path)
+    model = keras.models.load_model(path)
+  fit(model)
+  found = way(model)
+  common.set_option(False)
+  restore()
+  return found
+
+
 def over_cpus(lines, one_gpu):
   keras.Model._resolve_auto_jit_compile = lambda self: True
   common.set_option(False)
@@ -152,7 +168,8 @@ def over_cpus(lines, one_gpu):
   ends = {name: ended(name, lines) for name in ways}
   several = ended('placed', lines, False, steps_per_execution=2)
   common.finish(stock=stock, ends=ends, several=several, shared=in_turn(lines),
-                late=switched_on_late(), no_gain=stays(True, lines),
+                late=switched_on_late(), loaded=loaded(),
+                no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
                              lines), kept=stays({**GUARDED, 'xla': 'keep'},
                                                 lines), one_gpu=one_gpu)
