@@ -43,8 +43,9 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
     for name, make in _PLANNERS.items():
       watched = recording_evaluator.Recorder(step.problem().evaluator)
       problem = dataclasses.replace(step.problem(), seed=seed,
-                                    evaluator=watched, time_budget_s=seconds)
-      placement = make(clock=time.process_time).place(problem)
+                                    evaluator=watched, time_budget_s=seconds,
+                                    clock=time.process_time)
+      placement = make().place(problem)
       row[f'{name}_s'] = simulator.evaluate(problem.graph,
                                             placement).step_time_s
       row[f'{name}_priced'] = watched.evaluations

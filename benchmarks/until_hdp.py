@@ -48,11 +48,10 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   rows = []
   for seed in range(seeds):
     watched = functools.partial(_curve, step, seed, seconds)
-    theirs = watched(hdp.HdpPlacer(clock=time.process_time))
+    theirs = watched(hdp.HdpPlacer())
     priced, took_s, best_s = theirs[-1]
-    ours = watched(
-        default_placer.DefaultPlacer(clock=time.process_time,
-                                     asks_policy=False), enough_s=best_s)
+    ours = watched(default_placer.DefaultPlacer(asks_policy=False),
+                   enough_s=best_s)
     row = {
         'task': task, 'seed': seed, 'hdp_s': best_s, 'hdp_priced': priced,
         'hdp_took_s': took_s
@@ -86,7 +85,7 @@ def _curve(step: step_lib.Step, seed: int, seconds: float,
   watch = _Watch(step.problem().evaluator, time.process_time)
   watch.enough_s = enough_s
   problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,
-                                time_budget_s=seconds)
+                                time_budget_s=seconds, clock=time.process_time)
   with contextlib.suppress(_Reached):
     placer.place(problem)
   return watch.curve

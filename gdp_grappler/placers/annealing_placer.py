@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class AnnealingPlacer:
   """
 
   def __init__(self, evaluations: int | None = None,
-               starts: Sequence[str] = DEFAULT_STARTS,
-               clock: Callable[[], float] | None = None) -> None:
+               starts: Sequence[str] = DEFAULT_STARTS) -> None:
     """Sets the limits.
 
     Args:
@@ -54,11 +53,9 @@ class AnnealingPlacer:
         on the speed of the machine. The search always prices all starts.
       starts: Placers of the starts. The search leaves out a placer that cannot
         run, and prints a notice.
-      clock: Returns seconds since a fixed moment; by default the problem's.
     """
     self._evaluations = evaluations
     self._starts = tuple(starts)
-    self._clock = clock
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`; the best placement by FIFO price."""
@@ -71,13 +68,12 @@ class AnnealingPlacer:
       return (placement_lib.of_nothing(problem.cluster),)
     deadline = deadlines.NEVER
     seconds = None if problem.by_count else problem.time_budget_s
-    clock = self._clock or problem.clock
     if seconds is not None:
       deadline = deadlines.within(search_config.DEFAULT.start.share * seconds,
-                                  clock)
+                                  problem.clock)
     limit = search_budget.SearchBudget(
         (evaluations_for(problem) if self._evaluations is None else
-         self._evaluations), seconds, clock=clock)
+         self._evaluations), seconds, clock=problem.clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return staged_search.search(problem, np.concatenate(list(starts.values())),

@@ -71,10 +71,8 @@ class DefaultPlacer:
   """
 
   def __init__(self, policy: str | None = None,
-               anchors: Sequence[str] = ANCHORS,
-               clock: Callable[[], float] | None = None, *,
-               asks_policy: bool = True, asks_moves: bool = True,
-               asks_network: bool = True) -> None:
+               anchors: Sequence[str] = ANCHORS, *, asks_policy: bool = True,
+               asks_moves: bool = True, asks_network: bool = True) -> None:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
@@ -82,8 +80,6 @@ class DefaultPlacer:
         the folder of a move network, the policy takes no part.
       anchors: Names of placers of the registry. Placers that cannot take part
         are left out with a notice.
-      clock: Function that returns seconds since any fixed moment; None means
-        the clock of the problem.
       asks_policy: Whether the policy proposes.
       asks_moves: Whether `gdp_policy` proposes.
       asks_network: Whether the move network chooses the moves that the search
@@ -95,8 +91,7 @@ class DefaultPlacer:
     self._network = move_folder.named(policy)
     if self._network is None:
       named_policy.check(policy)
-    self._policy, self._clock = policy, clock
-    self._anchors = tuple(anchors)
+    self._policy, self._anchors = policy, tuple(anchors)
     self._may_ask_policy = asks_policy and self._network is None
     self._asks_moves, self._asks_network = asks_moves, asks_network
     self._winner: str | None = None
@@ -123,8 +118,7 @@ class DefaultPlacer:
     """
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
-    deadline = deadlines.without_loading(_budget_s(problem),
-                                         self._clock_of(problem))
+    deadline = deadlines.without_loading(_budget_s(problem), problem.clock)
     rng = np.random.default_rng(problem.seed)
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
@@ -189,8 +183,7 @@ class DefaultPlacer:
       worth_s *= 1 - search_config.DEFAULT.coarse.share * result.progress
       further = [result.rows]
     refined, *in_order = staged_search.search(
-        problem, begin, rng,
-        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
+        problem, begin, rng, _limit(problem, worth_s, deadline.remaining_s),
         self._models(), further=further, moves=moves)
     priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
     return in_order
@@ -250,12 +243,8 @@ class DefaultPlacer:
     progress_lib.doing('searching a smaller graph')
     share = search_config.DEFAULT.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
-                   share * deadline.remaining_s, self._clock_of(coarse.problem))
+                   share * deadline.remaining_s)
     return multilevel.search(coarse, starts, rng, limit, self._models())
-
-  def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
-    own = None if problem.by_count else self._clock
-    return own or problem.clock
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_available()):
@@ -318,21 +307,21 @@ class DefaultPlacer:
                  priced: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
     """Adds placements of `gdp_policy`; whether it used up a short time."""
-    by_count, clock = problem.ends_by_count, self._clock_of(problem)
+    by_count = problem.ends_by_count
     short = not by_count and move_policy.is_short(problem, left_s)
     share = move_policy.time_share(by_count, repeats, short)
     own_s = share * min(left_s, worth_s)
     if not (by_count or move_policy.may_begin(problem, own_s)):
       return False
-    begin_s = clock()
+    begin_s = problem.clock()
     improved = move_policy.before_search(
-        problem, worth_s, own_s, clock, moves,
+        problem, worth_s, own_s, moves,
         priced.ranked(search_config.DEFAULT.priorities.starts),
         self._known_moves())
     if improved is None:
       return False
     priced.add_priced(improved, MOVES)
-    return short and clock() - begin_s >= own_s
+    return short and problem.clock() - begin_s >= own_s
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
     """int32 [K, G], proposals of the policy."""
@@ -373,8 +362,8 @@ def _budget_s(problem: placer_lib.Problem) -> float:
   return problem.time_budget_s
 
 
-def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
-           clock: Callable[[], float]) -> search_budget.SearchBudget:
+def _limit(problem: placer_lib.Problem, worth_s: float,
+           left_s: float) -> search_budget.SearchBudget:
   """The budget of a search that begins now.
 
   If the user gave a time budget, the clock ends the search, after `worth_s` or
@@ -385,15 +374,15 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
     problem: G groups.
     worth_s: Seconds that the search is worth.
     left_s: Seconds that are left.
-    clock: Function that returns seconds since any fixed moment.
   """
   count = annealing_placer.evaluations_for(problem)
   seconds = min(left_s, worth_s)
   if not problem.ends_by_count or not problem.evaluator.simulated:
-    return search_budget.SearchBudget(count, seconds, clock=clock)
+    return search_budget.SearchBudget(count, seconds, clock=problem.clock)
   config = search_config.DEFAULT
   share = config.time.waited_for if problem.repeatable else 1.
   affordable = annealing_placer.affordable(problem, share * worth_s)
   batch = config.annealing.batch
   count = min(affordable, count) // batch * batch
-  return search_budget.SearchBudget(count, seconds, config.time.grace, clock)
+  return search_budget.SearchBudget(count, seconds, config.time.grace,
+                                    problem.clock)

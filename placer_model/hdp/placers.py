@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
@@ -30,16 +28,13 @@ class HdpPlacer:
     history: [steps] `search.Step` of the last `place`.
   """
 
-  def __init__(self, config: config_lib.HdpConfig | None = None,
-               clock: Callable[[], float] | None = None) -> None:
+  def __init__(self, config: config_lib.HdpConfig | None = None) -> None:
     """Initializes the placer.
 
     Args:
       config: Settings of the search. None means the preset `tuned`.
-      clock: Clock of the time budget. None means the problem's clock.
     """
     self.config = config or config_lib.preset('tuned')
-    self._clock = clock
     self.history: tuple[search_lib.Step, ...] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -48,11 +43,10 @@ class HdpPlacer:
     Raises:
       InfeasiblePlacementError: no sampled placement is valid.
     """
-    clock = self._clock or problem.clock
-    start = clock()
+    start = problem.clock()
     search = self._search(problem)
     try:
-      return search.run(start, clock)
+      return search.run(start)
     finally:
       self.history = tuple(search.history)
 

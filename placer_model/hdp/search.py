@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import Callable
 
 import numpy as np
@@ -82,17 +81,13 @@ class Search:
         -config.failing_signal**0.5 if config.baseline_from_failing else None,
         config.normalize_advantage)
     self._evaluations = 0
-    self._clock: Callable[[], float] = time.monotonic
-    self._start = time.monotonic()
+    self._start = problem.clock()
 
-  def run(
-      self, start: float,
-      clock: Callable[[], float] = time.monotonic) -> placement_lib.Placement:
+  def run(self, start: float) -> placement_lib.Placement:
     """Runs steps until the budget is spent, at least one.
 
     Args:
-      start: Time by `clock` at which the budget began.
-      clock: Clock of the budget, in seconds.
+      start: Time by the problem's clock at which the budget began.
 
     Returns:
       The best placement.
@@ -100,7 +95,7 @@ class Search:
     Raises:
       InfeasiblePlacementError: no sampled placement is valid.
     """
-    self._start, self._clock = start, clock
+    self._start, clock = start, self._problem.clock
     budget = self._problem.time_budget_s
     while not self.history or (len(self.history) < self._config.steps
                                if budget is None else clock() - start < budget):
@@ -135,7 +130,7 @@ class Search:
                                   config.learning_rate_at(count))
     self.history.append(
         Step(self._evaluations,
-             self._clock() - self._start, self.best_step_time_s,
+             self._problem.clock() - self._start, self.best_step_time_s,
              float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 

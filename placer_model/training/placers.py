@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
-from typing import Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -56,16 +56,13 @@ class GdpPlacer:
   """
 
   def __init__(self, network: str = 'gdp_one',
-               config: train_config.TrainConfig | None = None,
-               clock: Callable[[], float] | None = None) -> None:
+               config: train_config.TrainConfig | None = None) -> None:
     """Initializes the placer.
 
     Args:
       network: Preset of `placer_model.config`.
       config: Settings of the training. None means the preset `gdp_one`.
-      clock: Clock of the time budget. None means the problem's clock.
     """
-    self._clock = clock
     self.policy = config_lib.preset(network)
     self.config = config or train_config.preset('gdp_one')
 
@@ -77,8 +74,7 @@ class GdpPlacer:
     """
     if not problem.graph.num_ops:
       return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-    clock = self._clock or problem.clock
-    deadline = deadlines.within(self._budget_s(problem), clock)
+    deadline = deadlines.within(self._budget_s(problem), problem.clock)
     trainers = self._trainers(problem)
     own = trainers[0].state
     batch = batch_lib.Batch(trainers, self.config.iterations)
@@ -93,7 +89,7 @@ class GdpPlacer:
       if self._ends(problem):
         done = max(done, trainers[turn].share)
       trainers[turn].step(done)
-      start_s = start_s or clock()
+      start_s = start_s or problem.clock()
       progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(

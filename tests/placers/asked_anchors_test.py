@@ -43,11 +43,12 @@ def test_where_a_graph_repeats_itself_others_are_asked_if_it_overflows(
   cluster = dataclasses.replace(
       cluster, devices=(dataclasses.replace(host,
                                             memory_bytes=1 << 40), *others))
-  problem = problems.make(graphs.make_graph(num_ops=12, param_bytes=400),
-                          cluster, np.array([[100., 1., 1.]] * 12))
+  problem = problems.make(graphs.make_graph(num_ops=12,
+                                            param_bytes=400), cluster,
+                          np.array([[100., 1., 1.]] * 12),
+                          clock=watched_anchors.Clock())
   default_placer.DefaultPlacer(anchors=('metis', 'structured', 'm_etf'),
-                               asks_policy=False,
-                               clock=watched_anchors.Clock()).place(problem)
+                               asks_policy=False).place(problem)
   assert [name for name, _ in asked] == expected
 
 
@@ -61,18 +62,17 @@ def test_the_policy_of_moves_is_asked_before_other_anchors(monkeypatch, asks):
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
                                 lambda: len(said))
 
-  def best(problem, worth_s, budget_s, clock, moves, starts, network):
+  def best(problem, worth_s, budget_s, moves, starts, network):
     assert network is not None
-    said.append((worth_s, budget_s, clock(), len(starts)))
+    said.append((worth_s, budget_s, problem.clock(), len(starts)))
     found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
     found.add([np.arange(problem.graph.num_groups) % 2 + 1])
     return found
 
   monkeypatch.setattr(move_policy, 'before_search', best)
   placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
-                                        clock=lambda: 0., asks_policy=False,
-                                        asks_moves=asks)
-  placer.place(_problem(repeatable=True, time_budget_s=40.))
+                                        asks_policy=False, asks_moves=asks)
+  placer.place(_problem(repeatable=True, time_budget_s=40., clock=lambda: 0.))
   assert asked == [('round_robin', int(asks)), ('m_etf', int(asks))]
   assert [row[:3] for row in said] == [(40., 20., 0.)] * asks
 
@@ -97,8 +97,8 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
   monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
   monkeypatch.setattr(priced_placements.PricedPlacements, 'fits', fits)
   placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
-                                        clock=clock, asks_policy=False)
-  problem = _problem(time_budget_s=2.)
+                                        asks_policy=False)
+  problem = _problem(time_budget_s=2., clock=clock)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.zeros((1, problem.graph.num_groups), np.int32))
   placer._ask(problem, found, search_worth.SearchWorth(0., 2.),

@@ -131,9 +131,9 @@ def test_repeatable_legal_and_none_proposed_twice(seed):
 
   def proposals():
     # No time passes: on a busy machine the clock would stop the search.
-    return default_placer.DefaultPlacer(
-        anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(
-            problems.make(graphs.random_graph(seed, 60), seed=seed))
+    return default_placer.DefaultPlacer(anchors=_SINGLE).proposals(
+        problems.make(graphs.random_graph(seed, 60), seed=seed,
+                      clock=watched_anchors.Clock()))
 
   first = [p.devices.tolist() for p in proposals()]
   assert first == [p.devices.tolist() for p in proposals()]
@@ -147,9 +147,8 @@ def test_what_is_fast_in_order_is_proposed_where_edges_may_be_added(wanted):
   cluster = presets.preset('2xP100')
   problem = problems.make(graphs.random_graph(3, 80), cluster, 1.,
                           simulator=simulator.Simulator(cluster),
-                          may_add_edges=wanted)
-  found = default_placer.DefaultPlacer(
-      anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(problem)
+                          may_add_edges=wanted, clock=watched_anchors.Clock())
+  found = default_placer.DefaultPlacer(anchors=_SINGLE).proposals(problem)
   assert any(p.priorities is not None for p in found) == wanted
   assert not any(p.violations(problem.graph) for p in found)
 
@@ -165,9 +164,9 @@ def test_the_first_proposal_is_the_best():
 
 def test_a_time_budget_stops_the_search():
   ticks = iter(range(10_000))
-  problem = _problem(1., time_budget_s=8., repeatable=False)
-  default_placer.DefaultPlacer(anchors=_SINGLE,
-                               clock=lambda: next(ticks) / 10).place(problem)
+  problem = _problem(1., time_budget_s=8., repeatable=False,
+                     clock=lambda: next(ticks) / 10)
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(problem)
   assert 8 < next(ticks) / 10 < 9.5
 
 
@@ -183,14 +182,14 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   clock = watched_anchors.Clock()
   asked = watched_anchors.watch(monkeypatch, clock, 5)
   anchors = 'single_device', 'round_robin', 'm_etf', 'm_sct'
-  placer = default_placer.DefaultPlacer(anchors=anchors, clock=clock)
-  problem = _problem(1., time_budget_s=4.)
+  placer = default_placer.DefaultPlacer(anchors=anchors)
+  problem = _problem(1., time_budget_s=4., clock=clock)
   placement = placer.place(problem)
   assert [name for name, _ in asked] == ['single_device']
   assert policy.loaded == 0
   assert problems.seconds_of(problem, placement) <= 12
   asked.clear()
-  placer.place(_problem(1., time_budget_s=30.))
+  placer.place(_problem(1., time_budget_s=30., clock=clock))
   # Starts are no placers; the last anchor came too late, not the policy.
   assert [name for name, _ in asked] == list(anchors[:3])
   assert policy.loaded == 1
@@ -204,9 +203,8 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
       dataclasses.replace(stock,
                           time=dataclasses.replace(stock.time, large=large)))
   budgets = watched_anchors.watch_seconds(monkeypatch)
-  default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
-                               clock=watched_anchors.Clock()).place(
-                                   _problem(1., time_budget_s=40.))
+  default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf')).place(
+      _problem(1., time_budget_s=40., clock=watched_anchors.Clock()))
   assert budgets == {'round_robin': 14., 'm_etf': list_s}
 
 
@@ -226,8 +224,8 @@ def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
   budgets = watched_anchors.watch_seconds(monkeypatch)
   default_placer.DefaultPlacer(
       anchors=('heft', 'single_device', 'round_robin', 'm_sct'),
-      asks_policy=False,
-      clock=watched_anchors.Clock()).place(_problem(1., time_budget_s=budget_s))
+      asks_policy=False).place(
+          _problem(1., time_budget_s=budget_s, clock=watched_anchors.Clock()))
   # A placer may take half of the time that is left; what it saves, others have.
   assert list(budgets.items()) == [('single_device',
                                     pytest.approx(others_s / 2)),
@@ -242,10 +240,10 @@ def test_one_anchor_is_asked_if_the_time_is_over_at_once(
   # A busy machine: pricing one device after the other took all of it.
   ticks = itertools.count(step=100.)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
-  problem = _problem(1., time_budget_s=budget_s)
+  problem = _problem(1., time_budget_s=budget_s, clock=lambda: next(ticks))
   problem = dataclasses.replace(
       problem, expert_devices=np.zeros(problem.graph.num_ops, int))
-  default_placer.DefaultPlacer(clock=lambda: next(ticks)).place(problem)
+  default_placer.DefaultPlacer().place(problem)
   # There is one host, so that the second has nothing to say, and no structure.
   assert [name for name, _ in asked
          ] == ['human_expert', 'hierarchical', 'structured', 'metis']
@@ -269,8 +267,8 @@ def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
       search_budget, 'SearchBudget',
       lambda evaluations, seconds, *rest: allowed.append(seconds) or stock(
           evaluations, seconds, *rest))
-  default_placer.DefaultPlacer(anchors=_SINGLE, clock=clock).place(
-      _problem(1., time_budget_s=8.))
+  default_placer.DefaultPlacer(anchors=_SINGLE).place(
+      _problem(1., time_budget_s=8., clock=clock))
   assert allowed == [8]
 
 
@@ -371,7 +369,9 @@ def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):
     return found
 
   monkeypatch.setattr(move_policy, 'before_search', best)
-  placer = default_placer.DefaultPlacer(anchors=_SINGLE, clock=lambda: 0.,
-                                        asks_policy=False)
-  told = [p.devices.tolist() for p in placer.proposals(_problem(1.))]
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False)
+  told = [
+      p.devices.tolist()
+      for p in placer.proposals(_problem(1., clock=lambda: 0.))
+  ]
   assert np.repeat([1, 2], 6).tolist() in told

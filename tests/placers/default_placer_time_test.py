@@ -20,8 +20,7 @@ def test_a_search_whose_starts_do_not_fit_does_not_begin(each_s):
                               (12, 3), 1.), time_budget_s=10.)
   prices = slow_prices.SlowPrices(problem.evaluator, each_s)
   placer = default_placer.DefaultPlacer(anchors=('single_device',),
-                                        clock=prices.clock, asks_policy=False,
-                                        asks_moves=False)
+                                        asks_policy=False, asks_moves=False)
   placer.place(
       dataclasses.replace(problem, evaluator=prices, clock=prices.clock))
   # What was found is priced with the others.

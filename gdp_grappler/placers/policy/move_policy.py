@@ -7,7 +7,7 @@ the policy (GDP's network). In this module, "the policy" means the placer.
 from __future__ import annotations
 
 import enum
-from typing import Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -216,7 +216,7 @@ def needed_s(problem: placer_lib.Problem) -> float:
 
 def before_search(
     problem: placer_lib.Problem, worth_s: float, budget_s: float,
-    clock: Callable[[], float], moves: moves_lib.Moves, starts: np.ndarray,
+    moves: moves_lib.Moves, starts: np.ndarray,
     network: move_network.MoveNetwork | None = None
 ) -> priced_placements.PricedPlacements | None:
   """Placements that the policy has priced; None if it does not take part.
@@ -225,7 +225,6 @@ def before_search(
     problem: The problem to place.
     worth_s: Seconds that the search is worth.
     budget_s: Seconds that the policy may take.
-    clock: Function that returns seconds since any fixed moment.
     moves: Draws moves of the problem.
     starts: int [S, G], placements of other placers, the best first.
     network: The move network; by default that of `MovePolicyPlacer`.
@@ -236,6 +235,6 @@ def before_search(
   if worth_s < needed_s(problem):
     return None
   return MovePolicyPlacer(network=network).search(
-      problem.until(deadlines.within(budget_s,
-                                     clock)), moves, [*starts[:_STARTS]],
-      search_config.DEFAULT.priorities.starts, problem.ends_by_count)
+      problem.until(deadlines.within(budget_s, problem.clock)), moves,
+      [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts,
+      problem.ends_by_count)

@@ -191,8 +191,8 @@ def _shares(monkeypatch, problem, **changes):
     shares.append(done)
 
   monkeypatch.setattr(trainer_lib.Trainer, 'step', fake)
-  placers.GdpPlacer(config=dataclasses.replace(_CONFIG, **changes),
-                    clock=lambda: now[0]).place(problem)
+  placers.GdpPlacer(config=dataclasses.replace(_CONFIG, **changes)).place(
+      dataclasses.replace(problem, clock=lambda: now[0]))
   return shares
 
 

@@ -108,9 +108,9 @@ def test_a_wrong_folder_in_the_environment_is_refused(name, tmp_path,
 
 
 def _asked(worth_s, budget_s=60., clock=lambda: 0.):
-  problem = problems.make(graphs.random_graph(0, 200))
+  problem = problems.make(graphs.random_graph(0, 200), clock=clock)
   starts = np.ones((6, problem.graph.num_groups), np.int32)
-  return problem, move_policy.before_search(problem, worth_s, budget_s, clock,
+  return problem, move_policy.before_search(problem, worth_s, budget_s,
                                             moves_lib.Moves(problem), starts)
 
 
@@ -172,8 +172,7 @@ def test_the_clock_decides_about_draws_only_if_it_ends_the_search(
                       lambda _, __, round_s: rounds_s.append(round_s))
   problem = problems.make(graphs.random_graph(3, 200), **fields)
   move_policy.MovePolicyPlacer().search(problem)
-  move_policy.before_search(problem, 1e3, 5., problem.clock,
-                            moves_lib.Moves(problem),
+  move_policy.before_search(problem, 1e3, 5., moves_lib.Moves(problem),
                             np.ones((1, problem.graph.num_groups), np.int32))
   assert [round_s is not None for round_s in rounds_s] == [by_clock] * 2
 

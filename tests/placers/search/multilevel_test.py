@@ -325,9 +325,9 @@ def _asked(monkeypatch, budget_s):
   monkeypatch.setattr(staged_search, 'search', watched)
   search_configs.patch(monkeypatch, time={'ops_per_s': 20_000, 'steps': 10**9})
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
-                                repeatable=True)
+                                repeatable=True, clock=lambda: 0.)
   placer = default_placer.DefaultPlacer(anchors=('structured',),
-                                        clock=lambda: 0., asks_policy=False)
+                                        asks_policy=False)
   placements = placer.proposals(problem)
   assert all(not p.violations(problem.graph) for p in placements)
   return problem, seen[0]
