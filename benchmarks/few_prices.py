@@ -73,8 +73,7 @@ _PARTS: dict[str, Sequence[part_times.Function]] = {
     'sets': [(moves_lib.Moves, '_layout')],
     'draws': [(native_drawer.NativeDrawer, 'draw')],
     'features': [(featurizer.MoveFeaturizer, 'observe'),
-                 (featurizer.MoveFeaturizer, 'describe'),
-                 (featurizer.MoveFeaturizer, 'reschedule')],
+                 (featurizer.MoveFeaturizer, 'describe')],
     'network': [(move_network.MoveNetwork, 'predict')],
 }
 

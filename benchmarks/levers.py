@@ -8,9 +8,7 @@ The default placer (`gdp`) places each task with all levers ('all'), and without
 each. --seconds is the processor time of a placement. The placements that it
 proposes get the control edges that pay. The levers:
 
-  network: no network chooses moves, and no set of ops is re-scheduled.
-  filter: no network chooses moves; sets of ops are still re-scheduled.
-  rescheduling: no set of ops is re-scheduled; the network still chooses moves.
+  network: no network chooses moves.
   coordinates: the positions of ops in layers and time steps are unknown. So
     there are no moves by coordinates, no maps by coordinates, no anchor
     `structured`, and no coarse graph.
@@ -58,27 +56,12 @@ from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import edge_selection
-from gdp_grappler.placers.search.moves import move_filter
-from gdp_grappler.placers.search.moves import rescheduling
 from gdp_grappler.problems import reading
 from placer_model.benchmark import clocks
 
 _TITLE = 'Levers'
 _Row = dict[str, Any]
-
-
-class _Filtered(default_placer.DefaultPlacer):
-  """The default placer, with other numbers of the filter of moves."""
-
-  def __init__(self, config: move_filter.FilterConfig) -> None:
-    super().__init__()
-    self._filter = config
-
-  def _models(self) -> staged_search.Models:
-    return functools.partial(move_filter.MoveFilter,
-                             network=self._known_moves(), config=self._filter)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,41 +93,19 @@ def _placing(**arguments: Any) -> _Levers:
   return _Levers(functools.partial(default_placer.DefaultPlacer, **arguments))
 
 
-def _filtering(**fields: Any) -> _Levers:
-  """Returns all levers, with other numbers of the filter of moves."""
-  return _Levers(
-      functools.partial(_Filtered, move_filter.FilterConfig(**fields)))
-
-
 _WAYS = {
-    'all':
-        _Levers(),
-    'network':
-        _placing(asks_network=False),
-    'filter':
-        _filtering(draws=1),
-    'rescheduling':
-        _filtering(rescheduling=rescheduling.ReschedulingConfig(share=0.)),
-    'coordinates':
-        _Levers(coordinates=False),
-    'multilevel':
-        _without('coarse', least_s=math.inf),
-    'parts':
-        _without('coarse', parts_least=1.),
-    'priorities':
-        _Levers(priorities=False),
-    'compound':
-        _without('annealing', compound=0.),
-    'anchors':
-        _placing(anchors=()),
-    'policy':
-        _placing(asks_moves=False),
-    'memory_repair':
-        _without('fit', repairs=False),
-    'packing':
-        _without('fit', packs=False),
-    'search':
-        _Levers(functools.partial(registry.create, 'best_of')),
+    'all': _Levers(),
+    'network': _placing(asks_network=False),
+    'coordinates': _Levers(coordinates=False),
+    'multilevel': _without('coarse', least_s=math.inf),
+    'parts': _without('coarse', parts_least=1.),
+    'priorities': _Levers(priorities=False),
+    'compound': _without('annealing', compound=0.),
+    'anchors': _placing(anchors=()),
+    'policy': _placing(asks_moves=False),
+    'memory_repair': _without('fit', repairs=False),
+    'packing': _without('fit', packs=False),
+    'search': _Levers(functools.partial(registry.create, 'best_of')),
 }
 _NAMES = tuple(name for name in _WAYS if name != 'all')
 

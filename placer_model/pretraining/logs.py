@@ -135,7 +135,7 @@ def collect(problem: placer_lib.Problem, rounds: int, known: float,
   config = dataclasses.replace(
       config, prices=len(found.prices) + rounds * config.at_once)
   chooser = PricedMoves(problem, describer, known, rng)
-  improving.Improver(found, describer, chooser, config, rng,
+  improving.Improver(found, chooser, config, rng,
                      moves_lib.Moves(problem)).run()
   return chooser.log()
 

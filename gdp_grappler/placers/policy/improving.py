@@ -18,15 +18,12 @@ from gdp_grappler import deadlines
 from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import neighbourhood
-from gdp_grappler.placers.search.moves import rescheduling
 
 # Probability that one more move is added to a move: some moves gain only
 # together.
 _COMPOUND = .25
-_RESCHEDULING = rescheduling.ReschedulingConfig()
 # Fewest moves to draw in a round. With fewer moves, a round would find no gain.
 _FEWEST_DRAWS = 32
 # Largest number of the moves that gained in one round which form unions.
@@ -37,7 +34,6 @@ class Improver:
   """Improves the best placement so far, with few prices."""
 
   def __init__(self, priced: priced_placements.PricedPlacements,
-               describer: move_filter.MoveDescriber,
                chooser: choosers.MoveChooser,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
                moves: moves_lib.Moves, exact: int | None = None) -> None:
@@ -45,7 +41,6 @@ class Improver:
 
     Args:
       priced: Priced placements of G groups, at least one; gets all others.
-      describer: Describer of moves of the same groups.
       chooser: Chooser of the moves to price.
       config: Numbers of moves to draw and to price.
       rng: Random numbers of the moves.
@@ -54,9 +49,8 @@ class Improver:
         all placements.
     """
     self._exact = exact
-    self._priced, self._describer, self._chooser = priced, describer, chooser
-    self._config, self._rng = config, rng
-    self._moves = moves
+    self._priced, self._chooser = priced, chooser
+    self._config, self._rng, self._moves = config, rng, moves
 
   def run(self, deadline: deadlines.Deadline = deadlines.NEVER,
           round_s: float | None = None) -> None:
@@ -142,8 +136,5 @@ class Improver:
     moves, rng = self._moves, self._rng
     kinds = rng.choice(len(moves.kinds), draws, p=moves.shares)
     rows = moves.draw_each(kinds, here, rng, _COMPOUND)
-    names = self._describer.reschedule(here, rows,
-                                       [moves.kinds[kind] for kind in kinds],
-                                       _RESCHEDULING, rng)
     fresh = self._priced.unpriced(rows)
-    return rows[fresh], [names[k] for k in fresh]
+    return rows[fresh], [moves.kinds[kinds[k]] for k in fresh]

@@ -156,8 +156,8 @@ class MovePolicyPlacer:
     # A round takes less time than the drafts.
     round_s = (None if by_count or problem.ends_by_count else problem.clock()
                - begin_s)
-    improving.Improver(priced, describer,
-                       self._chooser(describer, problem.seed), self._config,
+    chooser = self._chooser(describer, problem.seed)
+    improving.Improver(priced, chooser, self._config,
                        np.random.default_rng(problem.seed), moves or
                        moves_lib.Moves(problem), exact).run(deadline, round_s)
     return priced

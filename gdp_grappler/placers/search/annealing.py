@@ -163,10 +163,9 @@ class Annealing:
     rows = self._moves.draw_each(kinds, here, self._rng, self._config.compound)
     if self._model is None or not count:
       return kinds, rows
-    names = self._model.revise(here, rows,
-                               [self._moves.kinds[kind] for kind in kinds],
-                               self._rng)
-    chosen = self._model.choose(here, rows, names, count)
+    chosen = self._model.choose(here, rows,
+                                [self._moves.kinds[kind] for kind in kinds],
+                                count)
     return kinds[chosen], rows[chosen]
 
   def _costs(self, priced: _Priced) -> np.ndarray:

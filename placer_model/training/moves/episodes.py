@@ -107,8 +107,7 @@ def play(
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add([start])
   sampler = _Sampler(describer, network, config, rng)
-  improving.Improver(found, describer, sampler, config.episode, rng,
-                     moves).run(deadline)
+  improving.Improver(found, sampler, config.episode, rng, moves).run(deadline)
   looks = []
   for features, chosen, here, rows, expected in sampler.seen:
     priced = [k for k, row in enumerate(rows) if found.contains(row)]

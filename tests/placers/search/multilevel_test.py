@@ -144,7 +144,6 @@ def _seen(monkeypatch, limit, models=lambda problem: None):
 def test_the_last_annealing_begins_with_layers_and_all_are_passed_on(
     monkeypatch):
   model = mock.Mock(draws=1)
-  model.revise = lambda here, rows, names, rng: names
   model.choose = lambda here, rows, names, count: np.arange(count)
   coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000),
                                 lambda problem: model)

@@ -146,10 +146,6 @@ class _Listener:
   def set_priorities(self, priorities):
     self.orders.append(priorities)
 
-  def revise(self, incumbent, candidates, kinds, rng):
-    del incumbent, candidates, rng
-    return kinds
-
   def choose(self, incumbent, candidates, kinds, count):
     del incumbent, candidates, kinds
     self.asked.append(len(self.orders))

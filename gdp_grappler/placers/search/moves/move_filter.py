@@ -13,13 +13,12 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
-from gdp_grappler.placers.search.moves import rescheduling as rescheduling_lib
 
-# Kinds of moves. Each kind has a feature of its own for the network.
-KINDS = (*moves_lib.Moves.kinds, rescheduling_lib.KIND)
+# Kinds of moves. Each kind has a feature of its own for the network. No move is
+# of the kind 'repaired' any more, but files of weights contain its feature.
+KINDS = (*moves_lib.Moves.kinds, 'repaired')
 # Feature that rises with the estimated step.
 _RETIMED = schema.NATIVE.index('retimed_change_s')
-_RESCHEDULING = rescheduling_lib.ReschedulingConfig()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +32,11 @@ class FilterConfig:
     gain_weight: Weight of the expected gain. A weight of 0 ranks moves by the
       probability of a gain. A weight of 1 ranks them by the product of the
       probability and the gain.
-    rescheduling: How the filter re-schedules moves (`rescheduling`).
   """
 
   draws: int = 12
   unfiltered: float = .25
   gain_weight: float = .5
-  rescheduling: rescheduling_lib.ReschedulingConfig = _RESCHEDULING
 
 
 class MoveDescriber:
@@ -53,7 +50,6 @@ class MoveDescriber:
         kind: column
         for column, kind in enumerate(KINDS, start=len(schema.NATIVE))
     }
-    self._allowed = problem.allowed
     self._incumbent: np.ndarray | None = None
     self._priorities: np.ndarray | None = None
 
@@ -99,29 +95,6 @@ class MoveDescriber:
     self._observe(incumbent)
     return self._features.describe(candidates)[:, _RETIMED]
 
-  def reschedule(self, incumbent: np.ndarray, candidates: np.ndarray,
-                 kinds: Sequence[str],
-                 config: rescheduling_lib.ReschedulingConfig,
-                 rng: np.random.Generator) -> list[str]:
-    """Re-schedules some of the moves, and returns the kinds [K] of all.
-
-    Args:
-      incumbent: int [G], the placement before the moves.
-      candidates: int32 [K, G], placements after each move; changed in place.
-      kinds: [K], kinds of the moves.
-      config: How moves are re-scheduled.
-      rng: Random numbers of the search.
-    """
-    if not config.share:
-      return list(kinds)
-    self._observe(incumbent)
-    done = rescheduling_lib.reschedule(config, self._features, self._allowed,
-                                       candidates, rng)
-    return [
-        rescheduling_lib.KIND if changed else kind
-        for kind, changed in zip(kinds, done)
-    ]
-
   def _observe(self, incumbent: np.ndarray) -> None:
     if self._incumbent is None or (self._incumbent != incumbent).any():
       self._features.observe(incumbent, self._priorities)
@@ -151,17 +124,9 @@ class MoveFilter(move_model.MoveModel):
     self._network, self._config = network, config
     self._describer = MoveDescriber(problem)
 
-  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """See `MoveModel`."""
-    return self._describer.reschedule(incumbent, candidates, kinds,
-                                      self._config.rescheduling, rng)
-
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """See `MoveModel`."""
-    if self.draws == 1:
-      return np.arange(count)
     free = min(round(count * self._config.unfiltered), count)
     scores = self._scores(
         self._describer.describe(incumbent, candidates[free:], kinds[free:]))

@@ -18,18 +18,6 @@ class MoveModel(Protocol):
 
   draws: int
 
-  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
-    """Changes some of the moves, and returns the kinds [K] of all.
-
-    Args:
-      incumbent: int [G], the placement before the moves.
-      candidates: int32 [K, G], placements after each move; may be changed in
-        place.
-      kinds: [K], kinds of the moves (`Moves.kinds`).
-      rng: Random numbers of the search.
-    """
-
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """int [count], different indices of the moves to price.
@@ -37,7 +25,7 @@ class MoveModel(Protocol):
     Args:
       incumbent: int [G], the placement before the moves.
       candidates: int [K, G], placements after each move.
-      kinds: [K], result of `revise`.
+      kinds: [K], kinds of the moves (`Moves.kinds`).
       count: Moves to price, at most K.
     """
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Sequence
 
 import numpy as np
 import pytest
 
-from gdp_grappler.features.moves import featurizer
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
@@ -16,8 +14,6 @@ from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import move_network
-from gdp_grappler.placers.search.moves import moves
-from gdp_grappler.placers.search.moves import rescheduling
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -120,11 +116,6 @@ class _Watcher(move_model.MoveModel):
     self.draws = draws
     self.asked: list[tuple[int, int]] = []
 
-  def revise(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
-    """As they were drawn."""
-    return kinds
-
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """The first ones."""
@@ -168,106 +159,6 @@ def test_a_search_with_a_filter_is_a_search():
   assert _searched(chooser).best.tolist() == _searched(
       move_filter.MoveFilter(problem, _network('hastened_s',
                                                1.))).best.tolist()
-
-
-_ALL = rescheduling.ReschedulingConfig(share=1.)
-
-
-def _narrow() -> placer_lib.Problem:
-  """Many groups may be on the CPU alone, or on GPUs alone."""
-  graph = graphs.random_graph(3, 60)
-  types = np.random.default_rng(1).random((graph.num_groups, 2)) < .6
-  types[~types.any(axis=1)] = True
-  return problems.make(
-      dataclasses.replace(graph, allowed_types=types[graph.groups]),
-      clusters.make_cluster(3), seconds=1.)
-
-
-def _legal(problem: placer_lib.Problem, rows: np.ndarray) -> np.ndarray:
-  """bool [K]."""
-  groups = np.arange(problem.graph.num_groups)
-  return np.stack([problem.allowed[groups, row].all() for row in rows])
-
-
-class _Checking(move_filter.MoveFilter):
-  """Looks at all that is drawn, and counts what was placed anew."""
-
-  rescheduled = 0
-
-  def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
-             kinds: Sequence[str], count: int) -> np.ndarray:
-    """As usual."""
-    assert _legal(self.problem, candidates).all()
-    self.rescheduled += list(kinds).count('repaired')
-    return super().choose(incumbent, candidates, kinds, count)
-
-
-def _searched_narrow() -> tuple[annealing.Annealing, int]:
-  problem = _narrow()
-  model = _Checking(problem, _network('hastened_s', 1.),
-                    move_filter.FilterConfig(draws=3, rescheduling=_ALL))
-  model.problem = problem
-  starts = problem.allowed.argmax(axis=1).astype(np.int32)[None]
-  search = annealing.Annealing(problem, starts, np.random.default_rng(0), model)
-  for step in range(20):
-    search.price_batch(step / 20, search_config.DEFAULT.annealing.batch)
-  return search, model.rescheduled
-
-
-def test_a_search_that_places_sets_anew_is_legal_and_repeatable():
-  (one, rescheduled), (other, _) = _searched_narrow(), _searched_narrow()
-  assert rescheduled > 20 * search_config.DEFAULT.annealing.batch
-  assert _legal(_narrow(), one.best[None]).all()
-  assert one.best.tolist() == other.best.tolist()
-  assert one.best_key == other.best_key
-
-
-def test_what_is_placed_anew_has_a_kind_of_its_own():
-  problem = _problem()
-  incumbent, rows = _moved(4)
-  model = move_filter.MoveFilter(problem, _network('groups', 1.),
-                                 move_filter.FilterConfig(rescheduling=_ALL))
-  kinds = model.revise(incumbent, rows, ['ball'] * 4, np.random.default_rng(0))
-  assert kinds == ['ball', 'repaired', 'repaired', 'repaired']
-  found = move_filter.MoveDescriber(problem).describe(incumbent, rows, kinds)
-  column = _NAMES.index('kind:repaired')
-  assert found[:, column].tolist() == [0, 1, 1, 1]
-  assert found[:, _NAMES.index('kind:ball')].tolist() == [1, 0, 0, 0]
-
-
-def test_sets_are_placed_by_the_schedule_in_use():
-  problem = problems.make(
-      graphs.random_graph(3, 90),
-      clusters.make_cluster(3, latency_s=.1, bandwidth_bytes_per_s=1e8),
-      seconds=1.)
-  incumbent = np.arange(problem.graph.num_groups, dtype=np.int32) % 2 + 1
-  drawn = moves.Moves(problem).draw_each(
-      np.full(40, moves.Moves.kinds.index('ball')), incumbent,
-      np.random.default_rng(0))
-
-  def placed(describer: move_filter.MoveDescriber) -> list[list[int]]:
-    rows = drawn.copy()
-    describer.reschedule(incumbent, rows, ['ball'] * 40, _ALL,
-                         np.random.default_rng(0))
-    return rows.tolist()
-
-  describer = move_filter.MoveDescriber(problem)
-  fifo = placed(describer)
-  describer.set_priorities(-np.arange(problem.graph.num_ops, dtype=float))
-  assert placed(describer) != fifo
-  describer.set_priorities(None)
-  assert placed(describer) == fifo != drawn.tolist()
-
-
-def test_where_none_are_placed_anew_nothing_is_looked_at(monkeypatch):
-  monkeypatch.setattr(featurizer.MoveFeaturizer, 'observe', None)
-  incumbent, rows = _moved(4)
-  before, rng = rows.copy(), np.random.default_rng(0)
-  kinds = move_filter.MoveDescriber(_problem()).reschedule(
-      incumbent, rows, ['ball'] * 4, rescheduling.ReschedulingConfig(share=0.),
-      rng)
-  assert kinds == ['ball'] * 4 and (rows == before).all()
-  assert rng.random() == np.random.default_rng(0).random()
 
 
 def test_estimates_rise_with_the_steps_of_independent_ops():
