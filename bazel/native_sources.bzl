@@ -95,7 +95,6 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/features/moves/move_candidates.h",
             "gdp_grappler/features/moves/move_graph.h",
             "gdp_grappler/features/moves/move_incumbent.h",
-            "gdp_grappler/features/moves/move_rescheduling.h",
             "gdp_grappler/features/moves/move_retiming.h",
             "gdp_grappler/features/moves/move_ties.h",
             "gdp_grappler/features/moves/move_traffic.h",

@@ -23,17 +23,6 @@ by these rules:
   ended. A link sends one tensor after the other. The feature is the change of
   this estimate by the move.
 
-The groups that a move takes away can also be placed anew, one after the other
-in the order in which they run, as a list scheduler does (destroy and repair; P.
-Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
-Routing Problems", CP 1998). Each group goes to the device with the least
-weighted sum of four terms: the end of the group, the largest lateness of its
-outputs, the time of its transfers, and the load of the device. The caller gives
-the weights. All other groups stay on their devices and at their times. A device
-without room is chosen only if no device has room. A group counts as one piece
-of work that begins when all its inputs are there, even if only its last op
-needs them.
-
 No run of the executor is simulated for a move. So the overflow of a memory is
 computed from the peak plus all bytes that arrive.
 """
@@ -112,12 +101,6 @@ class MoveFeaturizer:
         nothing moves.
     """
     return self._features.describe(devices)
-
-  def reschedule(self, devices: np.ndarray, places: np.ndarray,
-                 allowed: np.ndarray, weights: np.ndarray,
-                 most: int) -> np.ndarray:
-    """See `native_features.NativeFeatures.reschedule`."""
-    return self._features.reschedule(devices, places, allowed, weights, most)
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
     """Returns when each transferred tensor can be used, float64 [M]."""

@@ -74,24 +74,6 @@ struct Incumbent {
     return 1 / (1 + x * x);
   }
 
-  // The bin of any time. Times may exceed the step so far that an int32
-  // overflows.
-  int32_t BinOf(double time_s) const {
-    const double bin = time_s / step_s * kBins;
-    return bin > 0 ? static_cast<int32_t>(std::min(bin, kBins - 1.)) : 0;
-  }
-
-  // Time at which a net arrives on a device.
-  double Arrival(int32_t net, int32_t device) const {
-    const Net& n = graph.nets[net];
-    const int32_t home = devices[graph.group[n.producer]];
-    if (device == home) return end_s[n.producer];
-    for (int32_t t = first_transfer_[net]; t != kNobody; t = next_[t]) {
-      if (target_[t] == device) return transfer_arrival_s_[t];
-    }
-    return end_s[n.producer] + graph.TransferSeconds(n, home, device);
-  }
-
   // Finds groups that another placement [G] has on other devices. Groups are
   // compared in blocks, because most stay. The loop over a block has no branch.
   void FindMoved(const int32_t* next, std::vector<int32_t>* moved) const {
@@ -129,6 +111,23 @@ struct Incumbent {
   std::vector<double> transfer_arrival_s_;
 
   int32_t DeviceOf(int32_t op) const { return devices[graph.group[op]]; }
+
+  // The bin of a time from 0 to the end of the step.
+  int32_t BinOf(double time_s) const {
+    const double bin = time_s / step_s * kBins;
+    return bin > 0 ? static_cast<int32_t>(std::min(bin, kBins - 1.)) : 0;
+  }
+
+  // Time at which a net arrives on a device.
+  double Arrival(int32_t net, int32_t device) const {
+    const Net& n = graph.nets[net];
+    const int32_t home = DeviceOf(n.producer);
+    if (device == home) return end_s[n.producer];
+    for (int32_t t = first_transfer_[net]; t != kNobody; t = next_[t]) {
+      if (target_[t] == device) return transfer_arrival_s_[t];
+    }
+    return end_s[n.producer] + graph.TransferSeconds(n, home, device);
+  }
 
   void KeepTransfers(const GdpMoveSchedule& s) {
     first_transfer_.assign(graph.nets.size(), kNobody);

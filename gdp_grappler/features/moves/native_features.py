@@ -91,7 +91,6 @@ class NativeFeatures:
     """
     self._lib, self._threads = _library(), cores.own()
     self._num_groups = int(layout.groups.max(initial=-1)) + 1
-    self._num_devices = len(layout.pools)
     arrays = [
         np.ascontiguousarray(getattr(layout, name), dtype)
         for name, dtype in _LAYOUT
@@ -140,44 +139,6 @@ class NativeFeatures:
       raise MemoryError('No memory for the features of moves.')
     return result
 
-  def reschedule(self, devices: np.ndarray, places: np.ndarray,
-                 allowed: np.ndarray, weights: np.ndarray,
-                 most: int) -> np.ndarray:
-    """Places the moved groups of some moves anew.
-
-    Args:
-      devices: int32 [K, G], placements after moves. Rows in which groups are
-        placed anew are changed in place.
-      places: bool [K], rows in which to place groups anew. Rows with only one
-        moved group stay as they are.
-      allowed: bool [G, D], legal devices of each group.
-      weights: float64 [K, 3], weights of lateness, of transfers and of the load
-        of devices. The weight of the end of a group is 1.
-      most: Limit of moved groups per row. Rows with more stay as they are.
-
-    Returns:
-      bool [K], rows in which groups were placed anew.
-
-    Raises:
-      MemoryError: there is not enough memory.
-    """
-    assert devices.dtype == np.int32 and devices.flags.carray
-    assert devices.shape[1:] == (self._num_groups,)
-    done = np.array(places, np.uint8)
-    allowed = np.ascontiguousarray(allowed, np.uint8)
-    weights = np.ascontiguousarray(weights, np.float64)
-    assert done.shape == (len(devices),)
-    assert allowed.shape == (self._num_groups, self._num_devices)
-    assert weights.shape == (len(devices), 3)
-    if self._lib.gdp_move_features_reschedule(self._handle, len(devices),
-                                              allowed.ctypes.data,
-                                              weights.ctypes.data,
-                                              min(most, self._num_groups),
-                                              self._threads, done.ctypes.data,
-                                              devices.ctypes.data):
-      raise MemoryError('No memory to place groups anew.')
-    return done.astype(bool)
-
 
 # In the order of the fields of `GdpMoveGraph` and `GdpMoveSchedule`.
 _LAYOUT = (('edges', np.int32), ('edge_tensors', np.int32), ('tensor_bytes',
@@ -221,11 +182,7 @@ def _library() -> ctypes.CDLL:
                                    [pointer]), ('gdp_move_features_observe',
                                                 i32, [pointer, pointer]),
                                   ('gdp_move_features_describe', i32,
-                                   [pointer, i64, pointer, i32, pointer
-                                   ]), ('gdp_move_features_reschedule', i32, [
-                                       pointer, i64, pointer, pointer, i32, i32,
-                                       pointer, pointer
-                                   ])):
+                                   [pointer, i64, pointer, i32, pointer])):
     function = getattr(lib, name)
     function.restype, function.argtypes = result, arguments
   assert lib.gdp_move_features_count() == len(schema.NATIVE)

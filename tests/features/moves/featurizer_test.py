@@ -273,8 +273,6 @@ def test_threads_do_not_matter(monkeypatch):
   rows = np.where(
       rng.random((200, graph.num_groups)) < rng.random((200, 1)), 1,
       now).astype(np.int32)
-  weights = rng.random((200, 3))
-  allowed = np.ones((graph.num_groups, cluster.num_devices), bool)
 
   def found(threads):
     monkeypatch.setattr(native_features.cores, 'own', lambda: threads)
@@ -282,12 +280,8 @@ def test_threads_do_not_matter(monkeypatch):
         graph, cluster,
         fixed_costs.FixedCostModel(np.ones((900, cluster.num_devices))))
     moves.observe(now)
-    placed = rows.copy()
-    done = moves.reschedule(placed, np.ones(200, bool), allowed, weights, 900)
-    return moves.describe(rows), done, placed
+    return moves.describe(rows)
 
   alone, *others = [found(threads) for threads in (1, 2, 7)]
-  assert alone[1].any()
   for other in others:
-    for one, another in zip(alone, other):
-      np.testing.assert_array_equal(one, another)
+    np.testing.assert_array_equal(alone, other)
