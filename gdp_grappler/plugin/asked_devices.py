@@ -15,9 +15,6 @@ if TYPE_CHECKING:
   from gdp_grappler.graph.sources import wishes
   from gdp_grappler.plugin import settings as settings_lib
 
-# A strategy of tf.distribute, as TensorFlow's gauge of strategies names it.
-_ONE_DEVICE = 'OneDeviceStrategy'
-
 
 class _Local(threading.local):
   graph: Any = None
@@ -128,15 +125,14 @@ def has(cluster: cluster_lib.Cluster, device: str) -> bool:
 def request_source() -> str:
   """Returns a text that names what puts ops on devices, such as tf.device.
 
-  A `OneDeviceStrategy` runs steps under tf.device. In the graph the strategy's
-  scope and a scope of the user look the same. So the text names both if the
-  program's latest strategy, of TensorFlow 1 or 2, is a `OneDeviceStrategy`.
+  A strategy of tf.distribute with one replica runs steps under tf.device. In
+  the graph the strategy's scope and a scope of the user look the same. So the
+  text names both if the program has made a strategy, of TensorFlow 1 or 2.
   """
   from tensorflow.python.distribute import distribute_lib
   gauge = distribute_lib.distribution_strategy_gauge
-  if _ONE_DEVICE in (gauge.get_cell(api).value() for api in ('V1', 'V2')):
-    return f'{_ONE_DEVICE} or tf.device'
-  return 'tf.device'
+  latest = (gauge.get_cell(api).value() for api in ('V2', 'V1'))
+  return ' or '.join((*list(filter(None, latest))[:1], 'tf.device'))
 
 
 def warn_of_missing(device: str, who: str,

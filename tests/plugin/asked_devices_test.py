@@ -84,8 +84,12 @@ def test_function_session_and_what_nobody_knows():
   assert not asked_devices.of('a_graph').is_known
 
 
-def test_a_strategy_is_named_beside_tf_device():
+@pytest.mark.parametrize('make, device',
+                         [(tf.distribute.OneDeviceStrategy, '/cpu:0'),
+                          (tf.distribute.MirroredStrategy, ['/cpu:0'])])
+def test_a_strategy_is_named_beside_tf_device(make, device):
   """A program without `tf.device` read that tf.device put its ops there."""
   assert asked_devices.request_source() == 'tf.device'
-  with strategies.one_device('/cpu:0'):
-    assert asked_devices.request_source() == 'OneDeviceStrategy or tf.device'
+  with strategies.made(lambda: make(device)):
+    said = asked_devices.request_source()
+  assert said == f'{make.__name__} or tf.device'

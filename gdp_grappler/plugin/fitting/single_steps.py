@@ -42,7 +42,9 @@ class SingleSteps:
   @property
   def per_call(self) -> int:
     """Number of steps that the user wants in a call."""
-    return int(self.model.steps_per_execution or 1)
+    steps = self.model.steps_per_execution or 1
+    # tf_keras has a variable. That of a MirroredStrategy is no number.
+    return int(steps.numpy() if hasattr(steps, 'numpy') else steps)
 
   @property
   def can_be_single(self) -> bool:

@@ -6,6 +6,7 @@ import tensorflow as tf
 from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import single_steps
+from helpers import strategies
 
 
 @pytest.mark.parametrize('steps, per_call, can_be_single', [
@@ -25,6 +26,18 @@ def test_loops_of_tf_keras_are_left_alone():
   found = single_steps.SingleSteps(model)
   assert found.per_call == 4
   assert not found.can_be_single
+
+
+def test_steps_of_a_strategy_with_one_replica():
+  """Once `fit` failed: `int` refuses the variables of such a strategy."""
+  with strategies.made(
+      lambda: tf.distribute.MirroredStrategy(['/cpu:0'])) as strategy:
+    with strategy.scope():
+      steps = tf.Variable(1)
+  found = single_steps.SingleSteps(
+      types.SimpleNamespace(steps_per_execution=steps))
+  assert found.per_call == 1
+  assert not found.have_to_loop
 
 
 def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
