@@ -54,7 +54,7 @@ enum {
   GDP_UNCHANGED = 0,
   GDP_PLACED = 1,
   GDP_NEEDS_GRAPH = 2,
-  GDP_INTERRUPTED = 3,  // Ctrl-C arrived while Python code ran.
+  GDP_INTERRUPTED = 3,  // An exception of the program waits for SIGINT.
 };
 
 // A buffer from `gdp_allocate`, which the pass frees. Mirrored by
@@ -221,8 +221,9 @@ class GdpPlacement : public CustomGraphOptimizer {
       request.graph_size = graph.size();
       answer = place(&request, &response, &replacement);
     }
-    // Python ignores exceptions that a callback raises. So the signal is sent
-    // again here, after the callback has returned.
+    // Python ignores exceptions that a callback raises. So `interrupts.py` has
+    // installed a handler of this signal, which raises the exception of the
+    // program after the callback has returned.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
     const absl::Status status =
         answer == GDP_PLACED && response.data != nullptr

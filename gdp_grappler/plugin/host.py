@@ -23,6 +23,7 @@ from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import garbage
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import loading
 from gdp_grappler.plugin import notices
@@ -110,7 +111,7 @@ class _Kept:
 
 
 class Host:
-  """Answers every query of the pass. Only Ctrl-C raises an exception."""
+  """Answers every query of the pass. Only the program's exceptions leave it."""
 
   def __init__(
       self,
@@ -159,7 +160,7 @@ class Host:
         kept = self._thread.run(
             functools.partial(self._serve, query, settings, wishes, key, call,
                               task), settings.time_budget_s, _excused_s)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, interrupts.Interruption):
       raise
     except BaseException as error:
       notices.warn_once(_explain(error, query, start))
@@ -195,8 +196,6 @@ class Host:
     try:
       return self._thread.run(functools.partial(self._recall, query, settings),
                               settings.time_budget_s, _excused_s)
-    except KeyboardInterrupt:
-      raise
     except Exception:
       return None  # Placing the graph fails in the same way, and reports it.
 

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import notices
 
 # Answers, see `grappler_pass.cc`.
@@ -128,7 +129,7 @@ def unregister() -> None:
 def _adapt(function: Callable[[Query], Answer],
            allocate: Callable[[int], int | None]) -> Callable[..., int]:
 
-  def call(request: Any, response: Any, graph: Any) -> int:
+  def answered(request: Any, response: Any, graph: Any) -> int:
     try:
       answer = function(_read(request.contents))
       if answer is NeedsGraph:
@@ -139,13 +140,25 @@ def _adapt(function: Callable[[Query], Answer],
       if answer.graph is not None:
         _write(answer.graph, allocate, graph)
       return _PLACED
-    except KeyboardInterrupt:
-      return _INTERRUPTED
     except BaseException as error:
-      _warn(error)
+      cause = _of_program(error)
+      if cause is not None and interrupts.raise_again(cause):
+        return _INTERRUPTED
+      _warn(cause or error)
       return _UNCHANGED
 
+  def call(request: Any, response: Any, graph: Any) -> int:
+    with interrupts.in_pass():
+      return answered(request, response, graph)
+
   return call
+
+
+def _of_program(error: BaseException) -> BaseException | None:
+  """Returns the program's exception; None for an error of the pass."""
+  if isinstance(error, interrupts.Interruption):
+    return error.error
+  return error if isinstance(error, KeyboardInterrupt) else None
 
 
 def _warn(error: BaseException) -> None:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, TypeVar
 
 from gdp_grappler.placers.policy import eager_thread
+from gdp_grappler.plugin import interrupts
 
 _T = TypeVar('_T')
 # The future of a result, and the function that computes the result.
@@ -51,6 +52,8 @@ class PlacerThread:
       TimeoutError: the job exceeded its time limit. A job that has begun goes
         on.
       StillBusyError: an earlier job that exceeded its time limit still runs.
+      Interruption: an exception of the program, such as one that a signal
+        handler raised, ended the wait. A job that has begun goes on.
     """
     with self._lock:
       if self._late is not None and not self._late.done():
@@ -59,18 +62,19 @@ class PlacerThread:
     future: futures.Future[_T] = futures.Future()
     end = time.monotonic() + timeout_s - excused_s()
     self._jobs.put((future, job))
-    while True:
-      try:
-        return future.result(end + excused_s() - time.monotonic())
-      except futures.TimeoutError:
-        # The job itself may have raised this error.
-        if future.done():
-          raise
-        if end + excused_s() > time.monotonic():
-          continue
+    while not future.done():
+      left_s = end + excused_s() - time.monotonic()
+      if left_s <= 0:
         if not future.cancel():
           self._late = future
-        raise
+        raise TimeoutError
+      try:
+        # Unlike `result`, this raises only what is not of the job.
+        futures.wait((future,), left_s)
+      except BaseException as error:
+        future.cancel()
+        raise interrupts.Interruption(error) from None
+    return future.result()
 
   def _start(self) -> None:
     if self._thread is None:

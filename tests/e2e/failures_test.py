@@ -40,8 +40,11 @@ def test_placer_runs_on_one_thread_and_never_for_its_own_graphs(finished):
   assert finished.results['calls'] == ['gdp_placer']
 
 
-def test_interrupt_reaches_the_program(finished):
-  assert finished.results['interrupted']
+def test_exceptions_of_signal_handlers_reach_the_program(finished):
+  """Once only Ctrl-C did: programs that `timeout` or SLURM ends went on."""
+  assert finished.results['interrupted'] == [
+      'KeyboardInterrupt()', "TimeoutError('mine')", 'SystemExit(7)'
+  ]
 
 
 def test_nobody_waits_for_a_placer_that_ran_out_of_time(finished):

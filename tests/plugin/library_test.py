@@ -1,11 +1,14 @@
 """The C interface, called as the pass calls it."""
 
+from concurrent import futures
 import ctypes
 import pathlib
 import re
+import signal
 
 import pytest
 
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import library
 
 # Sources are not installed.
@@ -60,11 +63,32 @@ def _raises(error):
     (lambda _: 'nonsense', library._UNCHANGED),
     (_raises(ValueError()), library._UNCHANGED),
     (_raises(SystemExit()), library._UNCHANGED),
-    (_raises(KeyboardInterrupt()), library._INTERRUPTED),
 ])
 def test_answers_without_devices(function, code):
   caller = _Caller(function)
   assert (caller.code, caller.response) == (code, None)
+
+
+@pytest.mark.parametrize('error, cause', [
+    (KeyboardInterrupt, KeyboardInterrupt),
+    (lambda: interrupts.Interruption(TimeoutError('mine')), TimeoutError),
+])
+def test_an_exception_of_the_program_is_raised_after_the_pass(error, cause):
+  before = signal.getsignal(signal.SIGINT)
+  assert _Caller(_raises(error())).code == library._INTERRUPTED
+  with pytest.raises(cause):
+    signal.raise_signal(signal.SIGINT)
+  assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_where_no_signal_is_handled_it_is_said(monkeypatch):
+  said = []
+  monkeypatch.setattr(library.notices, 'warn_once', said.append)
+  error = interrupts.Interruption(TimeoutError('mine'))
+  with futures.ThreadPoolExecutor(1) as other:
+    caller = other.submit(_Caller, _raises(error)).result()
+  assert caller.code == library._UNCHANGED
+  assert 'TimeoutError: mine' in said[0]
 
 
 def test_an_unexpected_error_is_said_once(monkeypatch):

@@ -1,10 +1,12 @@
 import os
+import signal
 import threading
 
 import pytest
 import tensorflow as tf
 
 from gdp_grappler.placers.policy import eager_thread
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import placer_thread
 from helpers import processes
 
@@ -36,6 +38,37 @@ def test_passes_on_what_a_job_raises(thread):
   with pytest.raises(KeyError):
     thread.run(fail, 10)
   assert thread.run(lambda: 3, 10) == 3
+
+
+def test_an_error_of_a_job_may_be_of_any_kind(thread):
+
+  def fail():
+    raise TimeoutError('of the job')
+
+  with pytest.raises(TimeoutError, match='of the job'):
+    thread.run(fail, 10)
+
+
+def test_exceptions_of_the_program_end_the_wait(thread):
+  """Once a timeout by `signal.alarm` was taken for that of the job."""
+  go = threading.Event()
+
+  def handler(number, frame):
+    raise TimeoutError('of the program')
+
+  def job():
+    os.kill(os.getpid(), signal.SIGUSR1)
+    go.wait(20)
+
+  before = signal.signal(signal.SIGUSR1, handler)
+  try:
+    with pytest.raises(interrupts.Interruption) as caught:
+      thread.run(job, 20)
+  finally:
+    signal.signal(signal.SIGUSR1, before)
+    go.set()
+  assert str(caught.value.error) == 'of the program'
+  assert thread.run(lambda: 3, 20) == 3
 
 
 def test_what_is_excused_does_not_count(thread):

@@ -80,28 +80,47 @@ def reenters(source, settings, **unused_options):
   return outcome((source.devices[1],) * len(source.graph_def.node))
 
 
-def interrupted():
-  """Ctrl-C while the placer works must reach the user."""
+def interrupted(number, handler, seed):
+  """Returns the exception that a signal raises while the placer works."""
   received = threading.Event()
 
   def interrupt(source, settings, **unused_options):
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
     received.wait()
     return outcome(None)
 
-  # A process in the background ignores Ctrl-C.
-  signal.signal(signal.SIGINT, signal.default_int_handler)
+  before = signal.signal(number, handler)
   optimizer.optimize = interrupt
-  common.set_option({**common.RANDOM, 'seed': 1})
+  common.set_option({**common.RANDOM, 'seed': seed})
   try:
     new_function()(X)
-    # The signal is sent again after the pass.
+    # The exception comes after the pass.
     threading.Event().wait(10)
-  except KeyboardInterrupt:
-    return True
+  except BaseException as error:
+    return repr(error)
   finally:
     received.set()
-  return False
+    signal.signal(number, before)
+  return ''
+
+
+def times_out(number, frame):
+  raise TimeoutError('mine')
+
+
+def ends(number, frame):
+  raise SystemExit(7)
+
+
+def interruptions():
+  """What the program gets: Ctrl-C, its own timeout, its own end."""
+  # A process in the background ignores Ctrl-C.
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  return [
+      interrupted(signal.SIGINT, signal.default_int_handler, 1),
+      interrupted(signal.SIGALRM, times_out, 3),
+      interrupted(signal.SIGTERM, ends, 4)
+  ]
 
 
 HANG = threading.Event()
@@ -120,7 +139,7 @@ def main():
       for f in (raises, raises, exits, short, unknown, not_text, empty, nothing)
   }
   right['reenters'] = run(reenters)
-  results = {'calls': list(CALLS), 'interrupted': interrupted()}
+  results = {'calls': list(CALLS), 'interrupted': interruptions()}
   right['hangs'] = run(hangs, time_budget_s=1)
   # Who waited for this budget would not return while the test runs.
   right['still_busy'] = run(hangs, time_budget_s=86400)

@@ -1,0 +1,73 @@
+import signal
+import threading
+
+import pytest
+
+from gdp_grappler.plugin import interrupts
+
+
+@pytest.fixture(autouse=True)
+def before():
+  """The handler of SIGINT, which every test has to leave as it was."""
+  handler = signal.getsignal(signal.SIGINT)
+  yield handler
+  left = signal.getsignal(signal.SIGINT)
+  signal.signal(signal.SIGINT, handler)
+  assert left is handler
+
+
+@pytest.mark.parametrize('error', [
+    KeyboardInterrupt(),
+    SystemExit(7),
+    TimeoutError('mine'),
+])
+def test_the_very_exception_is_raised(error):
+  assert interrupts.raise_again(error)
+  with pytest.raises(type(error)) as caught:
+    signal.raise_signal(signal.SIGINT)
+  assert caught.value is error
+
+
+def test_a_handler_that_ignores_the_signal_hides_nothing(before):
+  """Programs in the background ignore Ctrl-C, but end on SIGTERM."""
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  try:
+    assert interrupts.raise_again(SystemExit(7))
+    with pytest.raises(SystemExit):
+      signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+  finally:
+    signal.signal(signal.SIGINT, before)
+
+
+def test_another_call_of_the_pass_keeps_it_for_the_program():
+  """TensorFlow may optimize the next graph before the program goes on."""
+  error = TimeoutError('mine')
+  assert interrupts.raise_again(error)
+  with pytest.raises(interrupts.Interruption) as caught:
+    with interrupts.in_pass():
+      signal.raise_signal(signal.SIGINT)
+  assert caught.value.error is error
+  assert interrupts.raise_again(error)
+  with pytest.raises(TimeoutError):
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_threads_that_handle_no_signals_are_left_alone():
+  results = []
+
+  def run():
+    with interrupts.in_pass():
+      results.append(
+          (interrupts.raise_again(TimeoutError()), interrupts._depth))
+
+  thread = threading.Thread(target=run)
+  thread.start()
+  thread.join()
+  assert results == [(False, 0)]
+
+
+def test_a_handler_that_python_does_not_know_stays(monkeypatch):
+  monkeypatch.setattr(signal, 'getsignal', lambda _: None)
+  assert not interrupts.raise_again(TimeoutError())
+  monkeypatch.undo()
