@@ -368,5 +368,4 @@ def _order_config(
 
 
 def _ms(seconds: float) -> str:
-  milliseconds = seconds * 1e3
-  return f'{milliseconds:.0f}' if milliseconds >= 100 else f'{milliseconds:.3g}'
+  return units.digits(seconds * 1e3)

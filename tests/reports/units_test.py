@@ -25,6 +25,14 @@ def test_one_is_no_plural():
 
 def test_milliseconds():
   assert units.ms(.0123456) == '12.35 ms'
+  assert units.ms(.0123456, 3) == '12.3 ms'
+
+
+@pytest.mark.parametrize('value, text', [(12.345, '12.3'), (999.7, '1000'),
+                                         (1234.5, '1234'), (98765.4, '98765')])
+def test_long_times_have_no_exponent(value, text):
+  """Once a line said '2.75e+03 ms spent on moving variables'."""
+  assert units.digits(value) == text
 
 
 @pytest.mark.parametrize('seconds, text', [(0., '0:00'), (59.6, '1:00'),

@@ -8,6 +8,7 @@ import time
 from typing import Any, Mapping
 
 from gdp_grappler.plugin import notices
+from gdp_grappler.reports import units
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _line(report: EpochReport) -> str:
 
 
 def _ms(seconds: float | None) -> str:
-  return '-' if seconds is None else f'{seconds * 1e3:.3g} ms'
+  return '-' if seconds is None else units.ms(seconds, 3)
 
 
 def _scalars(report: EpochReport) -> dict[str, float]:

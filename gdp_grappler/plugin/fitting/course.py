@@ -9,6 +9,7 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import ways
+from gdp_grappler.reports import units
 
 _CPU_FLAG = 'tf_xla_cpu_global_jit'
 
@@ -146,7 +147,7 @@ class Course:
     if not spent_s:
       return said
     moving = 'moving variables and ' if self.moving_s else ''
-    return (f'{said}; {spent_s * 1e3:.3g} ms spent on {moving}building the '
+    return (f'{said}; {units.ms(spent_s, 3)} spent on {moving}building the '
             'placed step')
 
 

@@ -10,6 +10,8 @@ import dataclasses
 import enum
 from typing import Mapping
 
+from gdp_grappler.reports import units
+
 # The least predicted gain for which clusters are compiled, because compiling
 # takes the user's time.
 _LEAST_GAIN_OF_CLUSTERS = .05
@@ -181,4 +183,4 @@ class WayComparison:
 
 
 def _ms(seconds: float) -> str:
-  return f'{seconds * 1e3:.3g} ms'
+  return units.ms(seconds, 3)

@@ -78,9 +78,9 @@ def test_a_plan_that_is_not_compared_is_explained(changes, is_certain, said):
 
 
 @pytest.mark.parametrize('moves, said', [
-    ((), '; 1e+03 ms spent on building the placed step'),
+    ((), '; 1000 ms spent on building the placed step'),
     (((None, 'GPU:1'),),
-     '; 3.5e+03 ms spent on moving variables and building the placed step'),
+     '; 3500 ms spent on moving variables and building the placed step'),
 ])
 def test_line_says_all_that_the_user_waited_for(moves, said):
   """Once it left out that TensorFlow builds the step a second time."""

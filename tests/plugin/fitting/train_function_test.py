@@ -45,8 +45,8 @@ def _measured(function, before_s, placed_s):
 def test_the_faster_way_is_kept(function, said, before_s, placed_s, stays):
   _measured(function, before_s, placed_s)
   assert said == [
-      f'fit of "model": {before_s * 1e3:.3g} ms as it was, '
-      f'{placed_s * 1e3:.3g} ms placed (measured, medians of 5 and 5 calls): ' +
+      f'fit of "model": {before_s * 1e3:.0f} ms as it was, '
+      f'{placed_s * 1e3:.0f} ms placed (measured, medians of 5 and 5 calls): ' +
       ('goes back to what it was' if stays else 'stays placed')
   ]
   assert bool(function.report().placed_ops) != stays
