@@ -127,7 +127,7 @@ def request_source() -> str:
 
   A strategy of tf.distribute with one replica runs steps under tf.device. In
   the graph the strategy's scope and a scope of the user look the same. So the
-  text names both if the program has made a strategy, of TensorFlow 1 or 2.
+  text names tf.device and the class of the program's latest strategy.
   """
   from tensorflow.python.distribute import distribute_lib
   gauge = distribute_lib.distribution_strategy_gauge

@@ -54,7 +54,7 @@ enum {
   GDP_UNCHANGED = 0,
   GDP_PLACED = 1,
   GDP_NEEDS_GRAPH = 2,
-  GDP_INTERRUPTED = 3,  // An exception of the program waits for SIGINT.
+  GDP_INTERRUPTED = 3,  // SIGINT raises an exception of the program.
 };
 
 // A buffer from `gdp_allocate`, which the pass frees. Mirrored by

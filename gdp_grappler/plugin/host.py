@@ -111,7 +111,7 @@ class _Kept:
 
 
 class Host:
-  """Answers every query of the pass. Only the program's exceptions leave it."""
+  """Answers every query of the pass. Exceptions of the program leave it."""
 
   def __init__(
       self,

@@ -14,8 +14,8 @@ import signal
 import threading
 from typing import Any, Iterator
 
-# Number of calls of the pass that the main thread is in.
-_depth = 0
+# Whether the main thread runs code that C++ calls.
+_inside = False
 
 
 class Interruption(BaseException):
@@ -35,42 +35,57 @@ class Interruption(BaseException):
     self.error = error
 
 
+class _Raiser:
+  """A handler of SIGINT that raises an exception of the program, once.
+
+  Attributes:
+    before: The handler of the program, which the signal brings back.
+  """
+
+  def __init__(self, error: BaseException, before: Any) -> None:
+    """Keeps the exception and the program's handler."""
+    self._error, self.before = error, before
+
+  def __call__(self, number: int, frame: Any) -> None:
+    del number, frame
+    signal.signal(signal.SIGINT, self.before)
+    raise Interruption(self._error) if _inside else self._error
+
+
 @contextlib.contextmanager
 def in_pass() -> Iterator[None]:
-  """Marks the body as code that C++ calls, where no exception may end."""
-  global _depth
+  """Marks the body as code that C++ calls, which no exception may leave."""
+  global _inside
   is_main = threading.current_thread() is threading.main_thread()
-  _depth += is_main
+  _inside |= is_main
   try:
     yield
   finally:
-    _depth -= is_main
+    if is_main:
+      _inside = False
 
 
 def raise_again(error: BaseException) -> bool:
   """Makes the next SIGINT raise an exception of the program.
 
   The C++ code of the pass sends this signal after the Python code has returned.
-  TensorFlow may then call the pass for another graph before the program goes
-  on. If so, the signal raises an `Interruption`, which leads here again. The
-  signal also brings back the program's handler of SIGINT.
+  If TensorFlow has called the pass for another graph by then, the signal raises
+  an `Interruption`, which leads here again.
 
   Args:
     error: The exception.
 
   Returns:
-    Whether the signal has to be sent. It must not be sent on a thread that runs
-    no signal handlers, nor if the program's handler is unknown to Python.
+    Whether the signal has to be sent. It must not be sent if this thread runs
+    no signal handlers, if the thread blocks the signal, or if Python does not
+    know the program's handler.
   """
   before = signal.getsignal(signal.SIGINT)
+  if isinstance(before, _Raiser):  # Its signal never came.
+    before = before.before
   if (threading.current_thread() is not threading.main_thread() or
-      before is None):
+      before is None or
+      signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())):
     return False
-
-  def handler(number: int, frame: Any) -> None:
-    del number, frame
-    signal.signal(signal.SIGINT, before)
-    raise Interruption(error) if _depth else error
-
-  signal.signal(signal.SIGINT, handler)
+  signal.signal(signal.SIGINT, _Raiser(error, before))
   return True

@@ -142,9 +142,16 @@ def _adapt(function: Callable[[Query], Answer],
       return _PLACED
     except BaseException as error:
       cause = _of_program(error)
-      if cause is not None and interrupts.raise_again(cause):
+      if cause is None:
+        _warn(f'answering the pass failed with {_named(error)}. Please report '
+              'it.')
+      elif (interrupts.raise_again(cause) or
+            isinstance(cause, KeyboardInterrupt)):
         return _INTERRUPTED
-      _warn(cause or error)
+      else:
+        _warn(f'{_named(cause)} ended the search for a placement. A signal '
+              'handler of the program has raised this exception, which cannot '
+              'reach the program from the pass.')
       return _UNCHANGED
 
   def call(request: Any, response: Any, graph: Any) -> int:
@@ -161,12 +168,14 @@ def _of_program(error: BaseException) -> BaseException | None:
   return error if isinstance(error, KeyboardInterrupt) else None
 
 
-def _warn(error: BaseException) -> None:
+def _named(error: BaseException) -> str:
+  return f'{type(error).__name__}: {error}'
+
+
+def _warn(reason: str) -> None:
   """Warns why a graph stays as it was. Raises nothing, as C++ is the caller."""
   try:
-    notices.warn_once(
-        'Graphs are left as they were: answering the pass failed '
-        f'with {type(error).__name__}: {error}. Please report it.')
+    notices.warn_once(f'Graphs are left as they were: {reason}')
   except BaseException:
     pass  # The user's own handler of the logger may fail.
 

@@ -16,6 +16,9 @@ _T = TypeVar('_T')
 # The future of a result, and the function that computes the result.
 _Job = tuple[futures.Future[Any], Callable[[], Any]]
 
+# Errors that `futures.wait` itself may raise.
+_OF_WAITING = (MemoryError, OverflowError, RecursionError)
+
 
 class StillBusyError(Exception):
   """The thread still runs a job that exceeded its time limit."""
@@ -69,10 +72,12 @@ class PlacerThread:
           self._late = future
         raise TimeoutError
       try:
-        # Unlike `result`, this raises only what is not of the job.
+        # Unlike `result`, `wait` never raises an error of the job.
         futures.wait((future,), left_s)
       except BaseException as error:
         future.cancel()
+        if isinstance(error, _OF_WAITING):
+          raise
         raise interrupts.Interruption(error) from None
     return future.result()
 

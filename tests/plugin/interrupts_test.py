@@ -59,15 +59,32 @@ def test_threads_that_handle_no_signals_are_left_alone():
   def run():
     with interrupts.in_pass():
       results.append(
-          (interrupts.raise_again(TimeoutError()), interrupts._depth))
+          (interrupts.raise_again(TimeoutError()), interrupts._inside))
 
   thread = threading.Thread(target=run)
   thread.start()
   thread.join()
-  assert results == [(False, 0)]
+  assert results == [(False, False)]
 
 
 def test_a_handler_that_python_does_not_know_stays(monkeypatch):
   monkeypatch.setattr(signal, 'getsignal', lambda _: None)
   assert not interrupts.raise_again(TimeoutError())
   monkeypatch.undo()
+
+
+def test_a_thread_that_blocks_the_signal_keeps_its_handler(before):
+  signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+  try:
+    assert not interrupts.raise_again(TimeoutError())
+    assert signal.getsignal(signal.SIGINT) is before
+  finally:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+def test_a_signal_that_never_came_is_forgotten(before):
+  assert interrupts.raise_again(TimeoutError('lost'))
+  assert interrupts.raise_again(TimeoutError('mine'))
+  with pytest.raises(TimeoutError, match='mine'):
+    signal.raise_signal(signal.SIGINT)
+  assert signal.getsignal(signal.SIGINT) is before

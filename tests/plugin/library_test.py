@@ -88,7 +88,8 @@ def test_where_no_signal_is_handled_it_is_said(monkeypatch):
   with futures.ThreadPoolExecutor(1) as other:
     caller = other.submit(_Caller, _raises(error)).result()
   assert caller.code == library._UNCHANGED
-  assert 'TimeoutError: mine' in said[0]
+  assert 'TimeoutError: mine ended the search' in said[0]
+  assert 'report' not in said[0]
 
 
 def test_an_unexpected_error_is_said_once(monkeypatch):

@@ -71,6 +71,16 @@ def test_exceptions_of_the_program_end_the_wait(thread):
   assert thread.run(lambda: 3, 20) == 3
 
 
+def test_an_error_of_the_wait_is_none_of_the_program(thread, monkeypatch):
+
+  def wait(*_):
+    raise RecursionError
+
+  monkeypatch.setattr(placer_thread.futures, 'wait', wait)
+  with pytest.raises(RecursionError):
+    thread.run(lambda: 3, 10)
+
+
 def test_what_is_excused_does_not_count(thread):
   go, excused = threading.Event(), []
 

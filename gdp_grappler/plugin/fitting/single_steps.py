@@ -43,7 +43,8 @@ class SingleSteps:
   def per_call(self) -> int:
     """Number of steps that the user wants in a call."""
     steps = self.model.steps_per_execution or 1
-    # tf_keras has a variable. That of a MirroredStrategy is no number.
+    # In tf_keras the number is a variable. `int` refuses the variable of a
+    # MirroredStrategy.
     return int(steps.numpy() if hasattr(steps, 'numpy') else steps)
 
   @property
