@@ -55,7 +55,6 @@ placers/policy/policy_check placers/policy/learned_test
 placers/policy/shipped_policy placers/registry_test
 processes/jobs processes/local_team_test
 plugin/fitting/variable_moves e2e/relocated_test
-plugin/fitting/trainers e2e/explained_test
 plugin/server_link_timing e2e/hosts_test
 plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test

@@ -73,16 +73,27 @@ def _wrap_maker(cls: Any, kind: str) -> None:
     stock(self, force=force)
     made = getattr(self, attribute)
     if not hasattr(made, 'is_placed'):
-      placeable = (functools.partial(_without_xla, self, stock, attribute)
-                   if xla.chosen_by_keras(self) else None)
-      made = _wrapped(self, kind, made, placeable)
-      if kind == 'train':
-        _warn_of_tables(self)
-        _succeed(self, before, made)
+      try:
+        placeable = (functools.partial(_without_xla, self, stock, attribute)
+                     if xla.chosen_by_keras(self) else None)
+        made = _wrapped(self, kind, made, placeable)
+        if kind == 'train':
+          _warn_of_tables(self)
+          _succeed(self, before, made)
+      except Exception as error:
+        _warn_of_failure(self, kind, error)
       setattr(self, attribute, made)
     return getattr(self, attribute)
 
   method_wrapping.wrap(cls, f'make_{kind}_function', make)
+
+
+def _warn_of_failure(model: Any, kind: str, error: Exception) -> None:
+  """Warns that a function of Keras runs as without the option."""
+  notices.warn_once(
+      f'{_KINDS[kind]} of "{model.name}": left as it was: '
+      f'preparing it failed with {type(error).__name__}: {error}. '
+      'Please report it.')
 
 
 def _warn_of_tables(model: Any) -> None:

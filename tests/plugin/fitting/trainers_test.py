@@ -1,0 +1,58 @@
+import pytest
+
+from gdp_grappler.plugin.fitting import trainers
+
+
+@pytest.fixture(name='warned')
+def _warned(monkeypatch):
+  result = []
+  monkeypatch.setattr(trainers.notices, 'warn_once', result.append)
+  return result
+
+
+class _Stock:
+  """A model that Keras does not know, with Keras' functions."""
+
+  name = 'odd'
+  _jit_compile = False
+
+  def __init__(self):
+    self.train_function = None
+
+  def make_train_function(self, force=False):
+    del force
+    self.train_function = self.step
+
+  def step(self, iterator):
+    return next(iterator)
+
+
+@pytest.mark.parametrize('strategy', [None, 'no strategy'])
+def test_a_model_that_cannot_be_prepared_runs_as_keras_runs_it(
+    warned, strategy):
+  """Once an error of ours, `int` of a variable, was an error of `fit`."""
+
+  class Model(_Stock):
+    distribute_strategy = strategy
+
+  trainers._wrap_maker(Model, 'train')
+  model = Model()
+  model.make_train_function()
+  assert model.train_function(iter([3])) == 3
+  assert not hasattr(model.train_function, 'is_placed')
+  line, = warned
+  assert line.startswith('fit of "odd": left as it was')
+  assert 'AttributeError' in line
+
+
+def test_in_a_context_keras_makes_its_own_function(warned):
+
+  class Model(_Stock):
+    pass
+
+  trainers._wrap_maker(Model, 'train')
+  model = Model()
+  with trainers.unwrapped():
+    model.make_train_function()
+  assert model.train_function(iter([3])) == 3
+  assert not warned
