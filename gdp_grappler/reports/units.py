@@ -21,20 +21,20 @@ def count(number: int, noun: str) -> str:
   return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
-def digits(value: float, least: int = 3) -> str:
-  """Returns '12.3' for 12.34, and '1234' for 1234.5: never an exponent.
+def digits(value: float, significant: int = 3) -> str:
+  """Returns '12.3' for 12.34, and '1235' for 1234.6 in place of an exponent.
 
   Args:
     value: A number of at least 0.0001.
-    least: Number of digits of smaller values.
+    significant: Significant digits, unless more digits are before the point.
   """
-  text = f'{value:.{least}g}'
+  text = f'{value:.{significant}g}'
   return f'{value:.0f}' if 'e+' in text else text
 
 
-def ms(seconds: float, least: int = 4) -> str:
-  """Returns '12.34 ms' for 0.01234; `least` is that of `digits`."""
-  return f'{digits(seconds * 1e3, least)} ms'
+def ms(seconds: float, significant: int = 4) -> str:
+  """Returns '12.34 ms' for 0.01234; `significant` is that of `digits`."""
+  return f'{digits(seconds * 1e3, significant)} ms'
 
 
 def clock(seconds: float) -> str:

@@ -13,6 +13,7 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.problems import help_texts
+from gdp_grappler.reports import units
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -79,10 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
     common.say_words(
         f'{result.graph} on {device.name} ({device.model}): '
         f'{int((device.executions > 0).sum())} ops, '
-        f'{device.seconds.sum() * 1e3:.4g} ms + '
+        f'{units.ms(device.seconds.sum())} + '
         f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
-        f'+ {device.empty_step_s * 1e3:.3g} ms for an empty step = '
-        f'{device.step_s * 1e3:.4g} ms')
+        f'+ {units.ms(device.empty_step_s, 3)} for an empty step = '
+        f'{units.ms(device.step_s)}')
   common.say(f'Wrote {arguments.output}; gdp place and gdp simulate take it '
              f'by --profile={shlex.quote(arguments.output)}.')
   return 0

@@ -36,6 +36,7 @@ struct GdpMoveFeatures {
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
       : graph(g), incumbent(graph), order(graph) {}
 
+  // Features of moves, computed in up to `threads` threads.
   Status Describe(int64_t count, const int32_t* devices, int32_t threads,
                   float* out) {
     const int64_t groups = graph.num_groups;

@@ -138,7 +138,7 @@ def _counts(seconds, round_s=384.):
 
 
 # Some of 384 drawn moves are equal, and only different moves are counted.
-_MOST_OF_384 = 270
+_FEWEST_FRESH = 270
 
 
 def test_rounds_draw_fewer_moves_if_time_is_short():
@@ -149,8 +149,8 @@ def test_rounds_draw_fewer_moves_if_time_is_short():
 
 
 def test_rounds_draw_all_moves_if_there_is_time():
-  assert min(_counts(1e6)) > _MOST_OF_384
+  assert min(_counts(1e6)) > _FEWEST_FRESH
 
 
 def test_rounds_do_not_depend_on_a_clock_that_does_not_end_them():
-  assert min(_counts(400, round_s=None)) > _MOST_OF_384
+  assert min(_counts(400, round_s=None)) > _FEWEST_FRESH
