@@ -11,7 +11,6 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.reports import units
 from placer_model.hdp import config as config_lib
 from placer_model.hdp import decisions
 from placer_model.hdp import policy as policy_lib
@@ -103,7 +102,8 @@ class Search:
       self.step()
       progress.reached(
           len(self.history) / self._config.steps if not budget else
-          (clock() - start) / budget, f'best {units.ms(self.best_step_time_s)}')
+          (clock() - start) / budget,
+          f'best {self.best_step_time_s * 1e3:.4g} ms')
     if self.best_devices is None:
       raise errors.InfeasiblePlacementError(
           f'None of {self._evaluations} sampled placements of '

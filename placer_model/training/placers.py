@@ -21,7 +21,6 @@ from gdp_grappler.placers.policy import policy_decoding
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.problems import reading
-from gdp_grappler.reports import units
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -91,7 +90,7 @@ class GdpPlacer:
         done = max(done, trainers[turn].share)
       trainers[turn].step(done)
       start_s = start_s or problem.clock()
-      progress.reached(done, f'best {units.ms(own.best_step_time_s)}')
+      progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(
           f'None of {own.total_evaluations} sampled placements of '
