@@ -131,8 +131,8 @@ def request_source() -> str:
   """
   from tensorflow.python.distribute import distribute_lib
   gauge = distribute_lib.distribution_strategy_gauge
-  latest = (gauge.get_cell(api).value() for api in ('V2', 'V1'))
-  return ' or '.join((*list(filter(None, latest))[:1], 'tf.device'))
+  strategy = gauge.get_cell('V2').value() or gauge.get_cell('V1').value()
+  return f'{strategy} or tf.device' if strategy else 'tf.device'
 
 
 def warn_of_missing(device: str, who: str,

@@ -54,7 +54,7 @@ enum {
   GDP_UNCHANGED = 0,
   GDP_PLACED = 1,
   GDP_NEEDS_GRAPH = 2,
-  GDP_INTERRUPTED = 3,  // SIGINT raises an exception of the program.
+  GDP_INTERRUPTED = 3,  // Send SIGINT: its handler raises an exception.
 };
 
 // A buffer from `gdp_allocate`, which the pass frees. Mirrored by
@@ -222,8 +222,8 @@ class GdpPlacement : public CustomGraphOptimizer {
       answer = place(&request, &response, &replacement);
     }
     // Python ignores exceptions that a callback raises. So `interrupts.py` has
-    // installed a handler of this signal, which raises the exception of the
-    // program after the callback has returned.
+    // installed a handler of SIGINT. The handler raises the program's exception
+    // now, after the callback has returned.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
     const absl::Status status =
         answer == GDP_PLACED && response.data != nullptr

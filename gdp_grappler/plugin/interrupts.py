@@ -1,10 +1,11 @@
 """Exceptions of the program that arrive while the pass waits for a placement.
 
-Python runs the program's signal handlers in the main thread, also while this
-thread runs code of the pass. A handler may raise any exception: Ctrl-C, a
-timeout after `signal.alarm`, SystemExit on SIGTERM. But C++ calls the pass, and
-Python ignores exceptions in code that C++ calls. So the exception is kept, and
-raised again after the pass has returned.
+Python runs the program's signal handlers in the main thread, also while the
+main thread runs code of the pass. A handler may raise any exception, such as
+KeyboardInterrupt on Ctrl-C, a timeout after `signal.alarm`, or SystemExit on
+SIGTERM. But C++ calls the code of the pass, and Python ignores exceptions that
+leave code that C++ calls. So this module keeps the exception, and raises the
+exception again after the pass has returned to C++.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class Interruption(BaseException):
 class _Raiser:
   """A handler of SIGINT that raises an exception of the program, once.
 
+  The handler then installs the program's own handler again.
+
   Attributes:
-    before: The handler of the program, which the signal brings back.
+    before: The program's own handler.
   """
 
   def __init__(self, error: BaseException, before: Any) -> None:
@@ -68,17 +71,18 @@ def in_pass() -> Iterator[None]:
 def raise_again(error: BaseException) -> bool:
   """Makes the next SIGINT raise an exception of the program.
 
-  The C++ code of the pass sends this signal after the Python code has returned.
-  If TensorFlow has called the pass for another graph by then, the signal raises
-  an `Interruption`, which leads here again.
+  The C++ code of the pass sends SIGINT after the Python code has returned. The
+  signal may arrive while TensorFlow already calls the pass for another graph.
+  Then the handler raises an `Interruption`, and the caller calls this function
+  again with its exception.
 
   Args:
     error: The exception.
 
   Returns:
-    Whether the signal has to be sent. It must not be sent if this thread runs
-    no signal handlers, if the thread blocks the signal, or if Python does not
-    know the program's handler.
+    Whether SIGINT has to be sent. SIGINT must not be sent if this thread runs
+    no signal handlers, if this thread blocks SIGINT, or if Python does not know
+    the program's handler.
   """
   before = signal.getsignal(signal.SIGINT)
   if isinstance(before, _Raiser):  # Its signal never came.

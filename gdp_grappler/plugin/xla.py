@@ -90,8 +90,8 @@ def _compile_from_config(stock: Any, self: Any, *args: Any,
                          **kwargs: Any) -> Any:
   """Compiles a loaded or cloned model, and records that Keras chooses XLA.
 
-  Keras stores the result of "auto". So a stored True does not tell who chose
-  it. Mostly it was Keras.
+  Keras stores the result of "auto". So a stored True does not tell whether
+  Keras or the user chose XLA. In most programs Keras did.
   """
   result = stock(self, *args, **kwargs)
   vars(self)[_AUTO] = True

@@ -17,10 +17,12 @@ import weakref
 _STEPS = ('one_step_on_data', 'run_step')
 _KERAS = ('keras', 'tf_keras')
 
-# By id: traced functions with jit_compile=True that still exist.
+# Traced functions with jit_compile=True that still exist. The key is the id of
+# the function.
 _functions: weakref.WeakValueDictionary[int,
                                         Any] = (weakref.WeakValueDictionary())
-# Models whose steps are among these functions, by the id of the function.
+# The model of each function that is a step of a model. The key is the id of the
+# function.
 _models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
