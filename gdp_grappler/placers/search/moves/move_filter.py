@@ -15,8 +15,8 @@ from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Kinds of moves. Each kind has a feature of its own for the network. The search
-# makes no move of the kind 'repaired' any more. But files of weights contain the
-# feature of this kind, so the kind stays.
+# makes no move of the kind 'repaired' any more. But files of weights contain
+# the feature of this kind, so the kind stays.
 KINDS = (*moves_lib.Moves.kinds, 'repaired')
 # Feature that rises with the estimated step.
 _RETIMED = schema.NATIVE.index('retimed_change_s')
