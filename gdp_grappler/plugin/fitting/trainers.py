@@ -71,19 +71,21 @@ def _wrap_maker(cls: Any, kind: str) -> None:
       return stock(self, force=force)
     before = getattr(self, attribute)
     stock(self, force=force)
-    made = getattr(self, attribute)
-    if not hasattr(made, 'is_placed'):
-      try:
-        placeable = (functools.partial(_without_xla, self, stock, attribute)
-                     if xla.chosen_by_keras(self) else None)
-        made = _wrapped(self, kind, made, placeable)
-        if kind == 'train':
-          _warn_of_tables(self)
-          _succeed(self, before, made)
-      except Exception as error:
-        _warn_of_failure(self, kind, error)
-      setattr(self, attribute, made)
-    return getattr(self, attribute)
+    own = getattr(self, attribute)
+    if hasattr(own, 'is_placed'):
+      return own
+    try:
+      placeable = (functools.partial(_without_xla, self, stock, attribute)
+                   if xla.chosen_by_keras(self) else None)
+      made = _wrapped(self, kind, own, placeable)
+      if kind == 'train':
+        _warn_of_tables(self)
+        _succeed(self, before, made)
+    except Exception as error:
+      _warn_of_failure(self, kind, error)
+      made = own
+    setattr(self, attribute, made)
+    return made
 
   method_wrapping.wrap(cls, f'make_{kind}_function', make)
 
