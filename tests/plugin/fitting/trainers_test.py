@@ -45,6 +45,30 @@ def test_a_model_that_cannot_be_prepared_runs_as_keras_runs_it(
   assert 'AttributeError' in line
 
 
+def test_keras_function_stays_if_the_last_part_of_preparing_fails(
+    warned, monkeypatch):
+
+  class Model(_Stock):
+
+    class distribute_strategy:
+      num_replicas_in_sync = 1
+
+    run_eagerly = False
+    steps_per_execution = 1
+
+  def fail(*args):
+    raise OSError(f'no state of {len(args)} functions')
+
+  trainers._wrap_maker(Model, 'train')
+  monkeypatch.setattr(trainers, '_warn_of_tables', lambda model: None)
+  monkeypatch.setattr(trainers, '_succeed', fail)
+  model = Model()
+  model.make_train_function()
+  assert model.train_function == model.step
+  line, = warned
+  assert 'OSError: no state' in line
+
+
 def test_in_a_context_keras_makes_its_own_function(warned):
 
   class Model(_Stock):
