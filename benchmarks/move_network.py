@@ -84,8 +84,8 @@ def _search(
     return annealing.Annealing(problem, starts, rng, model, own)
   ranking = annealing.Annealing(problem, starts, rng).ranking
   return priority_annealing.PriorityAnnealing(
-      problem, starts[ranking[:search_config.DEFAULT.priorities.starts]], rng,
-      model, own)
+      problem, starts[ranking[:search_config.DEFAULT.start.best]], rng, model,
+      own)
 
 
 def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:

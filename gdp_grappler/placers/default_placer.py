@@ -171,7 +171,8 @@ class DefaultPlacer:
     Returns:
       The best placement in the order of priorities, if orders pay; else none.
     """
-    begin = priced.ranked(search_config.DEFAULT.priorities.starts)
+    config = search_config.DEFAULT.priorities
+    begin = priced.ranked(search_config.DEFAULT.start.best)
     # The clock stops neither the prices of the starts nor the first batch.
     least = len(begin) + search_config.DEFAULT.annealing.batch
     if priced.fits and not _has_time(deadline, each_s * least):
@@ -184,7 +185,8 @@ class DefaultPlacer:
       further = [result.rows]
     refined, *in_order = staged_search.search(
         problem, begin, rng, _limit(problem, worth_s, deadline.remaining_s),
-        self._models(), further=further, moves=moves)
+        self._models(), further=further, moves=moves,
+        varied=priced.varied(config.starts, config.different))
     priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
     return in_order
 
@@ -316,8 +318,7 @@ class DefaultPlacer:
     begin_s = problem.clock()
     improved = move_policy.before_search(
         problem, worth_s, own_s, moves,
-        priced.ranked(search_config.DEFAULT.priorities.starts),
-        self._known_moves())
+        priced.ranked(search_config.DEFAULT.start.best), self._known_moves())
     if improved is None:
       return False
     priced.add_priced(improved, MOVES)

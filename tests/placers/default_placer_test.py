@@ -341,9 +341,9 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   given = []
   stock = staged_search.search
 
-  def searched(problem, starts, *rest, **fields):
-    given.append(starts.tolist())
-    return stock(problem, starts, *rest, **fields)
+  def searched(problem, starts, *rest, varied, **fields):
+    given.append((starts.tolist(), varied.tolist()))
+    return stock(problem, starts, *rest, varied=varied, **fields)
 
   problem = _problem(1.)
   halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4
@@ -356,9 +356,14 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
       _: [on_proposals(name, proposals) for name in names])
   default_placer.DefaultPlacer(anchors=_SINGLE,
                                asks_policy=False).place(problem)
-  starts, = given
+  (starts, varied), = given
   assert starts[:2] == list(map(list, halves))
   assert len(starts) == len(set(map(tuple, starts)))
+  config = search_config.DEFAULT.priorities
+  for index, row in enumerate(varied):
+    for better in varied[:index]:
+      assert np.mean(np.array(row) != better) >= config.different
+  assert varied[0] == starts[0] and len(varied) <= config.starts
 
 
 def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):

@@ -236,5 +236,5 @@ def before_search(
     return None
   return MovePolicyPlacer(network=network).search(
       problem.until(deadlines.within(budget_s, problem.clock)), moves,
-      [*starts[:_STARTS]], search_config.DEFAULT.priorities.starts,
+      [*starts[:_STARTS]], search_config.DEFAULT.start.best,
       problem.ends_by_count)

@@ -263,7 +263,7 @@ class _RepeatedAnnealing:
     problem = coarse.problem
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
-    best = prices.ranking()[:search_config.DEFAULT.priorities.starts]
+    best = prices.ranking()[:search_config.DEFAULT.start.best]
     self._rows = rows[best]
     if further:
       self._rows = np.concatenate(

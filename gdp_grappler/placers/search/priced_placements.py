@@ -50,6 +50,28 @@ class PricedPlacements:
     """int32 [at most `most`, G], the best by price, the best first."""
     return np.stack([self._devices[k] for k in self.prices.ranking()[:most]])
 
+  def varied(self, most: int, share: float) -> np.ndarray:
+    """int32 [at most `most`, G], good placements that differ, the best first.
+
+    Most of the best placements by price are moves from one placement, so they
+    differ in few groups only.
+
+    Args:
+      most: Largest number of placements.
+      share: Share of the groups that have another device in a placement than in
+        each better one of the result, at least. Groups whose device is the same
+        in all placements do not count.
+    """
+    rows = self.devices
+    rows = rows[:, (rows != rows[0]).any(axis=0)]
+    chosen: list[int] = []
+    for k in self.prices.ranking():
+      if all((rows[k] != rows[other]).mean() >= share for other in chosen):
+        chosen.append(k)
+      if len(chosen) == most:
+        break
+    return np.stack([self._devices[k] for k in chosen])
+
   def best_of_each(self) -> dict[str, np.ndarray]:
     """int32 [G], the best placement of each source, the best source first."""
     result: dict[str, np.ndarray] = {}

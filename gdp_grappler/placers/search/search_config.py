@@ -62,11 +62,14 @@ class StartConfig:
       accelerator.
     large: Ops times devices above which there is only one such start, because
       the price of a large graph takes long.
+    best: Number of the best placements of other placers with which a search
+      begins.
   """
 
   share: float = .3
   blocks: int = 16
   large: int = 2_000_000
+  best: int = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,12 +107,15 @@ class PriorityConfig:
     loss: Largest increase of the step time by new priorities, as a share of the
       step time. With a larger increase the old priorities stay.
     starts: Number of starts. Each one has priorities of its own.
+    different: Least share of the groups that have other devices in two starts
+      (`PricedPlacements.varied`).
   """
 
   refreshes: int = 12
   fewest_batches: int = 4
   loss: float = 1e-2
-  starts: int = 8
+  starts: int = 16
+  different: float = .2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -326,7 +332,7 @@ class SearchConfig:
   coarse: CoarseConfig = CoarseConfig()
   edges: EdgeConfig = EdgeConfig()
   time: TimeConfig = TimeConfig()
-  start_prices: int = 8
+  start_prices: int = 2
   starting_share: float = .25
   edge_ops: int = 1_000_000
   priced_ops: int = 80_000_000

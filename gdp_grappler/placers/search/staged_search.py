@@ -39,8 +39,8 @@ def no_model(problem: placer_lib.Problem) -> None:
 def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
-    moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = ()
-) -> tuple[placement_lib.Placement, ...]:
+    moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
+    varied: np.ndarray | None = None) -> tuple[placement_lib.Placement, ...]:
   """Searches for the best placement of each order of ops.
 
   Args:
@@ -51,6 +51,9 @@ def search(
     models: Makes a model for each annealing.
     moves: Draws moves of the problem; None means moves of all kinds.
     further: int [K, G] each, more starts for the annealing under priorities.
+    varied: int [V, G], starts for the annealing under priorities, in place of
+      the best of `starts`. They should differ much: the placement that is the
+      fastest in order may be slow first in, first out.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -59,7 +62,8 @@ def search(
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
-  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further)
+  staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
+                         varied)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     staged.run(stage)
   return staged.placements()
@@ -101,8 +105,10 @@ class _StagedSearch:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
                models: Models, moves: moves_lib.Moves | None,
-               further: Sequence[np.ndarray]) -> None:
+               further: Sequence[np.ndarray],
+               varied: np.ndarray | None) -> None:
     self._problem, self._starts, self._further = problem, starts, further
+    self._varied = varied
     self._rng, self._budget, self._models = rng, budget, models
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     orders = problem.orders_pay
@@ -178,8 +184,10 @@ class _StagedSearch:
     count = self._budget.affordable(config.start_prices * self._each_s,
                                     config.priorities.starts,
                                     config.starting_share)
-    starts = np.concatenate(
-        [plain.best[None], *self._further, self._starts[plain.ranking[:count]]])
+    others = self._varied
+    if others is None:
+      others = self._starts[plain.ranking]
+    starts = np.concatenate([plain.best[None], *self._further, others[:count]])
     fitting = (number for number in range(len(starts), 0, -1)
                if self._budget.has_left(self._starting_s(number)))
     return starts[:next(fitting, 0)]

@@ -30,6 +30,20 @@ def test_what_fits_is_best_and_what_is_faster_lacks_memory():
   assert seen.faster_overflowing(9).shape == (0, 2)
 
 
+def test_varied_placements_differ_in_many_groups():
+  graph = graphs.make_graph(num_ops=10)
+  problem = problems.make(graph, clusters.make_cluster(2), [[0, 1, 3]] * 10)
+  seen = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  # The first two groups are always on the host, so they do not count.
+  rows = np.array([[0, 0] + [1] * 8, [0, 0, 2] + [1] * 7, [0, 0] + [2] * 8])
+  assert list(seen.add(rows).ranking()) == [1, 0, 2]
+  first, near, far = rows[[1, 0, 2]].tolist()
+  assert seen.varied(3, 1 / 8).tolist() == [first, near, far]
+  assert seen.varied(3, 1 / 4).tolist() == [first, far]
+  assert seen.varied(1, 1 / 4).tolist() == [first]
+  assert seen.varied(3, 1.).tolist() == [first]
+
+
 def test_nothing_is_priced_twice():
   asked = []
 

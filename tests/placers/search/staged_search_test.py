@@ -90,6 +90,30 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
                        if ordered else annealing.Annealing)
 
 
+def test_the_search_in_order_begins_with_varied_placements(monkeypatch):
+  """Near copies of the best one, first in, first out, were its only starts."""
+  cluster = presets.preset('2xP100')
+  graph = graphs.random_graph(2, 40)
+  problem = problems.make(graph, cluster,
+                          simulator=simulator.Simulator(cluster))
+  stock, given = priority_annealing.PriorityAnnealing, []
+
+  def watched(problem, starts, *rest):
+    given.append(starts.tolist())
+    return stock(problem, starts, *rest)
+
+  monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
+  rng = np.random.default_rng(0)
+  starts, varied, further = rng.integers(1, 3, (3, 5, graph.num_groups)).astype(
+      np.int32)
+  for options in ({}, {'varied': varied, 'further': [further]}):
+    staged_search.search(problem, starts, rng, search_budget.SearchBudget(200),
+                         **options)
+  usual, other = given
+  assert sorted(usual[1:]) == sorted(starts.tolist())
+  assert other[1:] == further.tolist() + varied.tolist()
+
+
 def _slow_problem(seconds):
   cluster = presets.preset('2xP100')
   problem = problems.make(graphs.random_graph(2, 40), cluster,
