@@ -167,7 +167,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   Args:
     path: The file. A link is followed. A device, or a pipe with a reader, gets
       the data without a replacement. An existing file keeps its mode.
-    data: The whole new content. Text is written as UTF-8.
+    data: The whole new content. Text is written as UTF-8. Bytes of file names
+      that are no UTF-8 are written as Python's escapes.
     make_folder: Whether to make the file's folder if it does not exist.
     private: Whether only this user may read the file and the folders that are
       made. Then an existing file does not keep its mode.
@@ -175,7 +176,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   Raises:
     GdpError: the file cannot be written. An old file is unchanged.
   """
-  data = data.encode() if isinstance(data, str) else data
+  if isinstance(data, str):
+    data = data.encode(errors='backslashreplace')
   try:
     status = _status(path)
     # A device or a pipe takes the data. A rename would remove it.

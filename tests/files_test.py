@@ -117,6 +117,14 @@ def test_a_name_may_be_as_long_as_names_can_be(tmp_path):
   assert path.read_text() == 'long'
 
 
+def test_a_text_may_have_names_of_files_that_are_no_text(tmp_path):
+  """Once `gdp report` ended with a traceback for such a model."""
+  name = os.fsdecode(b'caf\xe9 \xc3\xa4.keras')
+  path = tmp_path / os.fsdecode(b'caf\xe9.html')
+  files.write_atomically(path, f'<title>{name}</title>')
+  assert path.read_text('utf-8') == '<title>caf\\udce9 ä.keras</title>'
+
+
 @pytest.mark.parametrize('mode', [0o600, 0o640, 0o755])
 def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
   path = tmp_path / 'plan.json'

@@ -81,7 +81,9 @@ def key(
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),
            *map(str, fixed), '', *map(str, waiting), *_stamps(settings.profile),
            *_stamps(plan), *_stamps(policy), _software())
-  return hashlib.sha256('\0'.join(parts).encode()).hexdigest()[:32]
+  # Names of files need not be UTF-8.
+  data = '\0'.join(parts).encode(errors='surrogatepass')
+  return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _shipped() -> str:
@@ -131,7 +133,7 @@ def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
   if data is None:
     return None
   try:
-    result = _from_json(files.parse_json(data), frozenset(devices))
+    result = _from_json(files.parse_json(data), name, frozenset(devices))
   except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
     notices.warn_once(f'{place} is damaged. The graph is placed anew.')
     return None
@@ -149,7 +151,7 @@ def keep(name: str, outcome: outcome_lib.Outcome) -> None:
   if not name:
     return
   place = _place(name)
-  cache.keep(place, json.dumps(digests.sealed(_to_json(outcome))),
+  cache.keep(place, json.dumps(digests.sealed(_to_json(name, outcome))),
              notices.warn_once)
   cache.make_room(place.parent, MOST_ENTRIES, MOST_BYTES)
 
@@ -158,20 +160,26 @@ def _place(name: str) -> pathlib.Path:
   return cache.path('decisions', f'{name}.json')
 
 
-def _to_json(outcome: outcome_lib.Outcome) -> dict[str, Any]:
+def _to_json(name: str, outcome: outcome_lib.Outcome) -> dict[str, Any]:
   names = sorted(set(outcome.devices or ()))
   index = {name: i for i, name in enumerate(names)}
   numbers = np.array([index[name] for name in outcome.devices or ()], '<i4')
   packed = base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode()
-  return dict(names=names, devices=packed if outcome.devices else None,
+  return dict(key=name, names=names,
+              devices=packed if outcome.devices else None,
               message=outcome.message, control_edges=outcome.control_edges,
               before_s=outcome.before_s, after_s=outcome.after_s,
               fitted=outcome.fitted, topic=outcome.topic)
 
 
-def _from_json(fields: Mapping[str, Any],
+def _from_json(fields: Mapping[str, Any], name: str,
                devices: frozenset[str]) -> outcome_lib.Outcome | None:
   """Returns the decision in a result of `_to_json`; None for an old format.
+
+  Args:
+    fields: Result of `_to_json`.
+    name: Key of the decision.
+    devices: Full names of the devices of the program.
 
   Raises:
     ValueError, KeyError, TypeError, AttributeError or zlib.error: the fields
@@ -179,8 +187,10 @@ def _from_json(fields: Mapping[str, Any],
   """
   if digests.FIELD not in fields or digests.differs(fields):
     raise ValueError('changed since it was written')
-  if not {'fitted', 'topic'} <= set(fields):
+  if not {'fitted', 'key', 'topic'} <= set(fields):
     return None
+  if fields['key'] != name:
+    raise ValueError('a decision about another graph')
   names, placed = list(fields['names']), None
   if not set(names) <= devices:
     raise ValueError('devices of another program')

@@ -67,10 +67,10 @@ def test_a_topic_is_recalled():
   assert decisions.recall('k', _DEVICES).topic == 'left'
 
 
-@pytest.mark.parametrize('field', ['fitted', 'topic'])
+@pytest.mark.parametrize('field', ['fitted', 'key', 'topic'])
 def test_a_file_without_a_field_is_decided_anew_without_a_warning(
     field, warnings):
-  fields = json.loads(json.dumps(decisions._to_json(_OUTCOME)))
+  fields = json.loads(json.dumps(decisions._to_json('k', _OUTCOME)))
   del fields[field]
   decisions.keep('k', _OUTCOME)
   decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
@@ -149,6 +149,25 @@ def test_what_was_changed_is_not_used(warnings, at, byte):
     assert json.loads(bytes(data)) == json.loads(before)
 
 
+def test_a_decision_under_the_name_of_another_is_not_used(warnings):
+  """Once a graph got the devices of another graph, and the other's line."""
+  decisions.keep('k', _OUTCOME)
+  decisions._place('k').rename(decisions._place('l'))
+  assert decisions.recall('l', _DEVICES) is None
+  assert len(warnings) == 1 and 'l.json is damaged' in warnings[0]
+
+
+def test_names_of_files_need_not_be_text(tmp_path):
+  """Once a plan in a folder with such a name was not used."""
+  path = os.fsdecode(os.fsencode(tmp_path) + b'/caf\xe9.json')
+  other = os.fsdecode(os.fsencode(tmp_path) + b'/caf\xe8.json')
+  keys = [
+      decisions.key('g', _DEVICES, dataclasses.replace(_SETTINGS, plan=plan))
+      for plan in (path, other)
+  ]
+  assert all(keys) and keys[0] != keys[1]
+
+
 def test_devices_that_the_program_lacks_are_not_used(warnings):
   decisions.keep('k', _OUTCOME)
   assert decisions.recall('k', _DEVICES[:1]) is None
@@ -160,7 +179,7 @@ def test_devices_that_the_program_lacks_are_not_used(warnings):
     [{'names': None}, {'names': []}, {'devices': 'AAAA'}, {'devices': 3},
      {'control_edges': [[1]]}, {'control_edges': None}])
 def test_what_nobody_wrote_is_not_used(changes, warnings):
-  fields = json.loads(json.dumps(decisions._to_json(_OUTCOME))) | changes
+  fields = json.loads(json.dumps(decisions._to_json('k', _OUTCOME))) | changes
   decisions.keep('k', _OUTCOME)
   decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
   assert decisions.recall('k', _DEVICES) is None
