@@ -7,7 +7,10 @@ handlers. Without a listener, as in a user's program, nothing is printed.
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Callable, Iterable, Iterator, Protocol, TypeVar
+
+from gdp_grappler import errors
 
 _Item = TypeVar('_Item')
 _Result = TypeVar('_Result')
@@ -98,6 +101,19 @@ def make_room() -> None:
   listener = _listener()
   if listener is not None:
     listener.make_room()
+
+
+def say(line: str) -> None:
+  """Prints one line on standard error.
+
+  The line is not the result of the program. So if standard error is closed or
+  full, or if nobody reads it, the line is dropped and the program goes on.
+  """
+  if sys.stderr is None or sys.stderr.closed:
+    return
+  make_room()
+  with contextlib.suppress(OSError):
+    print(errors.one_line(line), file=sys.stderr, flush=True)
 
 
 def idle() -> None:

@@ -1,5 +1,11 @@
 """Tests of what programs say of their work."""
 
+import io
+import os
+import sys
+
+import pytest
+
 from gdp_grappler import progress
 
 
@@ -56,3 +62,35 @@ def test_what_is_done_with_each_is_counted_and_nothing_else_heard():
   assert listener.heard == [
       'working', (0., '1 of 2: number 3'), (.5, '2 of 2: number 4')
   ]
+
+
+def _unread():
+  """Returns a pipe that nobody reads."""
+  reader, writer = os.pipe()
+  os.close(reader)
+  return open(writer, 'w', buffering=1)
+
+
+@pytest.mark.parametrize('opened', [
+    lambda: None,
+    lambda: open('/dev/full', 'w', buffering=1),
+    _unread,
+])
+def test_lines_that_nobody_can_read_do_not_end_the_program(opened, monkeypatch):
+  """Once `gdp place` wrote no plan, and its exit code was 0."""
+  listener, stream = _Listener(), opened()
+  monkeypatch.setattr(sys, 'stderr', stream)
+  with progress.heard_by(listener):
+    progress.say('x')
+  assert listener.heard == ['room'] * (stream is not None)
+  if stream is not None:
+    with pytest.raises(OSError):
+      stream.close()
+    progress.say('y')
+
+
+def test_a_line_is_safe_to_print(monkeypatch):
+  stream = io.StringIO()
+  monkeypatch.setattr(sys, 'stderr', stream)
+  progress.say('a\n\x1b[31mb')
+  assert stream.getvalue() == 'a ?[31mb\n'

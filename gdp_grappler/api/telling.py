@@ -47,10 +47,7 @@ def listener(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
 
 def say(line: str) -> None:
   """Prints a line about an assumption on standard error."""
-  if sys.stderr is None or sys.stderr.closed:
-    return
-  progress.make_room()
-  print(f'gdp: {errors.one_line(line)}', file=sys.stderr)
+  progress.say(f'gdp: {line}')
 
 
 def _silent(line: str) -> None:

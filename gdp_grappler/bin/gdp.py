@@ -11,8 +11,10 @@ from typing import Any, Mapping, Sequence
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler import spelling
 from gdp_grappler import suggestions
+from gdp_grappler.bin import starting
 from gdp_grappler.bin.commands import calibrate
 from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import completion
@@ -37,7 +39,7 @@ def main() -> int:
   # The plugin must not place graphs of this program. The variable is not set at
   # import, because child processes of an importing program would inherit it.
   os.environ.update(environment.without_plugin())
-  _open_closed_streams()
+  starting.prepare_streams()
   return run()
 
 
@@ -67,24 +69,16 @@ def run(argv: Sequence[str] | None = None) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
   except errors.GdpError as error:
-    print(f'gdp: error: {errors.one_line(error)}', file=sys.stderr)
+    progress.say(f'gdp: error: {error}')
     return 2
   except OSError as error:
     _discard_output()
     where = error.filename or 'input or output'
-    message = f'{where}: {error.strerror or error}.'
-    print(f'gdp: error: {errors.one_line(message)}', file=sys.stderr)
+    progress.say(f'gdp: error: {where}: {error.strerror or error}.')
     return 2
   except KeyboardInterrupt:
-    print('gdp: interrupted', file=sys.stderr)
+    progress.say('gdp: interrupted')
     return 130
-
-
-def _open_closed_streams() -> None:
-  """Opens stdout or stderr if the caller has closed it."""
-  for name in ('stdout', 'stderr'):
-    if getattr(sys, name) is None:
-      setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
 
 
 def _discard_output() -> None:

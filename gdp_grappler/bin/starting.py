@@ -8,8 +8,10 @@ which would leave temporary files behind.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
+import sys
 import types
 
 _INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
@@ -53,6 +55,21 @@ def call(program: str, module: str, function: str) -> int | None:
   end_as_interrupted()
   code: int | None = called()
   return code
+
+
+def prepare_streams() -> None:
+  """Makes standard output and standard error take every text.
+
+  A stream that the caller has closed is opened, and drops all text. A name in
+  the output may have characters that the encoding of a stream lacks. They are
+  written as Python's escapes, unless the user chose another way.
+  """
+  for name in ('stdout', 'stderr'):
+    stream = getattr(sys, name)
+    if stream is None:
+      setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
+    elif isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
+      stream.reconfigure(errors='backslashreplace')
 
 
 def end_as_interrupted() -> None:

@@ -79,6 +79,7 @@ class CommandLine:
       interrupted: Line for Ctrl-C before `main` handles it. The exit code is
         130.
     """
+    starting.prepare_streams()
     starting.end_as_interrupted()
     try:
       app.run(main, flags_parser=self.parse)
@@ -141,8 +142,7 @@ class CommandLine:
 
   def say(self, message: str) -> None:
     """Prints a line to standard error."""
-    progress.make_room()
-    print(f'{self.program}: {errors.one_line(message)}', file=sys.stderr)
+    progress.say(f'{self.program}: {message}')
 
   def _help(self) -> str:
     """Help of our flags. absl lists those of the script, which has none."""

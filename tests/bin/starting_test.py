@@ -1,9 +1,12 @@
 import importlib.metadata
+import os
 import signal
 import subprocess
 import sys
 
 import pytest
+
+from gdp_grappler.bin import starting
 
 _MODULE = """
 import sys, time
@@ -67,3 +70,25 @@ def test_programs_begin_there(name):
   scripts = importlib.metadata.entry_points(group='console_scripts')
   assert scripts[name].value.endswith(f'bin.starting:{name}')
   assert callable(scripts[name].load())
+
+
+@pytest.mark.parametrize('encoding, said', [
+    ('ascii', b'caf\\xe9 \\u6a21\n'),
+    ('latin-1', b'caf\xe9 \\u6a21\n'),
+    ('ascii:replace', b'caf? ?\n'),
+])
+def test_every_text_can_be_printed(encoding, said):
+  """Once `gdp place` ended with a traceback after it had written the plan."""
+  code = ('from gdp_grappler.bin import starting; starting.prepare_streams(); '
+          'print("caf\\xe9 \\u6a21")')
+  done = subprocess.run([sys.executable, '-P', '-c', code], check=True,
+                        capture_output=True, timeout=60,
+                        env={**os.environ, 'PYTHONIOENCODING': encoding})
+  assert done.stdout == said
+
+
+def test_a_closed_stream_drops_all_text(monkeypatch):
+  monkeypatch.setattr(sys, 'stdout', None)
+  starting.prepare_streams()
+  print('x', flush=True)
+  sys.stdout.close()

@@ -149,8 +149,7 @@ def load_what_it_needs(asked: request_lib.Request) -> None:
 
 def tell(line: str) -> None:
   """Prints an assumption to standard error."""
-  progress.make_room()
-  print(f'gdp: {errors.one_line(line)}', file=sys.stderr)
+  progress.say(f'gdp: {line}')
 
 
 def say(text: object) -> None:
@@ -203,7 +202,7 @@ def warn_of(messages: Iterable[str]) -> None:
   """Prints warnings about a placement."""
   progress.idle()
   for message in messages:
-    print(f'gdp: warning: {errors.one_line(message)}', file=sys.stderr)
+    progress.say(f'gdp: warning: {message}')
 
 
 def positive(text: str) -> int:
