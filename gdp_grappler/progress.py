@@ -112,7 +112,7 @@ def say(line: str) -> None:
   if sys.stderr is None or sys.stderr.closed:
     return
   make_room()
-  with contextlib.suppress(OSError):
+  with contextlib.suppress(OSError, ValueError):
     print(errors.one_line(line), file=sys.stderr, flush=True)
 
 

@@ -89,6 +89,17 @@ def test_lines_that_nobody_can_read_do_not_end_the_program(opened, monkeypatch):
     progress.say('y')
 
 
+def test_a_stream_of_the_program_that_fails_does_not_end_it(monkeypatch):
+
+  class Tee(io.StringIO):
+
+    def write(self, text):
+      raise ValueError(f'{text} comes too late.')
+
+  monkeypatch.setattr(sys, 'stderr', Tee())
+  progress.say('x')
+
+
 def test_a_line_is_safe_to_print(monkeypatch):
   stream = io.StringIO()
   monkeypatch.setattr(sys, 'stderr', stream)

@@ -62,6 +62,13 @@ class _StderrHandler(logging.StreamHandler[Any]):
     if stream is not None and not getattr(stream, 'closed', False):
       super().emit(record)
 
+  def handleError(self, record: logging.LogRecord) -> None:
+    """Drops a line that cannot be written.
+
+    The stock method reports the failure on standard error, which has just
+    failed. A second exception would reach the program.
+    """
+
 
 class _Formatter(logging.Formatter):
 

@@ -57,6 +57,23 @@ def _closed():
   return stream
 
 
+class _Tee:
+  """Copies standard error to a file, which the program has closed."""
+
+  def write(self, text):
+    raise ValueError(f'{text} comes too late.')
+
+  def flush(self):
+    pass
+
+
+def test_a_standard_error_that_fails_does_not_end_the_program(monkeypatch):
+  """Once `fit` ended with the error of such a stream."""
+  monkeypatch.setattr(sys, 'stderr', _Tee())
+  notices.say('a')
+  notices.warn_once('b')
+
+
 @pytest.mark.parametrize('stream', [None, _closed()])
 def test_without_standard_error_lines_are_dropped(monkeypatch, stream):
   """Once `fit` raised, and the pass placed nothing without a word."""
