@@ -103,13 +103,22 @@ def make_room() -> None:
     listener.make_room()
 
 
+def has_stderr() -> bool:
+  """Whether standard error is open.
+
+  A program may have replaced `sys.stderr` by an object that only has `write`
+  and `flush`.
+  """
+  return sys.stderr is not None and not getattr(sys.stderr, 'closed', False)
+
+
 def say(line: str) -> None:
   """Prints one line on standard error.
 
   The line is not the result of the program. So if standard error is closed or
   full, or if nobody reads it, the line is dropped and the program goes on.
   """
-  if sys.stderr is None or sys.stderr.closed:
+  if not has_stderr():
     return
   make_room()
   with contextlib.suppress(OSError, ValueError):

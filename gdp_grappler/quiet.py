@@ -39,5 +39,5 @@ def stderr_held() -> Iterator[None]:
 
 def _flush() -> None:
   """Flushes standard error, which a program may have closed."""
-  if sys.stderr is not None and not sys.stderr.closed:
+  if sys.stderr is not None and not getattr(sys.stderr, 'closed', False):
     sys.stderr.flush()

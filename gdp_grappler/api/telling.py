@@ -59,5 +59,4 @@ def _is_watched() -> bool:
   """Whether standard error is a terminal or belongs to a notebook."""
   if 'ipykernel' in sys.modules:
     return True
-  return sys.stderr is not None and not sys.stderr.closed and (
-      sys.stderr.isatty())
+  return progress.has_stderr() and getattr(sys.stderr, 'isatty', bool)()

@@ -45,7 +45,8 @@ class ProgressLine:
       clock: Returns seconds since a fixed moment.
     """
     self._program, self._stream, self._clock = program, stream, clock
-    self._terminal = stream.isatty()
+    # A program's own stream may have no such method.
+    self._terminal = getattr(stream, 'isatty', bool)()
     self._lock = threading.Lock()
     self._what, self._detail, self._share = '', '', 0.
     self._begin_s = self._due_s = 0.
@@ -144,7 +145,7 @@ def shown(program: str, quiet: bool = False) -> Iterator[None]:
     program: Name of the program; each line begins with it.
     quiet: Whether to show nothing.
   """
-  if quiet or sys.stderr is None or sys.stderr.closed:
+  if quiet or not progress.has_stderr():
     with progress.heard_by(None):
       yield
     return
@@ -171,7 +172,7 @@ def _own_stderr() -> Iterator[TextIO]:
   """Opens a copy of standard error, which `quiet` sometimes holds back."""
   try:
     copy = os.dup(sys.stderr.fileno())
-  except (OSError, ValueError):
+  except (AttributeError, OSError, ValueError):
     yield sys.stderr
     return
   stream = open(copy, 'w', encoding=sys.stderr.encoding,

@@ -44,6 +44,30 @@ def test_a_call_on_a_terminal_says_what_it_does(monkeypatch):
   assert said.endswith('\r\x1b[K') and '\n' not in said
 
 
+class _Tee:
+  """Copies standard error to a file, as many programs do."""
+
+  def __init__(self):
+    self.text = ''
+
+  def write(self, text):
+    self.text += text
+
+  def flush(self):
+    pass
+
+
+@pytest.mark.parametrize('verbose', ['auto', True])
+def test_standard_error_may_be_an_object_of_the_program(verbose, monkeypatch):
+  """Once a call ended, because such an object lacked `closed`."""
+  tee = _Tee()
+  monkeypatch.setattr(sys, 'stderr', tee)
+  _place(verbose=verbose)
+  telling.say('assumed')
+  assert tee.text.endswith('gdp: assumed\n')
+  assert ('gdp: reading' in tee.text) == (verbose is True)
+
+
 @pytest.mark.parametrize('verbose, is_said', [('auto', False), (True, True),
                                               (1, True), (False, False),
                                               (0, False)])
