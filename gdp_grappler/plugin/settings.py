@@ -219,7 +219,7 @@ def _text_or_none(key: str, value: Any) -> str | None:
     return None
   # A pathlib.Path is valid, too.
   text = value.__fspath__() if hasattr(value, '__fspath__') else value
-  if not isinstance(text, str) or not text:
+  if not isinstance(text, str) or not text or '\0' in text:
     raise _bad(key, value, 'a non-empty text or None')
   return text
 

@@ -112,6 +112,7 @@ def test_equal_settings_give_equal_json():
         ({'policy': ''}, 'non-empty text or None'),
         ({'cluster': 3}, 'non-empty text or None'),
         ({'plan': 3}, 'non-empty text or None'),
+        ({'plan': 'a\0b'}, 'non-empty text or None'),
         ({'plan': {}}, '0 entries'),
         ({'plan': {'a': 'GPU'}}, 'wrong plan: "GPU" is not a device name'),
     ])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Callable
 
+import tensorflow as tf
 from tensorflow.python.eager import context
 
 from gdp_grappler import environment
@@ -23,6 +25,8 @@ from gdp_grappler.plugin.fitting import compiled_readers
 # Value of the option before it is read.
 _UNSEEN = object()
 _LOCAL = '/job:localhost/'
+# TensorFlow's option that switches Grappler off.
+_NO_GRAPPLER = 'disable_meta_optimizer'
 
 
 class KerasFunction:
@@ -91,7 +95,7 @@ class KerasFunction:
     if self._settings is None:
       return self._unplaced(*args)
     self.waiting_since = None
-    with batches.assumed(self._batch_size):
+    with batches.assumed(self._batch_size), _synchronously():
       result = current_call.run(self, self._run, *args)
     if not self.was_told:
       self._explain()
@@ -163,6 +167,13 @@ class KerasFunction:
     elif self._eager:
       notices.say(f'{self._what}: left as it was: it runs op by op '
                   '(run_eagerly=True), and only graphs are placed')
+    elif tf.config.functions_run_eagerly():
+      notices.say(f'{self._what}: left as it was: it runs op by op '
+                  '(tf.config.run_functions_eagerly), and only graphs are '
+                  'placed')
+    elif tf.config.optimizer.get_experimental_options().get(_NO_GRAPPLER):
+      notices.say(f'{self._what}: left as it was: the option {_NO_GRAPPLER} '
+                  'switches Grappler off, which calls the plugin')
     elif self._xla in (xla.Handling.KEPT, xla.Handling.COMPARED):
       notices.say(f'{self._what}: left as it was: XLA compiles it, as Keras '
                   f'chose{self._why_xla_stays()}')
@@ -187,6 +198,18 @@ class KerasFunction:
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops
+
+
+def _synchronously() -> contextlib.AbstractContextManager[None]:
+  """Returns a context in which this thread itself runs functions.
+
+  With `set_synchronous_execution(False)`, another thread runs functions. It
+  does not know the call. And after a function that was cancelled it drops all
+  later ops.
+  """
+  if context.context().is_async():
+    return context.execution_mode(context.SYNC)
+  return contextlib.nullcontext()
 
 
 def _with_choice(option: Any) -> settings_lib.Settings | None:

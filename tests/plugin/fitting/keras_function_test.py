@@ -1,6 +1,10 @@
 """What Keras' functions say of themselves; what they do is in `e2e`."""
 
+import threading
+
 import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
 
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
@@ -32,6 +36,35 @@ def test_what_runs_op_by_op_is_explained(said):
   _explained(eager=True)
   line, = said
   assert 'run_eagerly=True' in line
+
+
+def test_what_the_program_switched_off_is_named(said, monkeypatch):
+  """Once the line said that the graph was too small."""
+  monkeypatch.setattr(tf.config.optimizer, 'get_experimental_options',
+                      lambda: {'disable_meta_optimizer': True})
+  _explained()
+  monkeypatch.setattr(tf.config, 'functions_run_eagerly', lambda: True)
+  _explained()
+  assert 'option disable_meta_optimizer' in said[0]
+  assert 'tf.config.run_functions_eagerly' in said[1]
+
+
+def test_calls_run_in_this_thread(monkeypatch):
+  """Once `fit` ended with an error if execution was asynchronous."""
+  ran = []
+
+  def step(batch):
+    del batch
+    ran.append((context.context().is_async(), threading.current_thread()))
+
+  function = keras_function.KerasFunction(step, 'fit of "model"', False)
+  settings = settings_lib.Settings()
+  monkeypatch.setattr(keras_function.option, 'connect', lambda: True)
+  monkeypatch.setattr(keras_function, '_with_choice', lambda value: settings)
+  with context.execution_mode(context.ASYNC):
+    function(tf.zeros(1))
+    assert context.context().is_async()
+  assert ran == [(False, threading.current_thread())]
 
 
 def test_what_workers_run_later_is_for_the_pass_to_explain(said):
