@@ -95,7 +95,8 @@ def _stamps(path: str | None) -> list[str]:
   if not path:
     return ['']
   top = pathlib.Path(path).resolve()
-  every = sorted(top.rglob('*')) if top.is_dir() else [top]
+  # The method of `top` raises an error if its folder cannot be searched.
+  every = sorted(top.rglob('*')) if os.path.isdir(top) else [top]
   result = [str(top)]
   for each in every:
     try:

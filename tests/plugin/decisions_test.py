@@ -168,6 +168,12 @@ def test_names_of_files_need_not_be_text(tmp_path):
   assert all(keys) and keys[0] != keys[1]
 
 
+def test_a_file_that_cannot_be_looked_up_has_a_key():
+  """Once such a plan was said to be a failure to report."""
+  assert decisions.key('g', _DEVICES,
+                       dataclasses.replace(_SETTINGS, plan='x' * 5000))
+
+
 def test_devices_that_the_program_lacks_are_not_used(warnings):
   decisions.keep('k', _OUTCOME)
   assert decisions.recall('k', _DEVICES[:1]) is None
