@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 import pathlib
 
 from tensorflow.core.framework import graph_pb2
@@ -36,7 +37,8 @@ def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
     source = dataclasses.replace(source, name=captured_folders.plain(title))
   path = pathlib.Path(directory) / captured_folders.file_name(
       source.name, len(source.graph_def.node), fingerprint)
-  if not path.exists():
+  # `path.exists` raises an error if the folder cannot be searched.
+  if not os.path.exists(path):
     files.write_atomically(path,
                            source.to_meta_graph().SerializeToString(),
                            make_folder=True)

@@ -88,6 +88,13 @@ def test_same_graph_is_written_once(tmp_path):
   assert path.stat().st_mtime == 1
 
 
+def test_a_folder_that_cannot_be_searched_is_an_error_for_users(tmp_path):
+  """Once graphs were left as they were, with a failure to report."""
+  graph = source_graph.SourceGraph('f', _graph([]))
+  with pytest.raises(errors.GdpError, match='File name too long'):
+    capture.write(graph, 'abcdef', str(tmp_path / ('x' * 5000)))
+
+
 def test_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
 
   def full(*_):
