@@ -137,7 +137,8 @@ def _other_plugins() -> Iterator[Finding]:
 def _plugin_files() -> Iterator[pathlib.Path]:
   for entry in sys.path:
     folder = pathlib.Path(entry or '.') / 'tensorflow-plugins'
-    if folder.is_dir():
+    # `folder.is_dir` raises an error if `entry` cannot be searched.
+    if os.path.isdir(folder):
       yield from folder.iterdir()
 
 

@@ -195,6 +195,13 @@ def loaders(tmp_path, monkeypatch):
   return make
 
 
+def test_a_folder_that_cannot_be_searched_has_no_loader(loaders):
+  """Once a program whose PYTHONPATH has such a folder was to reinstall."""
+  loaders('a', doctor._LOADER)
+  sys.path.append('x' * 5000)
+  assert _states(doctor._loaders()) == {'loader': doctor.GOOD}
+
+
 def test_one_loader_is_good_none_and_two_are_bad(loaders):
   assert _states(doctor._loaders()) == {'loader': doctor.BAD}
   loaders('a', doctor._LOADER, 'readme.txt')
