@@ -15,6 +15,7 @@ import sys
 from typing import Any, Callable, Iterable, Mapping
 
 from gdp_grappler import environment as environment_lib
+from gdp_grappler import errors
 from gdp_grappler import spelling
 
 _CHILD = 'gdp_grappler.processes.child'
@@ -38,7 +39,14 @@ def command(function: str, arguments: Iterable[Any] = (),
     arguments: Arguments of the function, as values for JSON.
     keras: Whether the child may import Keras. TensorFlow's start imports Keras,
       which takes a quarter of the start.
+
+  Raises:
+    GdpError: this process does not know its interpreter.
   """
+  if not sys.executable:
+    raise errors.GdpError(
+        'Cannot start a child process: this program embeds Python, so '
+        'sys.executable is empty. Set sys.executable to the interpreter.')
   options = [] if keras else [WITHOUT_KERAS]
   spelled = spelling.handed_over()
   if spelled is not None:

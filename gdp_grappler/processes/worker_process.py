@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -10,6 +11,7 @@ import tempfile
 import time
 from typing import Any, Iterable, Mapping
 
+from gdp_grappler import errors
 from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 
@@ -48,12 +50,24 @@ class WorkerProcess:
       environment: Environment variables that differ from those of
         `launching.environment`.
       keras: Whether the process may import Keras.
+
+    Raises:
+      GdpError: the process cannot be started.
     """
-    self._stderr = tempfile.TemporaryFile()
-    self._process = subprocess.Popen(
-        launching.command(function, arguments, keras), stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=self._stderr,
-        env=launching.environment(environment), start_new_session=True)
+    command = launching.command(function, arguments, keras)
+    with contextlib.ExitStack() as opened:
+      try:
+        self._stderr = opened.enter_context(tempfile.TemporaryFile())
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE,
+                                         stderr=self._stderr,
+                                         env=launching.environment(environment),
+                                         start_new_session=True)
+      except OSError as error:
+        raise errors.GdpError(
+            f'Cannot start a child process: {error}. It needs {command[0]}, '
+            'the temporary folder, free processes and memory.') from error
+      opened.pop_all()
     # Popen makes a stream of every PIPE.
     assert self._process.stdin is not None
     assert self._process.stdout is not None

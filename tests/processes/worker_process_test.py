@@ -1,9 +1,12 @@
 """Processes that answer messages."""
 
 import contextlib
+import sys
+import tempfile
 
 import pytest
 
+from gdp_grappler import errors
 from gdp_grappler.processes import worker_process
 
 
@@ -34,3 +37,17 @@ def test_somebody_kills_it():
     with pytest.raises(worker_process.Died, match='killed') as caught:
       worker.receive(60.)
   assert caught.value.killed
+
+
+@pytest.mark.parametrize('module, name, value, said', [
+    (sys, 'executable', '', 'sys.executable is empty'),
+    (sys, 'executable', None, 'sys.executable is empty'),
+    (sys, 'executable', '/nonexistent/python', 'It needs /nonexistent/python'),
+    (tempfile, 'tempdir', '/nonexistent', 'the temporary folder'),
+])
+def test_what_cannot_be_started_is_an_error_for_users(module, name, value, said,
+                                                      monkeypatch):
+  """Once it was said to be a failure to report."""
+  monkeypatch.setattr(module, name, value)
+  with pytest.raises(errors.GdpError, match=said):
+    worker_process.WorkerProcess('os:getpid')
