@@ -67,3 +67,34 @@ for value in (True, False):
   model.fit(np.zeros((8, 4)), np.zeros((8, 2)), verbose=0)
 """)
   assert done.code == 0, done.stderr
+
+
+@pytest.mark.e2e
+def test_a_program_may_run_ops_asynchronously():
+  """A cancelled function ended `fit`, `place` and all that came later."""
+  done = fresh.run_code("""
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import gdp_grappler
+
+cpu, = tf.config.list_physical_devices('CPU')
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+tf.config.experimental.set_synchronous_execution(False)
+tf.config.optimizer.set_experimental_options(
+    {'gdp_placement': {'plan': {'moved': 'CPU:1'}, 'min_ops': 1}})
+model = keras.Sequential([
+    keras.Input((4,)), keras.layers.Dense(4, name='moved'),
+    keras.layers.Dense(2)])
+model.compile('adam', 'mse')
+model.fit(np.zeros((8, 4)), np.zeros((8, 2)), verbose=0)
+gdp_grappler.place(model, '2xP100', placer='random', verbose=False)
+model.fit(np.zeros((8, 4)), np.zeros((8, 2)), verbose=0)
+print(json.dumps([model.layers[0].kernel.value.device[-5:],
+                  tf.config.experimental.get_synchronous_execution()]))
+""")
+  assert done.results == ['CPU:1', False]

@@ -29,6 +29,7 @@ from gdp_grappler import suggestions
 from gdp_grappler import variable_scopes
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.graph.sources import execution
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import opened_files
@@ -130,6 +131,27 @@ def collect(call: Callable[..., Any], path: str, marker: str,
   Raises:
     InvalidGraphError: no such graph was collected.
   """
+  with execution.synchronously():
+    failure, graphs = _collected(call, unplaced)
+  ours = [
+      g for g in graphs
+      if any(n.op == marker or n.name.startswith(marker) for n in g.node)
+  ]
+  if not ours:
+    raise errors.InvalidGraphError(
+        f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
+        f'capture its graph with {environment.CAPTURE_DIR} in your own program.'
+    )
+  return max(ours, key=lambda g: len(g.node))
+
+
+def _collected(call: Callable[..., Any],
+               unplaced: bool) -> tuple[Exception | None, list[Any]]:
+  """Returns the exception of a call, and the graphs that it made.
+
+  Raises:
+    InvalidGraphError: the call raised it.
+  """
   _run_one_op()  # Makes its own graph now, so later calls make none.
   context.enable_graph_collection()
   failure = None
@@ -146,16 +168,7 @@ def collect(call: Callable[..., Any], path: str, marker: str,
       for f in context.context().export_run_metadata().function_graphs
   ]
   context.disable_graph_collection()
-  ours = [
-      g for g in graphs
-      if any(n.op == marker or n.name.startswith(marker) for n in g.node)
-  ]
-  if not ours:
-    raise errors.InvalidGraphError(
-        f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
-        f'capture its graph with {environment.CAPTURE_DIR} in your own program.'
-    )
-  return max(ours, key=lambda g: len(g.node))
+  return failure, graphs
 
 
 def _run_one_op() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, Callable
 
 import tensorflow as tf
@@ -10,6 +9,7 @@ from tensorflow.python.eager import context
 
 from gdp_grappler import environment
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.graph.sources import execution
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
@@ -95,7 +95,7 @@ class KerasFunction:
     if self._settings is None:
       return self._unplaced(*args)
     self.waiting_since = None
-    with batches.assumed(self._batch_size), _synchronously():
+    with batches.assumed(self._batch_size), execution.synchronously():
       result = current_call.run(self, self._run, *args)
     if not self.was_told:
       self._explain()
@@ -198,18 +198,6 @@ class KerasFunction:
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops
-
-
-def _synchronously() -> contextlib.AbstractContextManager[None]:
-  """Returns a context in which this thread itself runs functions.
-
-  With `set_synchronous_execution(False)`, another thread runs functions. It
-  does not know the call. And after a function that was cancelled it drops all
-  later ops.
-  """
-  if context.context().is_async():
-    return context.execution_mode(context.SYNC)
-  return contextlib.nullcontext()
 
 
 def _with_choice(option: Any) -> settings_lib.Settings | None:
