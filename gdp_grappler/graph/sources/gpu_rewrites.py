@@ -19,6 +19,7 @@ from typing import Sequence
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf import device_properties_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -31,7 +32,9 @@ from gdp_grappler import errors
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.sources import graph_files
 
 _CAPABILITY = re.compile(r'(\d+)\.\d+')
@@ -138,18 +141,46 @@ def _place(graph_def: graph_pb2.GraphDef) -> None:
   """Sets devices as TensorFlow's placer does: on GPUs if there is a kernel.
 
   Batches stay on the host, with the iterator that produces them and with ops
-  that pass them on.
+  that pass them on. So do strings that a function receives.
   """
   nodes = {node.name: node for node in graph_def.node}
   for node in graph_def.node:
     on_gpu = kernels.allowed_types(node)[_GPU_TYPE]
-    node.device = _GPU if on_gpu else _CPU
+    is_text = (node.op in op_kinds.ARGUMENTS and
+               node.attr['T'].type == types_pb2.DT_STRING)
+    node.device = _GPU if on_gpu and not is_text else _CPU
   for node in graph_def.node:
     sources = [nodes[name_parts.node_of(tensor)] for tensor in node.input]
     if node.op in op_kinds.BATCHES:
       for each in (node, *sources):
         each.device = _CPU
     elif node.op == 'Identity' and sources[0].op in op_kinds.BATCHES:
+      node.device = _CPU
+  _keep_handles_together(graph_def)
+
+
+def _keep_handles_together(graph_def: graph_pb2.GraphDef) -> None:
+  """Puts all ops with a resource on the host if a GPU lacks a kernel for one.
+
+  An argument has a kernel on both types of device, whatever its resource is. A
+  lookup table, for example, has kernels on the host only. Calls of functions do
+  not count: they may have several resources on several devices.
+  """
+  index_of = {node.name: i for i, node in enumerate(graph_def.node)}
+  sets = union_find.UnionFind(len(index_of))
+  for i, node in enumerate(graph_def.node):
+    inputs = node_types.signature(node).inputs
+    if node.op in op_kinds.CALLS:
+      continue
+    for tensor, type_of in zip(node.input, inputs):
+      if type_of.dtype == types_pb2.DT_RESOURCE:
+        sets.join(i, index_of[name_parts.node_of(tensor)])
+  on_host = {
+      sets.find(i) for i, node in enumerate(graph_def.node)
+      if node.device == _CPU
+  }
+  for i, node in enumerate(graph_def.node):
+    if sets.find(i) in on_host:
       node.device = _CPU
 
 

@@ -83,6 +83,40 @@ def test_devices_are_those_of_a_program_with_a_gpu():
   assert devices['AsString'] == graph_defs.CPU(0)
 
 
+def test_a_lookup_table_that_a_function_receives_is_on_the_host():
+  """It was on the GPU, and its lookups on the host: no device suited both."""
+  table = tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(['a', 'b'], [1, 2]), 0)
+
+  @tf.function(input_signature=[tf.TensorSpec((4,), tf.string)])
+  def look_up(words):
+    return tf.cast(table.lookup(words), tf.float32) * 2
+
+  graph_def = look_up.get_concrete_function().graph.as_graph_def()
+  for index, node in enumerate(
+      n for n in graph_def.node if n.op == 'Placeholder'):
+    node.op = '_Arg'
+    node.attr['T'].type = node.attr['dtype'].type
+    node.attr['index'].i = index
+    del node.attr['shape'], node.attr['dtype']
+    if node.attr['T'].type == tf.resource.as_datatype_enum:
+      handle = node.name
+  # An inlined function begins with such nodes.
+  graph_def.node.append(
+      graph_defs.node('border', 'Identity', [handle],
+                      T={'type': tf.resource.as_datatype_enum}))
+  for node in graph_def.node:
+    if node.op == 'LookupTableFindV2':
+      node.input[0] = 'border'
+  rewritten = gpu_rewrites.rewritten(graph_def, ('Identity',), '6.0', 'test')
+  devices = {n.op: n.device for n in rewritten.node}
+  assert devices['LookupTableFindV2'] == devices['_Arg'] == graph_defs.CPU(0)
+  assert devices['Mul'] == graph_defs.GPU(0)
+  arguments = [n for n in rewritten.node if n.op == '_Arg']
+  assert len(arguments) == 2
+  assert {n.device for n in arguments} == {graph_defs.CPU(0)}
+
+
 def test_results_and_effects_are_kept():
   nodes = (graph_defs.node('v', 'VarHandleOp', dtype=graph_defs.FLOAT),
            graph_defs.node('c', 'Const', dtype=graph_defs.FLOAT),
