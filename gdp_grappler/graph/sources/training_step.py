@@ -80,7 +80,11 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
     _note_unknown(inputs, batch_size, note)
     if getattr(model, 'optimizer', None) is None:
       _compile(model, note)
-    batch = (features,) + _targets(model, batch_size)
+    targets = _targets(model, batch_size)
+    if not targets:
+      note('the model is compiled without a loss: taking batches without '
+           'labels')
+    batch = (features,) + targets
   model.jit_compile = False
   model.run_eagerly = False
   iterator = iter(_no_batches(batch))

@@ -101,8 +101,10 @@ def test_losses_by_name_leave_outputs_out():
 def test_a_model_without_a_loss_has_no_labels():
   model = _Model()
   model.optimizer = 'sgd'
-  (features,), _ = _elements(model)
+  (features,), notes = _elements(model)
   assert features.shape == (8, 3)
+  # A train_step of the user's own may need labels, and fail.
+  assert 'compiled without a loss: taking batches without labels' in notes[-1]
 
 
 def test_several_inputs_and_a_dimension_that_is_not_known():
