@@ -6,6 +6,7 @@ file larger than the memory. The functions that read refuse these.
 
 from __future__ import annotations
 
+import collections
 import errno
 import gzip
 import io
@@ -14,7 +15,7 @@ import os
 import pathlib
 import stat
 import tempfile
-from typing import Any, Callable, IO
+from typing import Any, Callable, IO, Sequence
 import zlib
 
 from gdp_grappler import errors
@@ -71,6 +72,20 @@ def parse_json(
     return json.loads(text, object_pairs_hook=pairs)
   except RecursionError:
     raise ValueError('it is nested too deeply') from None
+
+
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+  """Returns a JSON object as a dict, for `parse_json`.
+
+  Raises:
+    ValueError: a name appears twice, as after an edit. Python's own reader
+      would take the last one, and ignore the others.
+  """
+  fields = dict(pairs)
+  if len(fields) < len(pairs):
+    twice = collections.Counter(name for name, _ in pairs).most_common(1)[0][0]
+    raise ValueError(f'"{twice}" appears twice in one object; remove one')
+  return fields
 
 
 def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,

@@ -77,6 +77,12 @@ def test_deep_nesting_is_a_wrong_value(data):
     files.parse_json(data)
 
 
+def test_a_name_that_appears_twice_in_an_object():
+  with pytest.raises(ValueError, match='"a" appears twice in one object'):
+    files.parse_json('{"b": [{"a": 1, "c": 2, "a": 1}]}', files.unique)
+  assert files.parse_json('{"b": {"b": 1}}', files.unique) == {'b': {'b': 1}}
+
+
 def test_json_may_begin_with_a_mark():
   assert files.parse_json(b'\xef\xbb\xbf{"a": 1}') == {'a': 1}
 

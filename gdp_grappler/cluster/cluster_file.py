@@ -45,7 +45,7 @@ def read(path: str) -> cluster_lib.Cluster:
     raise cluster_json.not_a_cluster_file(path, 'it is empty')
   if pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
     try:
-      fields = files.parse_json(text)
+      fields = files.parse_json(text, files.unique)
     except ValueError as error:
       if text.lstrip()[0] in '{[' or not _looks_like_text(text):
         raise cluster_json.not_a_cluster_file(path, str(error)) from error

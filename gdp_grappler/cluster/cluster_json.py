@@ -28,7 +28,7 @@ def from_json(text: str, origin: str) -> cluster_lib.Cluster:
       figure is wrong.
   """
   try:
-    fields = files.parse_json(text)
+    fields = files.parse_json(text, files.unique)
   except ValueError as error:
     raise not_a_cluster_file(origin, f'{error}') from error
   return from_fields(fields, origin)

@@ -29,7 +29,6 @@ the same.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import json
@@ -220,7 +219,7 @@ def _parsed(path: str) -> Any:
     raise errors.PlanError(
         f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
   try:
-    return files.parse_json(data, _unique)
+    return files.parse_json(data, files.unique)
   except UnicodeDecodeError as error:
     raise _damaged(path, 'it is not text') from error
   except ValueError as error:
@@ -281,16 +280,6 @@ def _cluster(path: str,
     return cluster_json.from_json(json.dumps(description), 'its cluster')
   except errors.ClusterError as error:
     raise _damaged(path, str(error)) from error
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-  """A dict of the pairs; an error if a key appears twice, as after edits."""
-  twice = [
-      k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1
-  ]
-  if twice:
-    raise ValueError(f'"{twice[0]}" appears twice; remove one')
-  return dict(pairs)
 
 
 def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:

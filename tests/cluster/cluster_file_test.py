@@ -34,6 +34,15 @@ def test_no_file(tmp_path):
       cluster_file.read(str(path))
 
 
+def test_a_field_that_appears_twice(tmp_path):
+  """The last one counted, and the others did not, without a word."""
+  path = tmp_path / 'twice.json'
+  text = presets.preset('2xP100').to_json()
+  path.write_text(text.replace('{', '{"name": "other", ', 1))
+  with pytest.raises(errors.ClusterError, match='"name" appears twice'):
+    cluster_file.read(str(path))
+
+
 def test_a_file_without_a_suffix(tmp_path):
   cluster = presets.preset('2xP100')
   for source in ('c.json', 'c.pbtxt'):

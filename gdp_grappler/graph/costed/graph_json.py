@@ -5,7 +5,6 @@ docs/graph_json.md describes the format.
 
 from __future__ import annotations
 
-import collections
 import re
 from typing import Any, Mapping, Sequence
 
@@ -77,7 +76,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
 
 def _parse(path: str, data: bytes) -> dict[str, Any]:
   try:
-    fields = files.parse_json(data, _unique)
+    fields = files.parse_json(data, files.unique)
   except ValueError as error:
     raise errors.InvalidGraphError(
         f'{path} is not JSON: {error}. Write it again; {_REMEDY}.') from error
@@ -85,14 +84,6 @@ def _parse(path: str, data: bytes) -> dict[str, Any]:
     raise errors.InvalidGraphError(
         f'{path} is JSON but no graph: it is no object with "nodes". '
         f'{_REMEDY[0].upper()}{_REMEDY[1:]}.')
-  return fields
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-  fields = dict(pairs)
-  if len(fields) < len(pairs):
-    twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
-    raise ValueError(f'"{twice}" appears twice in one object')
   return fields
 
 
