@@ -7,8 +7,9 @@ matches 'net/encoder/dense/MatMul' and its gradient,
 'gradient_tape/net/encoder/dense/MatMul/MatMul_1'. Names may have the wildcards
 of `fnmatch`; 'decoder/*' means the same as 'decoder'. If several patterns match
 an op, the pattern with the most names holds, then the pattern that matches at
-the greatest depth, then the pattern with the most letters. '' and '*' hold for
-all ops that no other pattern matches.
+the greatest depth, then the pattern with the most letters, then the pattern
+without wildcards. Wildcards are no letters. '' and '*' hold for all ops that no
+other pattern matches.
 
 A name with wildcards is meant for layers. But it may match an op, or a scope
 inside a layer: 'a*' matches the op 'add', and the scope 'add_grad' of a loop.
@@ -42,6 +43,7 @@ _MAX_LETTERS = 1_000  # Of a pattern.
 _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
+_WILDCARDS = re.compile(r'[*?]|\[.[^]]*\]')
 # Names of the scopes of loops. All ops of a loop are on one device.
 _LOOP = re.compile(r'while(_\w+)?')
 # Depth of a match that is no layer.
@@ -189,12 +191,13 @@ class _State:
   """The best pattern for a scope, and patterns that match it in part.
 
   Attributes:
-    rank: Names, depth and letters of the best pattern, to be maximized.
+    rank: Names and depth of the best pattern, letters that are no wildcards,
+      and whether it has no wildcard; to be maximized.
     best: Index of the best pattern; -1 for none.
     partial: Indices of patterns, and the number of their names that match.
   """
 
-  rank: tuple[int, int, int] = (0, 0, 0)
+  rank: tuple[int, int, int, bool] = (0, 0, 0, False)
   best: int = -1
   partial: tuple[tuple[int, int], ...] = ()
 
@@ -211,6 +214,9 @@ class _Matcher:
     for i, parts in enumerate(self._parts):
       if parts:
         self._starts['*' if _WILDCARD.search(parts[0]) else parts[0]].append(i)
+    self._letters = [(len(_WILDCARDS.sub('', ''.join(parts))),
+                      not has_wildcard('/'.join(parts)))
+                     for parts in self._parts]
     self._ops = frozenset(paths)
     self._names = {part for path in paths for part in path}
     self._numbered = {
@@ -254,7 +260,8 @@ class _Matcher:
         partial.append((pattern, done + 1))
         continue
       is_layer = not (is_inner and _WILDCARD.search(parts[done]))
-      own = len(parts), depth if is_layer else _NO_LAYER, sum(map(len, parts))
+      own = (len(parts), depth if is_layer else _NO_LAYER,
+             *self._letters[pattern])
       if own > rank:
         rank, best = own, pattern
     return _State(rank, best, tuple(partial))
