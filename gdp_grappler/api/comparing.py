@@ -126,11 +126,15 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     tell: See `place`.
 
   Raises:
-    GdpError: the graph or the cluster cannot be used, or the name of a placer
-      is unknown.
+    GdpError: the graph or the cluster cannot be used, the name of a placer is
+      unknown, or there is none.
   """
   arguments.check_search(seed, time_budget_s)
   arguments.check_names(profile=profile)
+  if isinstance(placers, str) or not placers:
+    raise errors.GdpError(
+        f'placers is {placers!r}; give a list of names, such as '
+        "['metis', 'gdp'].")
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
   clock = deadlines.still if repeatable else time.monotonic

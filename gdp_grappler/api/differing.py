@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.api import given_steps
 from gdp_grappler.api import placed_step
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
@@ -183,8 +184,10 @@ def diff(before: placed_step.PlacedStep,
     after: Another such step, of the same graph on the same cluster.
 
   Raises:
-    PlanError: the steps are of different graphs or clusters.
+    PlanError: the steps are of different graphs or clusters, or a value is no
+      step.
   """
+  given_steps.check(before=before, after=after)
   graph, cluster = before.graph, before.step.cluster
   if (graph.fingerprint != after.graph.fingerprint or
       cluster != after.step.cluster):

@@ -13,6 +13,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler.api import given_steps
 from gdp_grappler.api import placed_step
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.evaluation import critical_chain
@@ -237,8 +238,11 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
       in `cluster.layer_map`, such as 'decoder' or 'decoder/*'.
 
   Raises:
-    GdpError: no op has such a name.
+    GdpError: no op has such a name, or an argument is of another type.
   """
+  given_steps.check(plan=plan)
+  if not isinstance(pattern, str):
+    raise errors.GdpError(f'pattern is {pattern!r}; give a text.')
   graph, reasons = plan.graph, plan.reasons
   ops = _matching(graph, pattern)
   labels = plan.step.cluster.device_labels

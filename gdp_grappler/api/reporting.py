@@ -9,6 +9,7 @@ from typing import Sequence
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
+from gdp_grappler.api import given_steps
 from gdp_grappler.api import layering
 from gdp_grappler.api import placed_step
 from gdp_grappler.evaluation import price as price_lib
@@ -32,7 +33,8 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
     path: The file, whose name ends in .html or .htm.
 
   Raises:
-    PlanError: the plans are of different graphs or clusters, or there is none.
+    PlanError: the plans are of different graphs or clusters, there is none, or
+      one is no step.
     GdpError: plotly is not installed, the file cannot be written, or its name
       has another ending.
   """
@@ -71,8 +73,12 @@ def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
 
 
 def _check_same_step(plans: Sequence[placed_step.PlacedStep]) -> None:
+  if not isinstance(plans, (list, tuple)):
+    given_steps.check(plans=plans)
   if not plans:
     raise errors.PlanError('There is no plan to report. Give one or more.')
+  for plan in plans:
+    given_steps.check(plans=plan)
   kinds = {
       (plan.graph.fingerprint, plan.step.cluster.to_json()) for plan in plans
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Sequence
 
+from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import connected_devices
@@ -29,10 +30,14 @@ def resolve(
     limits: Memory that plans may use.
 
   Raises:
-    ClusterError: there is no such preset or file, the file is wrong, the
-      TensorFlow cluster does not answer, or a limit is for a device that the
-      cluster lacks.
+    ClusterError: the value is no text, there is no such preset or file, the
+      file is wrong, the TensorFlow cluster does not answer, or a limit is for a
+      device that the cluster lacks.
   """
+  if not isinstance(text, str):
+    raise errors.ClusterError(
+        f'A {type(text).__name__} names no cluster. Give a text, such as '
+        "'2xP100', 'local' or the path of a cluster file.")
   return max_memory.applied(_found(text, devices), limits)
 
 

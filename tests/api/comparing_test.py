@@ -47,6 +47,9 @@ def test_as_json_and_as_a_page(table):
 def test_unknown_placers_are_refused_before_the_work():
   with pytest.raises(errors.GdpError, match='Unknown placer "x"'):
     gdp_grappler.compare('no_graph.pb', '2xP100', ['x'])
+  for placers in ('metis', []):
+    with pytest.raises(errors.GdpError, match='give a list of names'):
+      gdp_grappler.compare('no_graph.pb', '2xP100', placers)
 
 
 @pytest.mark.skipif(

@@ -203,3 +203,8 @@ def test_a_real_graph_is_explained(placed, capsys):
 def test_unknown_names_get_one_line(pattern, said):
   with pytest.raises(errors.GdpError, match=said):
     gdp_grappler.explain(_placed(graphs.chain(2), [1, 1]), pattern)
+
+
+def test_a_pattern_that_is_no_text():
+  with pytest.raises(errors.GdpError, match='pattern is None; give a text'):
+    gdp_grappler.explain(_placed(graphs.chain(2), [1, 1]), None)

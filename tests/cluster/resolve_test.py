@@ -22,6 +22,13 @@ def test_presets_local_and_files(tmp_path):
   assert resolve.resolve(str(text)) == preset
 
 
+@pytest.mark.parametrize('value', [3, None, presets.preset('cpu')])
+def test_a_value_that_is_no_text(value):
+  with pytest.raises(errors.ClusterError,
+                     match='names no cluster. Give a text'):
+    resolve.resolve(value)
+
+
 def test_a_file_in_the_folder_one_is_in(tmp_path, monkeypatch):
   (tmp_path / 'mine').write_text(presets.preset('4xP100').to_json())
   monkeypatch.chdir(tmp_path)
