@@ -66,7 +66,8 @@ def read(
       directory.
     name: Name of the graph; by default the one in the file or the file's own.
     batch_size: Size of the unknown first dimension of inputs of Keras models
-      and SavedModels.
+      and SavedModels. For other graphs it is only told: see
+      `graph_def_io.read`.
     signature: Signature of a SavedModel; None for 'serving_default' or the only
       one.
     shapes: Names and shapes of a SavedModel's inputs.
@@ -102,11 +103,16 @@ def read(
         saved_models.read(content.message, path, label, batch_size, signature,
                           tell, shapes))
   if content.kind == 'captured':
-    return _captured(content.message, path, name)
-  # TensorFlow prunes such a graph as well before it runs.
-  return asked.of_file(
-      pruning.simplify(of_meta_graph(content.message, path, label), path,
-                       prune=True))
+    result = _captured(content.message, path, name)
+  else:
+    # TensorFlow prunes such a graph as well before it runs.
+    result = asked.of_file(
+        pruning.simplify(of_meta_graph(content.message, path, label), path,
+                         prune=True))
+  if result.leaves_sizes_open():
+    tell(f'{path}: unknown dimensions of inputs taken as {batch_size}; '
+         f'{spelling.argument("batch_size")} sets the size')
+  return result
 
 
 def _content(origin: origin_lib.Origin,
