@@ -53,8 +53,10 @@ from gdp_grappler.bin import gdp
 graph, plan = {str(folder / name)!r}, {str(folder / 'plan.json')!r}
 assert gdp.run(['place', graph, '--cluster=2xP100', '--placer=random',
                 '--order=critical_path', '--output=' + plan]) == 0
-assert gdp.run(['place', graph, '--cluster=2xP100', '--placer=single_device',
-                '--output=' + plan]) == 0
+# The move network needs no TensorFlow, unlike the policy.
+for placer in 'gdp_policy', 'gdp_no_policy', 'single_device':
+  assert gdp.run(['place', graph, '--cluster=2xP100', '--placer=' + placer,
+                  '--output=' + plan]) == 0
 assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
 assert gdp.run(['simulate', graph, '--plan=' + plan, '--json',
                 '--trace=' + plan + '.trace']) == 0

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Relative gain that is too small to report.
 _NO_GAIN = .001
+# Module of the placer that runs the policy that ships.
+_OF_POLICY = 'gdp_grappler.placers.policy.learned'
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -87,10 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         '.json for a plan.')
   where = common.cluster(arguments)
   common.load_what_it_needs(request)
-  # The default placer takes a policy only if there is time for TensorFlow.
-  if arguments.policy or (placer != registry.DEFAULT and
-                          placer_table.Need.POLICY
-                          in registry.get(placer).needs):
+  if arguments.policy or _runs_policy(registry.get(placer)):
     common.load_tensorflow()
   placed = placing.place(
       request, where, placer=placer, policy=arguments.policy,
@@ -136,6 +135,17 @@ def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
   # The option has layers; a graph that was rewritten has variables.
   found = {finding.layer_of(name): count for name, count in source.tables}
   return {'split_tables': found}
+
+
+def _runs_policy(placer: placer_table.Entry) -> bool:
+  """Whether a placer always runs the policy, which TensorFlow computes.
+
+  The move network needs no TensorFlow. The default placer runs the policy only
+  if there is time to load TensorFlow.
+  """
+  named = environment.policy_folder() and placer.name != registry.DEFAULT
+  return placer.module == _OF_POLICY or bool(
+      named and placer_table.Need.POLICY in placer.needs)
 
 
 def _line(placed: placed_step.PlacedStep) -> str:
