@@ -47,6 +47,17 @@ def check_names(**names: Any) -> None:
       raise errors.GdpError(f'{argument} is {name!r}; give a text.')
 
 
+def check_placers(placers: Any) -> None:
+  """Checks that there are names of placers.
+
+  Raises:
+    GdpError: there is none, or the value is a single name.
+  """
+  if isinstance(placers, str) or not placers:
+    raise errors.GdpError(f'placers is {placers!r}; give a list of names, such '
+                          "as ['metis', 'gdp'].")
+
+
 def check_plan(plan: Any) -> None:
   """Checks that a plan is a map of layers, a readable plan file, or None.
 

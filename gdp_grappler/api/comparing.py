@@ -131,10 +131,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   """
   arguments.check_search(seed, time_budget_s)
   arguments.check_names(profile=profile)
-  if isinstance(placers, str) or not placers:
-    raise errors.GdpError(
-        f'placers is {placers!r}; give a list of names, such as '
-        "['metis', 'gdp'].")
+  arguments.check_placers(placers)
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
   clock = deadlines.still if repeatable else time.monotonic

@@ -12,6 +12,7 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import training_step
 
 # Names of inputs, and sizes of their dimensions.
@@ -59,6 +60,14 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
       _write(node,
              training_step.known_shape(node.attr['shape'].shape, batch_size))
   tell(f'{path}: signature "{signature}" is taken{_listed(taken)}')
+
+
+def tell_assumed(source: source_graph.SourceGraph, path: str, batch_size: int,
+                 tell: Callable[[str], None]) -> None:
+  """Says which size unknown dimensions of a graph's inputs get, if any."""
+  if source.leaves_sizes_open():
+    tell(f'{path}: unknown dimensions of inputs taken as {batch_size}; '
+         f'{spelling.argument("batch_size")} sets the size')
 
 
 def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,

@@ -66,8 +66,7 @@ def read(
       directory.
     name: Name of the graph; by default the one in the file or the file's own.
     batch_size: Size of the unknown first dimension of inputs of Keras models
-      and SavedModels. For other graphs it is only told: see
-      `graph_def_io.read`.
+      and SavedModels. Of other graphs it is only told.
     signature: Signature of a SavedModel; None for 'serving_default' or the only
       one.
     shapes: Names and shapes of a SavedModel's inputs.
@@ -102,17 +101,17 @@ def read(
     return asked.of_file(
         saved_models.read(content.message, path, label, batch_size, signature,
                           tell, shapes))
-  if content.kind == 'captured':
-    result = _captured(content.message, path, name)
-  else:
-    # TensorFlow prunes such a graph as well before it runs.
-    result = asked.of_file(
-        pruning.simplify(of_meta_graph(content.message, path, label), path,
-                         prune=True))
-  if result.leaves_sizes_open():
-    tell(f'{path}: unknown dimensions of inputs taken as {batch_size}; '
-         f'{spelling.argument("batch_size")} sets the size')
+  result = (_captured(content.message, path, name) if content.kind == 'captured'
+            else _pruned(content.message, path, label))
+  input_shapes.tell_assumed(result, path, batch_size, tell)
   return result
+
+
+def _pruned(message: meta_graph_pb2.MetaGraphDef, path: str,
+            label: str) -> source_graph.SourceGraph:
+  """Returns a graph as TensorFlow prunes it before it runs."""
+  return asked.of_file(
+      pruning.simplify(of_meta_graph(message, path, label), path, prune=True))
 
 
 def _content(origin: origin_lib.Origin,

@@ -3,6 +3,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import input_shapes
 from helpers import graph_defs
 
@@ -32,6 +33,22 @@ def test_batches_are_filled_in_and_the_signature_is_told():
   shapes, lines = _given(x=(None, 8), y=())
   assert shapes == [[16, 8], []]
   assert lines == ['model: signature "serve" is taken, with x [16, 8], y []']
+
+
+@pytest.mark.parametrize('shape, lines', [
+    ((None, 8), [
+        'a.pb: unknown dimensions of inputs taken as 5; batch_size '
+        'sets the size'
+    ]),
+    ((4, 8), []),
+])
+def test_dimensions_that_a_graph_leaves_open_are_told(shape, lines):
+  """32 was taken without a word."""
+  told = []
+  source = source_graph.SourceGraph(
+      'a', graph_defs.graph_def(_placeholder('x', shape)), ('x',), ())
+  input_shapes.tell_assumed(source, 'a.pb', 5, told.append)
+  assert told == lines
 
 
 def test_what_a_user_says_counts():

@@ -156,17 +156,6 @@ class TestFiles:
     path.write_text(text_format.MessageToString(meta_graph))
     assert sources.load(str(path)).name == 'dense_train_step'
 
-  def test_dimensions_that_a_graph_leaves_open_are_told(self, folder):
-    told = []
-    for path in ('v1.meta', 'v1.pb'):
-      sources.load(path, batch_size=5, tell=told.append)
-    assert [line.split(';')[0] for line in told] == [
-        f'{path}: unknown dimensions of inputs taken as 5'
-        for path in ('v1.meta', 'v1.pb')
-    ]
-    sources.load(str(CAPTURED), tell=told.append)  # It knows its dimensions.
-    assert len(told) == 2
-
   def test_meta_graph_is_run_for_its_train_op(self, folder):
     source = sources.load('v1.meta')
     assert source.name == 'v1'
