@@ -8,6 +8,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import errors
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
@@ -70,9 +71,15 @@ def simplify(
     passes: Passes of Grappler; see `inlining.inline`.
 
   Raises:
-    InvalidGraphError: Grappler cannot inline the calls.
+    InvalidGraphError: the graph has no result, or Grappler cannot inline the
+      calls.
   """
   graph_def = source.graph_def
+  if graph_def.node and not (source.fetches or sinks(graph_def)):
+    raise errors.InvalidGraphError(
+        f'Graph {path} is not usable: another op reads each of its ops, so it '
+        'has a cycle and no result. Cut the cycle, or give a graph with a '
+        'result.')
   if prune:
     graph_def = needed(graph_def, source.fetches)
   if inlining.has_calls(graph_def):

@@ -4,6 +4,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 from helpers import graph_defs
 
@@ -22,6 +24,15 @@ _STEP = _graph(
     ('initial', 'Const'), ('init', 'AssignVariableOp', 'v', 'initial'),
     ('path', 'Const'), ('save', 'SaveV2', 'path', 'read'),
     ('all', 'NoOp', '^save'))
+
+
+def test_a_cycle_without_a_result_is_named():
+  """All nodes were dropped, and the file was called empty."""
+  graph_def = _graph(('a', 'Identity', 'b'), ('b', 'Identity', 'a'))
+  source = source_graph.SourceGraph('g', graph_def, (),
+                                    pruning.fetches(graph_def))
+  with pytest.raises(errors.InvalidGraphError, match='a cycle and no result'):
+    pruning.simplify(source, 'g.pb', prune=True)
 
 
 def test_placeholders_are_fed():
