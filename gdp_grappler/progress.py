@@ -121,8 +121,14 @@ def say(line: str) -> None:
   if not has_stderr():
     return
   make_room()
-  with contextlib.suppress(OSError, ValueError):
-    print(errors.one_line(line), file=sys.stderr, flush=True)
+  text = errors.one_line(line)
+  # A stream of the program may raise any exception.
+  with contextlib.suppress(Exception):
+    try:
+      print(text, file=sys.stderr, flush=True)
+    except UnicodeEncodeError:
+      plain = text.encode('ascii', 'backslashreplace').decode()
+      print(plain, file=sys.stderr, flush=True)
 
 
 def idle() -> None:

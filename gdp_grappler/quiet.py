@@ -29,7 +29,9 @@ def stderr_held() -> Iterator[None]:
       yield
     except BaseException:
       held.seek(0)
-      os.write(real, held.read())
+      # Nobody may read standard error.
+      with contextlib.suppress(OSError):
+        os.write(real, held.read())
       raise
     finally:
       _flush()
@@ -38,6 +40,8 @@ def stderr_held() -> Iterator[None]:
 
 
 def _flush() -> None:
-  """Flushes standard error, which a program may have closed."""
+  """Flushes standard error, which a program may have closed or replaced."""
   if sys.stderr is not None and not getattr(sys.stderr, 'closed', False):
-    sys.stderr.flush()
+    # The program goes on if its standard error fails.
+    with contextlib.suppress(Exception):
+      sys.stderr.flush()

@@ -89,6 +89,14 @@ def test_lines_that_nobody_can_read_do_not_end_the_program(opened, monkeypatch):
     progress.say('y')
 
 
+def test_characters_that_the_stream_lacks_are_escaped(monkeypatch):
+  written = io.BytesIO()
+  stream = io.TextIOWrapper(written, encoding='ascii')
+  monkeypatch.setattr(sys, 'stderr', stream)
+  progress.say('plan für 模型')
+  assert written.getvalue() == b'plan f\\xfcr \\u6a21\\u578b\n'
+
+
 def test_a_stream_of_the_program_that_fails_does_not_end_it(monkeypatch):
 
   class Tee(io.StringIO):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import math
 import numbers
 import os
@@ -53,7 +54,8 @@ def check_placers(placers: Any) -> None:
   Raises:
     GdpError: there is none, or the value is a single name.
   """
-  if isinstance(placers, str) or not placers:
+  if (isinstance(placers, str) or
+      not isinstance(placers, collections.abc.Collection) or not len(placers)):
     raise errors.GdpError(f'placers is {placers!r}; give a list of names, such '
                           "as ['metis', 'gdp'].")
 

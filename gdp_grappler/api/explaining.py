@@ -242,7 +242,8 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
   """
   given_steps.check(plan=plan)
   if not isinstance(pattern, str):
-    raise errors.GdpError(f'pattern is {pattern!r}; give a text.')
+    raise errors.GdpError(f'pattern is {errors.one_line(repr(pattern))[:40]}; '
+                          'give a text.')
   graph, reasons = plan.graph, plan.reasons
   ops = _matching(graph, pattern)
   labels = plan.step.cluster.device_labels

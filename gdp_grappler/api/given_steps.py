@@ -19,5 +19,6 @@ def check(**steps: Any) -> None:
   """
   for argument, step in steps.items():
     if not isinstance(step, placed_step.PlacedStep):
-      raise errors.PlanError(f'{argument} is {step!r}; give what `place` or '
+      shown = errors.one_line(repr(step))[:40]
+      raise errors.PlanError(f'{argument} is {shown}; give what `place` or '
                              '`load_plan` returns.')

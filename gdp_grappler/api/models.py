@@ -30,6 +30,7 @@ from gdp_grappler.graph.sources import automatic_names
 from gdp_grappler.graph.sources import batch_specs
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
+from gdp_grappler.graph.sources import input_shapes
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
@@ -67,7 +68,8 @@ def read(
   Args:
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
-    batch_size: Size of the dimensions that a Keras model leaves open.
+    batch_size: Size of the dimensions that a Keras model leaves open. For other
+      graphs only a line names it.
     signature: Arguments of a `tf.function`, such as tensor specs, in order or
       by name. For a Keras model a batch like `data`, or its inputs by name.
     tell: Called with a line for each assumption.
@@ -99,15 +101,19 @@ def read(
     raise errors.InvalidGraphError(
         f'data is for Keras models; {_name(graph)} is a {type(graph).__name__}.'
         ' Give its signature.')
+  found: tuple[source_graph.SourceGraph, ...]
   if hasattr(graph, 'get_concrete_function'):
     name = _name(graph)
-    return _of_function(_traced(graph, signature or (), name), name),
-  if hasattr(graph, 'structured_input_signature'):
-    return _of_function(graph, _name(graph)),
-  if isinstance(graph, tf.Graph):
-    return _of_graph(graph)
-  raise errors.InvalidGraphError(
-      f'{type(graph).__name__} is not a graph. {_KINDS}')
+    found = _of_function(_traced(graph, signature or (), name), name),
+  elif hasattr(graph, 'structured_input_signature'):
+    found = _of_function(graph, _name(graph)),
+  elif isinstance(graph, tf.Graph):
+    found = _of_graph(graph)
+  else:
+    raise errors.InvalidGraphError(
+        f'{type(graph).__name__} is not a graph. {_KINDS}')
+  input_shapes.tell_assumed(found[0], found[0].name, batch_size, tell)
+  return found
 
 
 def makes_model(graph: Any) -> bool:

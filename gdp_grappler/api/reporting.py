@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import os
 import pathlib
 from typing import Sequence
@@ -73,7 +74,7 @@ def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
 
 
 def _check_same_step(plans: Sequence[placed_step.PlacedStep]) -> None:
-  if not isinstance(plans, (list, tuple)):
+  if not isinstance(plans, collections.abc.Sequence):
     given_steps.check(plans=plans)
   if not plans:
     raise errors.PlanError('There is no plan to report. Give one or more.')

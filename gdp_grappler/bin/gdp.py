@@ -40,7 +40,10 @@ def main() -> int:
   # import, because child processes of an importing program would inherit it.
   os.environ.update(environment.without_plugin())
   starting.prepare_streams()
-  return run()
+  try:
+    return run()
+  finally:
+    starting.drop_unwritten()
 
 
 def run(argv: Sequence[str] | None = None) -> int:

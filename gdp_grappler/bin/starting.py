@@ -62,7 +62,7 @@ def prepare_streams() -> None:
 
   A stream that the caller has closed is opened, and drops all text. A name in
   the output may have characters that the encoding of a stream lacks. They are
-  written as Python's escapes, unless the user chose another way.
+  written as Python's escapes, unless the stream has another way already.
   """
   for name in ('stdout', 'stderr'):
     stream = getattr(sys, name)
@@ -70,6 +70,17 @@ def prepare_streams() -> None:
       setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
     elif isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
       stream.reconfigure(errors='backslashreplace')
+
+
+def drop_unwritten() -> None:
+  """Drops text for standard error that cannot be written.
+
+  Python would try again at the end, fail, and change the exit code.
+  """
+  try:
+    sys.stderr.flush()
+  except OSError:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def end_as_interrupted() -> None:

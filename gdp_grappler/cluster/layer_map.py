@@ -267,7 +267,8 @@ class _Matcher:
     return _State(rank, best, tuple(partial))
 
   def _begun(self, part: str) -> Iterator[tuple[int, int]]:
-    for start in {part, _bare(part), '*'}:
+    # A set would have another order in each process.
+    for start in dict.fromkeys((part, _bare(part), '*')):
       for pattern in self._starts.get(start, ()):
         yield pattern, 0
 

@@ -36,8 +36,8 @@ def resolve(
   """
   if not isinstance(text, str):
     raise errors.ClusterError(
-        f'A {type(text).__name__} names no cluster. Give a text, such as '
-        "'2xP100', 'local' or the path of a cluster file.")
+        f'The cluster is {errors.one_line(repr(text))[:40]}; give a text, such '
+        "as '2xP100', 'local' or the path of a cluster file.")
   return max_memory.applied(_found(text, devices), limits)
 
 

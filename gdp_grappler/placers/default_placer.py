@@ -177,6 +177,8 @@ class DefaultPlacer:
     least = len(begin) + search_config.DEFAULT.annealing.batch
     if priced.fits and not _has_time(deadline, each_s * least):
       return ()
+    varied = (priced.varied(config.starts, config.different)
+              if problem.orders_pay else None)
     further = []
     if coarse is not None and multilevel.is_worth(
         _coarse_s(problem, worth_s, deadline)):
@@ -185,8 +187,7 @@ class DefaultPlacer:
       further = [result.rows]
     refined, *in_order = staged_search.search(
         problem, begin, rng, _limit(problem, worth_s, deadline.remaining_s),
-        self._models(), further=further, moves=moves,
-        varied=priced.varied(config.starts, config.different))
+        self._models(), further=further, moves=moves, varied=varied)
     priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
     return in_order
 

@@ -137,8 +137,8 @@ def _other_plugins() -> Iterator[Finding]:
 def _plugin_files() -> Iterator[pathlib.Path]:
   for entry in sys.path:
     folder = pathlib.Path(entry or '.') / 'tensorflow-plugins'
-    # `folder.is_dir` raises an error if `entry` cannot be searched.
-    if os.path.isdir(folder):
+    # A folder that cannot be searched or listed has no plugin for us.
+    with contextlib.suppress(OSError):
       yield from folder.iterdir()
 
 
@@ -163,8 +163,12 @@ def _in_a_fresh_process() -> Iterator[Finding]:
   except ValueError as error:
     yield Finding(BAD, 'split', str(error), f'Correct {environment.SPLIT}.')
   with_plugin = {environment.DISABLE: '0'}
-  with contextlib.closing(
-      worker_process.WorkerProcess(_PROBE, [split], with_plugin)) as process:
+  try:
+    worker = worker_process.WorkerProcess(_PROBE, [split], with_plugin)
+  except errors.GdpError as error:
+    yield Finding(BAD, 'hook', str(error))
+    return
+  with contextlib.closing(worker) as process:
     try:
       report = process.receive(_TIMEOUT_S)
     except worker_process.Died as error:

@@ -220,7 +220,7 @@ def _text_or_none(key: str, value: Any) -> str | None:
   # A pathlib.Path is valid, too.
   text = value.__fspath__() if hasattr(value, '__fspath__') else value
   if not isinstance(text, str) or not text or '\0' in text:
-    raise _bad(key, value, 'a non-empty text or None')
+    raise _bad(key, value, 'a non-empty text without "\\0", or None')
   return text
 
 

@@ -36,6 +36,7 @@ def call(function: str, *arguments: Any, timeout_s: float,
     keras: Whether the process may import Keras.
 
   Raises:
+    GdpError: no process can be started.
     CallError: the function raised an exception, or the process died or took
       too long.
   """

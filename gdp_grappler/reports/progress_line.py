@@ -175,7 +175,7 @@ def _own_stderr() -> Iterator[TextIO]:
   except (AttributeError, OSError, ValueError):
     yield sys.stderr
     return
-  stream = open(copy, 'w', encoding=sys.stderr.encoding,
+  stream = open(copy, 'w', encoding=getattr(sys.stderr, 'encoding', None),
                 errors='backslashreplace')
   try:
     yield stream

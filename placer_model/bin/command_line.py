@@ -86,6 +86,8 @@ class CommandLine:
     except KeyboardInterrupt:
       self.say(f'interrupted; {interrupted}')
       sys.exit(130)
+    finally:
+      starting.drop_unwritten()
 
   def parse(self, argv: list[str]) -> list[str]:
     """Parses flags for `app.run`. A bad flag is one line and exit code 2."""

@@ -112,7 +112,11 @@ def test_a_function_with_a_signature():
     return y
 
   before = weight.numpy()
-  placed = _placed(step, signature=(tf.TensorSpec((None, 8)),), batch_size=64)
+  told = []
+  placed = _placed(step, signature=(tf.TensorSpec((None, 8)),), batch_size=64,
+                   tell=told.append)
+  assert 'step: unknown dimensions of inputs taken as 64; batch_size sets ' in (
+      told[0])
   assert (weight.numpy() == before).all()
   assert placed.graph.name == 'step'
   assert placed.graph.param_bytes.sum() == 8 * 8 * 4

@@ -1,5 +1,6 @@
 """What holds for every subcommand."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -111,6 +112,25 @@ def test_a_stream_that_takes_nothing_is_no_traceback(redirection, code, says):
       f'{sys.executable} -m gdp_grappler.bin.gdp --quiet glossary '
       f'{redirection}', shell=True, check=False, capture_output=True, text=True)
   assert (done.returncode, done.stderr.strip()) == (code, says)
+
+
+@pytest.mark.parametrize('is_read', [False, True])
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(is_read):
+  """Python once tried again at the end, and the code was 120."""
+  if is_read:
+    stderr = os.open('/dev/full', os.O_WRONLY)
+  else:
+    reader, stderr = os.pipe()
+    os.close(reader)
+  # Without buffers, Python would not try again.
+  environment = {**os.environ}
+  environment.pop('PYTHONUNBUFFERED', None)
+  done = subprocess.run([
+      sys.executable, '-m', 'gdp_grappler.bin.gdp', '--quiet', 'place', 'x.pb',
+      '--cluster=2xP100'
+  ], stderr=stderr, env=environment, check=False)
+  os.close(stderr)
+  assert done.returncode == 2
 
 
 @pytest.mark.parametrize('argv', [

@@ -55,6 +55,13 @@ def test_a_name_comes_before_a_wildcard_that_matches_the_same(pattern):
   assert layer_map.match(['de*', 'den*'], ['dense/MatMul']).patterns[0] == 1
 
 
+def test_the_pattern_whose_first_name_is_exact_comes_first():
+  """The order of a set decided, which differs from process to process."""
+  for names in (['a1/b*', 'a*/b1'], ['a*/b1', 'a1/b*']):
+    found = layer_map.match(names, ['a1/b1/op', 'a1/b1/c/op'])
+    assert {names[i] for i in found.patterns} == {'a1/b*'}
+
+
 def test_longer_then_inner_then_more_letters():
   names = ('a/b/c/op',)
   assert _match(names, 'c', 'a/b') == [1]

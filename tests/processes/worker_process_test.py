@@ -43,7 +43,7 @@ def test_somebody_kills_it():
     (sys, 'executable', '', 'sys.executable is empty'),
     (sys, 'executable', None, 'sys.executable is empty'),
     (sys, 'executable', '/nonexistent/python', 'It needs /nonexistent/python'),
-    (tempfile, 'tempdir', '/nonexistent', 'the temporary folder'),
+    (tempfile, 'tempdir', '/nonexistent', 'No usable|/nonexistent'),
 ])
 def test_what_cannot_be_started_is_an_error_for_users(module, name, value, said,
                                                       monkeypatch):

@@ -138,10 +138,11 @@ def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
 
 
 def _runs_policy(placer: placer_table.Entry) -> bool:
-  """Whether a placer always runs the policy, which TensorFlow computes.
+  """Whether a placer runs the policy, which TensorFlow computes, in any case.
 
-  The move network needs no TensorFlow. The default placer runs the policy only
-  if there is time to load TensorFlow.
+  One placer always does, and others do if GDP_POLICY names a policy. The move
+  network needs no TensorFlow. The default placer runs the policy only if there
+  is time to load TensorFlow.
   """
   named = environment.policy_folder() and placer.name != registry.DEFAULT
   return placer.module == _OF_POLICY or bool(

@@ -160,7 +160,7 @@ def _place(graph_def: graph_pb2.GraphDef) -> None:
 
 
 def _keep_handles_together(graph_def: graph_pb2.GraphDef) -> None:
-  """Puts all ops with a resource on the host if a GPU lacks a kernel for one.
+  """Puts all ops of a resource on the host if one of them has no GPU kernel.
 
   An argument has a kernel on both types of device, whatever its resource is. A
   lookup table, for example, has kernels on the host only. Calls of functions do

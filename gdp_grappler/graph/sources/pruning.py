@@ -77,9 +77,9 @@ def simplify(
   graph_def = source.graph_def
   if graph_def.node and not (source.fetches or sinks(graph_def)):
     raise errors.InvalidGraphError(
-        f'Graph {path} is not usable: another op reads each of its ops, so it '
-        'has a cycle and no result. Cut the cycle, or give a graph with a '
-        'result.')
+        f'Graph {path} is not usable: each of its ops has a reader, so the '
+        'graph has a cycle and no result. Cut the cycle, or give a graph with '
+        'a result.')
   if prune:
     graph_def = needed(graph_def, source.fetches)
   if inlining.has_calls(graph_def):

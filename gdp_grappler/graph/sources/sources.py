@@ -66,7 +66,7 @@ def read(
       directory.
     name: Name of the graph; by default the one in the file or the file's own.
     batch_size: Size of the unknown first dimension of inputs of Keras models
-      and SavedModels. Of other graphs it is only told.
+      and SavedModels. For other graphs only a line names it.
     signature: Signature of a SavedModel; None for 'serving_default' or the only
       one.
     shapes: Names and shapes of a SavedModel's inputs.

@@ -58,9 +58,9 @@ class PricedPlacements:
 
     Args:
       most: Largest number of placements.
-      share: Share of the groups that have another device in a placement than in
-        each better one of the result, at least. Groups whose device is the same
-        in all placements do not count.
+      share: Least share of the groups in which a placement differs from each
+        better placement of the result. Groups whose device is the same in all
+        placements do not count.
     """
     rows = self.devices
     rows = rows[:, (rows != rows[0]).any(axis=0)]

@@ -107,7 +107,7 @@ class PriorityConfig:
     loss: Largest increase of the step time by new priorities, as a share of the
       step time. With a larger increase the old priorities stay.
     starts: Number of starts. Each one has priorities of its own.
-    different: Least share of the groups that have other devices in two starts
+    different: Two starts differ in at least this share of the groups
       (`PricedPlacements.varied`).
   """
 

@@ -172,8 +172,9 @@ class KerasFunction:
                   '(tf.config.run_functions_eagerly), and only graphs are '
                   'placed')
     elif tf.config.optimizer.get_experimental_options().get(_NO_GRAPPLER):
-      notices.say(f'{self._what}: left as it was: the option {_NO_GRAPPLER} '
-                  'switches Grappler off, which calls the plugin')
+      notices.say(
+          f'{self._what}: left as it was: Grappler calls the plugin, and '
+          f'the option {_NO_GRAPPLER} switches Grappler off')
     elif self._xla in (xla.Handling.KEPT, xla.Handling.COMPARED):
       notices.say(f'{self._what}: left as it was: XLA compiles it, as Keras '
                   f'chose{self._why_xla_stays()}')
