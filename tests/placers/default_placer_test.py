@@ -336,16 +336,21 @@ def test_what_is_held_out_asks_no_policy(policy, name):
   assert policy.loaded == policy.ahead == 0
 
 
-def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
+@pytest.mark.parametrize('orders_pay', [False, True])
+def test_the_search_may_begin_with_any_proposal_of_a_placer(
+    monkeypatch, orders_pay):
   # What is slow first in, first out may be the best in order.
   given = []
   stock = staged_search.search
 
   def searched(problem, starts, *rest, varied, **fields):
-    given.append((starts.tolist(), varied.tolist()))
+    given.append((starts.tolist(), varied))
     return stock(problem, starts, *rest, varied=varied, **fields)
 
   problem = _problem(1.)
+  if orders_pay:
+    problem = dataclasses.replace(
+        problem, simulator=simulator.Simulator(problem.cluster))
   halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4
   proposals = tuple(
       placement_lib.Placement(np.array(row, np.int32), problem.cluster)
@@ -359,11 +364,14 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   (starts, varied), = given
   assert starts[:2] == list(map(list, halves))
   assert len(starts) == len(set(map(tuple, starts)))
+  assert (varied is not None) == problem.orders_pay == orders_pay
+  if varied is None:
+    return
   config = search_config.DEFAULT.priorities
   for index, row in enumerate(varied):
     for better in varied[:index]:
-      assert np.mean(np.array(row) != better) >= config.different
-  assert varied[0] == starts[0] and len(varied) <= config.starts
+      assert np.mean(row != better) >= config.different
+  assert varied[0].tolist() == starts[0] and len(varied) <= config.starts
 
 
 def test_what_the_policy_of_moves_finds_is_told_of(monkeypatch):

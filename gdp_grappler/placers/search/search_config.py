@@ -316,6 +316,7 @@ class SearchConfig:
     edges: The choice among placements by their control edges.
     time: How the default placer divides its time.
     start_prices: Cost of a start of the annealing under priorities, in prices.
+      The start needs ranks and a price without a ceiling.
     starting_share: Largest share of the remaining time for these starts.
     edge_ops: Ops that the computation of control edges may simulate.
     priced_ops: Ops that a search without a time budget simulates, over all
@@ -332,7 +333,7 @@ class SearchConfig:
   coarse: CoarseConfig = CoarseConfig()
   edges: EdgeConfig = EdgeConfig()
   time: TimeConfig = TimeConfig()
-  start_prices: int = 2
+  start_prices: int = 3
   starting_share: float = .25
   edge_ops: int = 1_000_000
   priced_ops: int = 80_000_000

@@ -194,7 +194,8 @@ class _StagedSearch:
 
   def _starting_s(self, count: int) -> float:
     """Approximate seconds until this number of starts is priced in order."""
-    return self._each_s * (count + 1)
+    config = search_config.DEFAULT
+    return self._each_s * (config.start_prices * count + 1)
 
   def _faster_first(self) -> list[_AnyAnnealing]:
     """Both annealings; first the one whose best placement is faster.
