@@ -347,10 +347,11 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(
     given.append((starts.tolist(), varied))
     return stock(problem, starts, *rest, varied=varied, **fields)
 
-  problem = _problem(1.)
-  if orders_pay:
-    problem = dataclasses.replace(
-        problem, simulator=simulator.Simulator(problem.cluster))
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.make_graph(num_ops=12), cluster,
+                          np.full((12, 3),
+                                  1.), simulator=simulator.Simulator(cluster),
+                          may_add_edges=orders_pay, repeatable=True)
   halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4
   proposals = tuple(
       placement_lib.Placement(np.array(row, np.int32), problem.cluster)
