@@ -6,10 +6,10 @@ first in, first out need not be the fastest in another order. So this search
 prices placements in the order of priorities
 (`evaluator.Evaluator.price_in_order`).
 
-Computing priorities takes longer than pricing a placement. So the search
-computes the priorities of its best placement, by the critical path, and prices
-all further placements with these priorities. From time to time the search
-computes the priorities of its best placement again. The search stores a
+Computing the priorities of each placement would take much of the time. So the
+search computes the priorities of its best placement, by the critical path, and
+prices all further placements with these priorities. From time to time the
+search computes the priorities of its best placement again. The search stores a
 placement together with the priorities with which it was priced.
 """
 
