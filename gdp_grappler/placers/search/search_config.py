@@ -334,7 +334,7 @@ class SearchConfig:
   edges: EdgeConfig = EdgeConfig()
   time: TimeConfig = TimeConfig()
   start_prices: int = 3
-  starting_share: float = .25
+  starting_share: float = .5
   edge_ops: int = 1_000_000
   priced_ops: int = 80_000_000
   fewest: int = 500
