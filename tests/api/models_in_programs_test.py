@@ -4,11 +4,8 @@ import pytest
 
 from helpers import fresh
 
-
-@pytest.mark.e2e
-def test_variables_stay_where_fit_has_put_them():
-  """They went back while a model was placed, and `fit` went on without them."""
-  done = fresh.run_code("""
+# Start of a program with two devices. Layers named "moved" go to the second.
+_TWO_CPUS = """
 import json
 
 import keras
@@ -22,6 +19,13 @@ tf.config.set_logical_device_configuration(
     cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 tf.config.optimizer.set_experimental_options(
     {'gdp_placement': {'plan': {'moved': 'CPU:1'}, 'min_ops': 1}})
+"""
+
+
+@pytest.mark.e2e
+def test_variables_stay_where_fit_has_put_them():
+  """They went back while a model was placed, and `fit` went on without them."""
+  done = fresh.run_code(_TWO_CPUS + """
 model = keras.Sequential([
     keras.Input((4,)), keras.layers.Dense(4, name='moved'),
     keras.layers.Dense(2)])
@@ -72,21 +76,8 @@ for value in (True, False):
 @pytest.mark.e2e
 def test_a_program_may_run_ops_asynchronously():
   """A cancelled function ended `fit`, `place` and all that came later."""
-  done = fresh.run_code("""
-import json
-
-import keras
-import numpy as np
-import tensorflow as tf
-
-import gdp_grappler
-
-cpu, = tf.config.list_physical_devices('CPU')
-tf.config.set_logical_device_configuration(
-    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+  done = fresh.run_code(_TWO_CPUS + """
 tf.config.experimental.set_synchronous_execution(False)
-tf.config.optimizer.set_experimental_options(
-    {'gdp_placement': {'plan': {'moved': 'CPU:1'}, 'min_ops': 1}})
 model = keras.Sequential([
     keras.Input((4,)), keras.layers.Dense(4, name='moved'),
     keras.layers.Dense(2)])
