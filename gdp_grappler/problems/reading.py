@@ -23,7 +23,6 @@ from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import tables
@@ -210,9 +209,7 @@ def _check_origin(request: request_lib.Request) -> None:
   from gdp_grappler.workloads import registry
   if not (request.origin.names_function or request.origin.exists):
     near = suggestions.did_you_mean(request.graph, registry.names())
-    raise errors.InvalidGraphError(
-        f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
-        'or the name of a workload such as rnnlm-2.')
+    raise errors.InvalidGraphError(request.origin.absent(near))
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:

@@ -91,6 +91,7 @@ class Request:
     A graph without costs needs TensorFlow.
 
     Raises:
-      InvalidGraphError: the file has costs, but they are wrong.
+      InvalidGraphError: the file is missing, or has costs that are wrong.
     """
+    self.origin.check_path()
     return given_costs.load(self.origin)

@@ -253,3 +253,15 @@ step.problem().op_seconds
 print(json.dumps('tensorflow' in sys.modules))
 ''')
   assert done.results is False
+
+
+@pytest.mark.e2e
+def test_missing_files_are_reported_before_tensorflow_loads(towers):
+  done = fresh.run_code(f'''
+import json, sys
+from gdp_grappler.bin import gdp
+codes = [gdp.run(["simulate", graph, "--plan=none.json", "--cluster=2xP100"])
+         for graph in ("none.pb", {str(towers)!r})]
+print(json.dumps([codes, "tensorflow" in sys.modules]))
+''')
+  assert done.results == [[2, 2], False]

@@ -16,9 +16,14 @@ def test_a_graph_of_costs_is_known_and_parsed_once(tmp_path):
   assert request.given[0] is graph
 
 
-@pytest.mark.parametrize('text', ['none.pb', 'module:function', 'rnnlm-2'])
+@pytest.mark.parametrize('text', ['module:function', 'rnnlm-2'])
 def test_others_need_tensorflow(text):
   assert request_lib.Request(text).given is None
+
+
+def test_a_missing_file_needs_no_tensorflow():
+  with pytest.raises(errors.InvalidGraphError, match='none.pb does not exist'):
+    _ = request_lib.Request('none.pb').given
 
 
 def test_a_profile_is_of_no_use_where_steps_are_measured():

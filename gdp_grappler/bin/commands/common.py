@@ -124,9 +124,13 @@ def planned_step(arguments: argparse.Namespace,
   """Returns the step of the arguments, placed by a plan file."""
   progress.doing(f'reading {plan} and {arguments.graph}')
   from gdp_grappler.api import placing
+  from gdp_grappler.cluster import plan as plan_lib
   asked = request(arguments)
   where = cluster(arguments) or None
-  load_what_it_needs(asked)
+  needs_tensorflow = asked.given is None
+  plan_lib.read_layers(plan)  # Reports a wrong file before TensorFlow loads.
+  if needs_tensorflow:
+    load_tensorflow()
   return placing.load_plan(plan, asked, where, batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 

@@ -19,6 +19,7 @@ KINDS = ('a captured graph or a folder of them, a GraphDef, a MetaGraph, a '
          'SavedModel directory, a .keras file, module:function or '
          'keras_applications:NAME')
 APPLICATIONS = 'keras_applications:'
+_WORKLOADS = 'the name of a workload such as rnnlm-2'
 _MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 
 
@@ -51,6 +52,27 @@ class Origin:
   def exists(self) -> bool:
     """Whether the path exists."""
     return self._status is not None
+
+  def check_path(self) -> None:
+    """Raises an error if the text can only be a path, and the path is missing.
+
+    The check needs no list of workloads, which takes long to load.
+
+    Raises:
+      InvalidGraphError: there is no such path, or its status cannot be read.
+    """
+    is_path = os.sep in self.text or '.' in self.text
+    if is_path and not self.exists and not self.names_function:
+      raise errors.InvalidGraphError(self.absent())
+
+  def absent(self, near: str = '') -> str:
+    """Returns a message that the graph does not exist.
+
+    Args:
+      near: A sentence with a similar name, see `suggestions.did_you_mean`.
+    """
+    return (f'Graph {self.text} does not exist.{near} Give {KINDS}, or '
+            f'{_WORKLOADS}.')
 
   @property
   def is_file(self) -> bool:

@@ -38,6 +38,18 @@ def test_missing_and_unreadable(tmp_path):
     _ = origin.Origin(str(tmp_path)).data
 
 
+@pytest.mark.parametrize('text', ['none.pb', 'none/graph', './none'])
+def test_a_path_that_is_missing(text):
+  with pytest.raises(errors.InvalidGraphError,
+                     match=f'Graph {text} does not exist.*or the name of a'):
+    origin.Origin(text).check_path()
+
+
+@pytest.mark.parametrize('text', ['rnnlm-2', 'models.net:make', '.'])
+def test_what_may_be_no_missing_path(text):
+  origin.Origin(text).check_path()
+
+
 @pytest.mark.parametrize('ask', ['exists', 'is_file', 'is_folder', 'data'])
 def test_a_name_that_is_too_long_is_no_graph(ask):
   with pytest.raises(errors.InvalidGraphError, match='File name too long'):
