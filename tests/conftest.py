@@ -9,6 +9,7 @@ The tests ignore environment variables that configure the package.
 
 import gc
 import os
+import signal
 
 # Keras is chosen below, in a process that starts this one as well; that is not
 # the user's choice, for which this module looks when it is imported.
@@ -16,6 +17,10 @@ os.environ.pop('TF_USE_LEGACY_KERAS', None)
 import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
 from helpers import warm
+
+# A shell's background job ignores Ctrl-C, and so would its child processes. Some
+# tests interrupt their child processes.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Imports make no garbage. Without the collector they take a fifth less time.
 gc.set_threshold(100_000)

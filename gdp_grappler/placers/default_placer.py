@@ -179,6 +179,7 @@ class DefaultPlacer:
       return ()
     varied = (priced.varied(config.starts, config.different)
               if problem.orders_pay else None)
+    short = search_config.DEFAULT.short
     further = []
     if coarse is not None and multilevel.is_worth(
         _coarse_s(problem, worth_s, deadline)):
@@ -187,7 +188,8 @@ class DefaultPlacer:
       further = [result.rows]
     refined, *in_order = staged_search.search(
         problem, begin, rng, _limit(problem, worth_s, deadline.remaining_s),
-        self._models(), further=further, moves=moves, varied=varied)
+        self._models(), further=further, moves=moves, varied=varied,
+        several=priced.varied_sources(short.starts, short.different))
     priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
     return in_order
 
@@ -312,8 +314,7 @@ class DefaultPlacer:
     """Adds placements of `gdp_policy`; whether it used up a short time."""
     by_count = problem.ends_by_count
     short = not by_count and move_policy.is_short(problem, left_s)
-    share = move_policy.time_share(by_count, repeats, short)
-    own_s = share * min(left_s, worth_s)
+    own_s = move_policy.own_s(problem, min(left_s, worth_s), repeats)
     if not (by_count or move_policy.may_begin(problem, own_s)):
       return False
     begin_s = problem.clock()

@@ -3,15 +3,16 @@
 Cheap placers propose many candidates: maps of coordinates, cuts by METIS, and
 schedules of list schedulers. A price is a whole simulation, so a sweep over the
 ops first estimates the step of each candidate (`MoveDescriber.estimates`). The
-candidates with the shortest estimates become drafts. Placements on one device
-are drafts, too.
+candidates with the shortest estimates become drafts, and some of each source in
+any case, because estimates are inexact. Placements on one device are drafts,
+too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Iterator
+from typing import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -31,6 +32,11 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 
 _METIS = 'pymetis'
+# Sources of drafts.
+ONE_DEVICE = 'one device'
+MAPS = 'structured'
+CUTS = 'metis'
+SCHEDULES = 'list schedules'
 
 _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
 # Configurations of list schedulers in greedy order: each one adds the most to
@@ -95,7 +101,9 @@ class Drafts:
 
   Attributes:
     rows: int32 [S, G], different legal placements. All groups on one device of
-      each kind come first, then the candidates with the shortest estimates.
+      each kind come first, then the other drafts, those with the shortest
+      estimates first.
+    sources: [S], the source of each draft.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -120,14 +128,21 @@ class Drafts:
                                       np.ndarray]] = {}
     alone = one_device.of_each_kind(problem.cluster, problem.allowed,
                                     problem.op_seconds)
-    drafted = [structured.candidates(problem)[:config.maps]]
+    proposed = [
+        (MAPS, row) for row in structured.candidates(problem)[:config.maps]
+    ]
     if len(problem.cluster.accelerators) > 1:
-      drafted.append(self._cuts_and_schedules(deadline))
-    rows = _different(np.concatenate([alone, *drafted]))[len(alone):]
-    if len(rows) > config.drafts:
-      estimates = describer.estimates(alone[0], rows)
-      rows = rows[np.argsort(estimates, kind='stable')[:config.drafts]]
-    self.rows = np.concatenate([alone, rows])
+      proposed += self._cuts_and_schedules(deadline)
+    sources, rows = _different(
+        [*((ONE_DEVICE, row) for row in alone), *proposed])
+    first = len(alone)
+    if len(rows) - first > config.drafts:
+      estimates = describer.estimates(alone[0], rows[first:])
+      chosen = self._chosen(first + np.argsort(estimates, kind='stable'),
+                            sources)
+      rows = rows[[*range(first), *chosen]]
+      sources = [ONE_DEVICE] * first + [sources[k] for k in chosen]
+    self.rows, self.sources = rows, tuple(sources)
 
   def with_less_memory(
       self, priced: priced_placements.PricedPlacements, most: int,
@@ -157,21 +172,39 @@ class Drafts:
             self._scheduled(setting[0], candidates.reduced(setting[1], filled)))
     return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
 
-  def _cuts_and_schedules(self, deadline: deadlines.Deadline) -> np.ndarray:
-    """int32 [K, G], a cut and a schedule in turn until the deadline.
+  def _chosen(self, ranking: np.ndarray, sources: Sequence[str]) -> list[int]:
+    """Candidates that become drafts, in the order of the ranking.
+
+    Args:
+      ranking: int [K], indices of the candidates, the shortest estimate first.
+      sources: The source of each placement, by its index.
+    """
+    config, chosen = self._config, set[int]()
+    for source in (MAPS, CUTS, SCHEDULES):
+      own = [k for k in ranking if sources[k] == source]
+      chosen.update(own[:config.drafts_of_each])
+    others = [k for k in ranking if k not in chosen]
+    chosen.update(others[:max(config.drafts - len(chosen), 0)])
+    return [k for k in ranking if k in chosen]
+
+  def _cuts_and_schedules(
+      self, deadline: deadlines.Deadline) -> list[tuple[str, np.ndarray]]:
+    """Sources and rows int [G]: a cut and a schedule in turn to the deadline.
 
     After the deadline, one schedule is made in any case if the config allows
     one.
     """
-    cuts, schedules = self._cuts(), self._schedules()
-    sources = (schedules,) if deadline.passed else (cuts, schedules)
-    rows: list[np.ndarray] = []
-    while not (rows and deadline.passed):
-      made = [row for source in sources for row in itertools.islice(source, 1)]
+    sources = {CUTS: self._cuts(), SCHEDULES: self._schedules()}
+    if deadline.passed:
+      del sources[CUTS]
+    result: list[tuple[str, np.ndarray]] = []
+    while not (result and deadline.passed):
+      made = [(source, row) for source, rows in sources.items()
+              for row in itertools.islice(rows, 1)]
       if not made:
         break
-      rows += made
-    return np.array(rows, np.int32).reshape(-1, self._problem.graph.num_groups)
+      result += made
+    return result
 
   def _cuts(self) -> Iterator[np.ndarray]:
     if self._config.cuts and _METIS in extras.of_placers():
@@ -190,10 +223,19 @@ class Drafts:
     return row
 
 
-def _different(rows: np.ndarray) -> np.ndarray:
-  """int32 [K, G], placements without duplicates, in their order."""
-  rows = rows.astype(np.int32)
-  return np.stack(list({row.tobytes(): row for row in rows}.values()))
+def _different(
+    made: Iterable[tuple[str, np.ndarray]]) -> tuple[list[str], np.ndarray]:
+  """Sources [K] and placements int32 [K, G] without duplicates, in their order.
+
+  Args:
+    made: Sources and placements int [G].
+  """
+  first: dict[bytes, tuple[str, np.ndarray]] = {}
+  for source, row in made:
+    row = np.asarray(row, np.int32)
+    first.setdefault(row.tobytes(), (source, row))
+  return ([source for source, _ in first.values()],
+          np.stack([row for _, row in first.values()]))
 
 
 class _Scheduler:

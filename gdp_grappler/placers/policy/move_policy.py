@@ -117,7 +117,8 @@ class MovePolicyPlacer:
     """All placements that the placer has priced.
 
     The best placements have exact prices. The other placements are slower, but
-    their prices are not exact (`PricedPlacements.add`).
+    their prices are not exact (`PricedPlacements.add`). Drafts have a source
+    (`Drafts`), and other placements have none.
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -138,18 +139,19 @@ class MovePolicyPlacer:
                          problem.clock))
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
-    drafted = [*starts, *drawn.rows][:self._config.prices]
+    drafted = [*(('', row) for row in starts),
+               *zip(drawn.sources, drawn.rows)][:self._config.prices]
     # The first prices give a ceiling, so that further prices take less time.
     for begin in range(0, len(drafted), _BATCH):
-      priced.add(drafted[begin:begin + _BATCH],
-                 ceiling_s=priced.ceiling_s(exact))
+      sources, rows = zip(*drafted[begin:begin + _BATCH])
+      priced.add(rows, sources, priced.ceiling_s(exact))
     for _ in range(_MEMORY_ROUNDS):
       left = max(self._config.prices - len(priced.prices), 0)
       again = drawn.with_less_memory(priced, min(_SCHEDULES_PER_ROUND, left),
                                      deadline)
       if not len(again):
         break
-      priced.add(again, ceiling_s=priced.ceiling_s(exact))
+      priced.add(again, drafts.SCHEDULES, priced.ceiling_s(exact))
     if self._policy is not None:
       proposed = learned.LearnedPlacer(self._policy).candidates(problem)
       priced.add(proposed[:, problem.graph.first_ops])
@@ -173,20 +175,23 @@ class MovePolicyPlacer:
     return choosers.NetworkChooser(describer, network, self._config.gain_weight)
 
 
-def time_share(by_count: bool, repeats: bool, short: bool) -> float:
-  """Share of the time of a search that the policy may take.
+def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
+  """Seconds of a search that the policy may take.
+
+  After few prices the policy has better placements than other placers. But then
+  the search finds more in the same time.
 
   Args:
-    by_count: Whether the number of prices, and not the clock, ends the search.
+    problem: The problem to place.
+    left_s: Seconds of the search.
     repeats: Whether a coarse graph is searched, too.
-    short: Whether the time of the search is short (`is_short`).
   """
   config = search_config.DEFAULT.time
-  if by_count:
-    return config.moves_by_count
-  if short:
-    return config.moves_if_short
-  return config.moves_with_coarse if repeats else config.moves
+  if problem.ends_by_count:
+    return config.moves_by_count * left_s
+  share = config.moves_with_coarse if repeats else config.moves
+  return min(max(share * left_s, config.moves_enough * needed_s(problem)),
+             config.moves_most * left_s)
 
 
 def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
@@ -194,16 +199,15 @@ def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
   return left_s < search_config.DEFAULT.time.moves_short * needed_s(problem)
 
 
-def may_begin(problem: placer_lib.Problem, own_s: float) -> bool:
+def may_begin(problem: placer_lib.Problem, seconds: float) -> bool:
   """Whether the policy can price many placements in some seconds."""
-  return own_s >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
+  return seconds >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
 
 
 def anchors_s(problem: placer_lib.Problem, left_s: float) -> float:
   """Seconds, of those left, for anchors other than list schedulers."""
   config = search_config.DEFAULT.time
-  if problem.ends_by_count or may_begin(problem,
-                                        config.moves_if_short * left_s):
+  if problem.ends_by_count or may_begin(problem, config.moves_most * left_s):
     return config.anchors * left_s
   return config.anchors_alone * left_s
 

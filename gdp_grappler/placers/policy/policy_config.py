@@ -15,7 +15,9 @@ class PolicyConfig:
       (`structured`).
     cuts: Number of candidates by METIS, if it is installed.
     schedules: Largest number of candidates by list schedulers.
-    drafts: Largest number of candidates that become drafts.
+    drafts: Number of candidates that become drafts.
+    drafts_of_each: Least number of drafts of each source: maps, cuts and
+      schedules, if there are so many.
     at_once: Number of moves that are priced in one round.
     draws: Largest number of moves that are drawn in one round.
     rounds: Number of rounds that must have time. If the clock ends the search
@@ -28,6 +30,7 @@ class PolicyConfig:
   cuts: int = 8
   schedules: int = 24
   drafts: int = 12
+  drafts_of_each: int = 2
   at_once: int = 3
   draws: int = 384
   rounds: int = 4

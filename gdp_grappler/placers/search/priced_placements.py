@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Iterable
+from typing import Iterable, Sequence
 
 import numpy as np
 
@@ -62,10 +62,23 @@ class PricedPlacements:
         better placement of the result. Groups whose device is the same in all
         placements do not count.
     """
+    return self._differing(self.prices.ranking(), most, share)
+
+  def varied_sources(self, most: int, share: float) -> np.ndarray:
+    """int32 [at most `most`, G], the best of different sources; see `varied`.
+
+    Args:
+      most: Largest number of placements.
+      share: See `varied`.
+    """
+    return self._differing(self._first_of_each().values(), most, share)
+
+  def _differing(self, ranking: Iterable[int], most: int,
+                 share: float) -> np.ndarray:
     rows = self.devices
     rows = rows[:, (rows != rows[0]).any(axis=0)]
     chosen: list[int] = []
-    for k in self.prices.ranking():
+    for k in ranking:
       if all((rows[k] != rows[other]).mean() >= share for other in chosen):
         chosen.append(k)
       if len(chosen) == most:
@@ -74,9 +87,15 @@ class PricedPlacements:
 
   def best_of_each(self) -> dict[str, np.ndarray]:
     """int32 [G], the best placement of each source, the best source first."""
-    result: dict[str, np.ndarray] = {}
-    for row in self.prices.ranking():
-      result.setdefault(self._sources[row], self._devices[row])
+    return {
+        source: self._devices[k] for source, k in self._first_of_each().items()
+    }
+
+  def _first_of_each(self) -> dict[str, int]:
+    """Index of the best placement of each source, the best source first."""
+    result: dict[str, int] = {}
+    for k in self.prices.ranking():
+      result.setdefault(self._sources[k], k)
     return result
 
   @property
@@ -118,7 +137,7 @@ class PricedPlacements:
     return float(self.prices.valid_seconds[last])
 
   def add(
-      self, devices: Iterable[np.ndarray], source: str = '',
+      self, devices: Iterable[np.ndarray], source: str | Sequence[str] = '',
       ceiling_s: evaluator_lib.Ceiling | None = math.inf
   ) -> evaluator_lib.Prices:
     """Adds placements, K times int [G], and returns their prices [K].
@@ -127,19 +146,21 @@ class PricedPlacements:
 
     Args:
       devices: K of int [G].
-      source: Name of the placer that proposes them.
+      source: Name of the placer that proposes them, or a name for each.
       ceiling_s: Ceilings of the placements that are priced now; see
         `Evaluator.price_groups`.
     """
     rows = [np.asarray(row, np.int32) for row in devices]
     keys = [row.tobytes() for row in rows]
-    fresh = {key: row for key, row in zip(keys, rows) if key not in self._rows}
+    names = [source] * len(rows) if isinstance(source, str) else source
+    fresh: dict[bytes, tuple[np.ndarray, str]] = {}
+    for key, row, name in zip(keys, rows, names, strict=True):
+      if key not in self._rows:
+        fresh.setdefault(key, (row, name))
     if fresh:
+      devices = np.stack([row for row, _ in fresh.values()])
       self._append(
-          fresh, source,
-          self._evaluator.price_groups(self._graph,
-                                       np.stack(list(fresh.values())),
-                                       ceiling_s))
+          fresh, self._evaluator.price_groups(self._graph, devices, ceiling_s))
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
   def add_priced(self, others: PricedPlacements, source: str) -> None:
@@ -148,20 +169,23 @@ class PricedPlacements:
     Args:
       others: Placements of the same groups, by an evaluator with the same
         prices.
-      source: Name of the placer that proposes them.
+      source: Name of the placer that proposes those that have no source yet.
     """
     fresh = [key for key in others._rows if key not in self._rows]
     rows = [others._rows[key] for key in fresh]
     if fresh:
-      self._append({key: others._devices[row] for key, row in zip(fresh, rows)},
-                   source, others.prices[np.array(rows, int)])
+      self._append(
+          {
+              key: (others._devices[row], others._sources[row] or source)
+              for key, row in zip(fresh, rows)
+          }, others.prices[np.array(rows, int)])
 
-  def _append(self, fresh: dict[bytes, np.ndarray], source: str,
+  def _append(self, fresh: dict[bytes, tuple[np.ndarray, str]],
               prices: evaluator_lib.Prices) -> None:
-    """Adds different placements that are not known, by their bytes."""
+    """Adds different placements that are not known, with their sources."""
     self._prices = (prices if self._prices is None else
                     self._prices.followed_by(prices))
-    for key, row in fresh.items():
+    for key, (row, source) in fresh.items():
       self._rows[key] = len(self._devices)
       self._devices.append(row)
       self._sources.append(source)

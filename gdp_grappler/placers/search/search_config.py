@@ -119,6 +119,23 @@ class PriorityConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class ShortConfig:
+  """Short FIFO annealings before the long one (`staged_search`).
+
+  Attributes:
+    starts: Largest number of short annealings. Each has a start of its own.
+    fewest: Least number of placements that each should price. With less time
+      there are fewer short annealings.
+    different: Two starts differ in at least this share of the groups
+      (`PricedPlacements.varied_sources`).
+  """
+
+  starts: int = 4
+  fewest: int = 50
+  different: float = .05
+
+
+@dataclasses.dataclass(frozen=True)
 class CoarseConfig:
   """The search of a smaller problem, whose groups are tiles of the large one.
 
@@ -224,10 +241,11 @@ class TimeConfig:
     moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
       ends the search.
-    moves_if_short: The same share if the time is short. After few prices
-      `gdp_policy` has better placements than other anchors or a search.
-    moves_short: Time that is short, as a multiple of the least seconds for
-      `gdp_policy` (the next two fields).
+    moves_most: Largest share of the search's time that `gdp_policy` may take if
+      these shares are not enough for it.
+    moves_enough: Time that is enough for `gdp_policy`, as a share of its least
+      seconds (`moves_least_s` and `moves_op_s`).
+    moves_short: Time that is short, as a multiple of these least seconds.
     moves_least_s: `gdp_policy` takes part only if the search is worth these
       seconds, plus `moves_op_s` per op. A shorter search would end before
       `gdp_policy` does.
@@ -256,10 +274,11 @@ class TimeConfig:
   lists_most: float = .5
   lists_all_s: float = 1.
   large: int = 200_000
-  moves: float = .25
+  moves: float = .15
   moves_with_coarse: float = .1
   moves_by_count: float = .5
-  moves_if_short: float = .6
+  moves_most: float = .6
+  moves_enough: float = .6
   moves_short: float = 4.
   moves_least_s: float = .1
   moves_op_s: float = 1e-4
@@ -311,6 +330,7 @@ class SearchConfig:
     annealing: Every annealing of the search.
     start: The starts of the search.
     fit: The search for a placement that fits.
+    short: Short annealings before the long one.
     priorities: Annealing under priorities.
     coarse: The search of a smaller problem before the large one.
     edges: The choice among placements by their control edges.
@@ -329,6 +349,7 @@ class SearchConfig:
   annealing: AnnealingConfig = AnnealingConfig()
   start: StartConfig = StartConfig()
   fit: FitConfig = FitConfig()
+  short: ShortConfig = ShortConfig()
   priorities: PriorityConfig = PriorityConfig()
   coarse: CoarseConfig = CoarseConfig()
   edges: EdgeConfig = EdgeConfig()

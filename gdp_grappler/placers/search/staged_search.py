@@ -1,7 +1,10 @@
 """Runs the stages of a search.
 
-There is one annealing for each order of ops, FIFO and by priorities. Both share
-one budget.
+There is one long annealing for each order of ops, FIFO and by priorities. Short
+annealings come before the long FIFO annealing: each starts from the best
+placement of another source. An annealing often cannot leave the neighbourhood
+of its start, so the best start need not lead to the best placement. All
+annealings share one budget.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ def search(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     budget: search_budget.SearchBudget, models: Models = no_model,
     moves: moves_lib.Moves | None = None, further: Sequence[np.ndarray] = (),
-    varied: np.ndarray | None = None) -> tuple[placement_lib.Placement, ...]:
+    varied: np.ndarray | None = None,
+    several: np.ndarray | None = None) -> tuple[placement_lib.Placement, ...]:
   """Searches for the best placement of each order of ops.
 
   Args:
@@ -54,6 +58,8 @@ def search(
     varied: int [V, G], starts for the annealing under priorities, in place of
       the best of `starts`. They should differ much: the placement that is the
       fastest in order may be slow first in, first out.
+    several: int [K, G], starts of the short FIFO annealings, the most promising
+      first. There is none for `None`, or if no start fits into the memories.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -63,7 +69,7 @@ def search(
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')
   staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
-                         varied)
+                         varied, several)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
     staged.run(stage)
   return staged.placements()
@@ -105,20 +111,22 @@ class _StagedSearch:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator, budget: search_budget.SearchBudget,
                models: Models, moves: moves_lib.Moves | None,
-               further: Sequence[np.ndarray],
-               varied: np.ndarray | None) -> None:
+               further: Sequence[np.ndarray], varied: np.ndarray | None,
+               several: np.ndarray | None) -> None:
     self._problem, self._starts, self._further = problem, starts, further
-    self._varied = varied
+    self._varied, self._several = varied, several
     self._rng, self._budget, self._models = rng, budget, models
     self._moves = moves_lib.Moves(problem) if moves is None else moves
-    orders = problem.orders_pay
-    begin_s = budget.spent_s if orders else 0.
-    self._plain = annealing.Annealing(problem, starts, rng, models(problem),
+    self._model = models(problem)
+    self._plain = annealing.Annealing(problem, starts, rng, self._model,
                                       self._moves)
     self._plain.pack_if_none_fits(starts)
-    # Seconds per price. Only the stage under priorities needs them.
-    self._each_s = ((budget.spent_s - begin_s)
-                    / self._plain.evaluations if orders else 0.)
+    self._ranking = self._plain.ranking
+    self._short: list[annealing.Annealing] = []
+    # Seconds per price. A FIFO annealing alone does not need them.
+    needs_seconds = problem.orders_pay or several is not None
+    self._each_s = (budget.spent_s
+                    / self._plain.evaluations if needs_seconds else 0.)
     # Approximate seconds of one computation of control edges.
     config = search_config.DEFAULT
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
@@ -133,8 +141,11 @@ class _StagedSearch:
 
   def run(self, stage: stages.Stage) -> None:
     """Runs a stage to its end."""
-    if stage.order is stages.StageOrder.FIFO:
-      self._anneal([self._plain], stage, 0.)
+    if stage.order is stages.StageOrder.SHORT_FIFO:
+      if not self._anneal_each(stage):
+        return
+    elif stage.order is stages.StageOrder.FIFO:
+      self._anneal([self._plain, *self._short], stage, self._cooled)
     elif stage.order is stages.StageOrder.PRIORITIES:
       starts = self._ordered_starts()
       if not len(starts):
@@ -142,9 +153,9 @@ class _StagedSearch:
       self._ordered = priority_annealing.PriorityAnnealing(
           self._problem, starts, self._rng, self._models(self._problem),
           self._moves)
-      self._anneal([self._ordered, self._plain], stage, 0.)
+      self._anneal([self._ordered, self._plain, *self._short], stage, 0.)
     elif self._ordered and self._budget.progress(self._evaluations) < 1:
-      self._anneal(self._faster_first(), stage, self._cooled)
+      self._anneal([*self._faster_first(), *self._short], stage, self._cooled)
     self._begin, self._cooled = stage.until, stage.cooled
 
   def placements(self) -> tuple[placement_lib.Placement, ...]:
@@ -165,13 +176,49 @@ class _StagedSearch:
   @property
   def _evaluations(self) -> int:
     ordered = self._ordered
-    return self._plain.evaluations + (ordered.evaluations if ordered else 0)
+    return sum(each.evaluations for each in (self._plain, *self._short)) + (
+        ordered.evaluations if ordered else 0)
 
   def _anneal(self, annealings: Sequence[_AnyAnnealing], stage: stages.Stage,
               cooled: float) -> None:
     anneal(annealings, self._budget,
            stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
            each_s=self._each_s)
+
+  def _anneal_each(self, stage: stages.Stage) -> bool:
+    """Runs the short annealings; the long one goes on from their best.
+
+    Returns:
+      Whether there was time for several annealings.
+    """
+    if self._several is None or not self._plain.fits:
+      return False
+    begin = self._budget.progress(self._evaluations)
+    starts = self._several[:self._affordable(begin, stage.until)]
+    if len(starts) < 2:
+      return False
+    share = (stage.until - begin) / len(starts)
+    for k, start in enumerate(starts):
+      short = annealing.Annealing(self._problem, start[None], self._rng,
+                                  self._model, self._moves)
+      self._short.append(short)
+      others = [each for each in (self._plain, *self._short) if each != short]
+      anneal([short, *others], self._budget,
+             stages.Stretch(begin + k * share, begin + (k + 1) * share),
+             each_s=self._each_s)
+    self._plain.restart(
+        np.stack([self._plain.best, *(short.best for short in self._short)]))
+    return True
+
+  def _affordable(self, begin: float, end: float) -> int:
+    """Number of short annealings in a part of the whole search's progress."""
+    if begin >= end:
+      return 0
+    config, budget = search_config.DEFAULT.short, self._budget
+    count = budget.affordable(config.fewest * self._each_s, config.starts,
+                              (end - begin) / (1 - begin))
+    prices = int((end - begin) * budget.evaluations)
+    return min(count, prices // config.fewest)
 
   def _ordered_starts(self) -> np.ndarray:
     """int [K, G], starts of the annealing under priorities.
@@ -180,14 +227,15 @@ class _StagedSearch:
     depends on the time that is left. There is none if the time is too short for
     one start.
     """
-    config, plain = search_config.DEFAULT, self._plain
+    config = search_config.DEFAULT
     count = self._budget.affordable(config.start_prices * self._each_s,
                                     config.priorities.starts,
                                     config.starting_share)
     others = self._varied
     if others is None:
-      others = self._starts[plain.ranking]
-    starts = np.concatenate([plain.best[None], *self._further, others[:count]])
+      others = self._starts[self._ranking]
+    starts = np.concatenate(
+        [self._plain.best[None], *self._further, others[:count]])
     fitting = (number for number in range(len(starts), 0, -1)
                if self._budget.has_left(self._starting_s(number)))
     return starts[:next(fitting, 0)]

@@ -9,20 +9,25 @@ import enum
 class StageOrder(enum.Enum):
   """The order in which ops run while a stage prices placements."""
 
-  FIFO = 'fifo'  # First in, first out, as TensorFlow starts them.
+  # First in, first out, as TensorFlow starts them. One short annealing runs
+  # after the other, each from a start of its own.
+  SHORT_FIFO = 'short_fifo'
+  FIFO = 'fifo'  # First in, first out. The best placement so far goes on.
   PRIORITIES = 'priorities'
   FASTER = 'faster'  # The order of the annealing with the faster placement.
 
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-  """A stage of a search, in which one annealing runs.
+  """A stage of a search.
 
   Attributes:
-    order: Order of ops in that annealing.
+    order: Order of ops in the annealings of the stage.
     until: Progress of the whole search, from 0 to 1, at which the stage ends.
-    cooled: Progress of that annealing, from 0 to 1, at which the stage ends.
-      The progress of an annealing determines its temperature.
+    cooled: Progress of the long annealing of that order, from 0 to 1, at the
+      end of the stage. The progress of an annealing determines its temperature.
+      Short annealings cool down completely. The annealing that goes on from
+      their best placement is warmer again.
   """
 
   order: StageOrder
@@ -30,11 +35,15 @@ class Stage:
   cooled: float
 
 
-# Stages of a problem without control edges: one annealing has all of the time.
-FIFO_ONLY = (Stage(StageOrder.FIFO, until=1., cooled=1.),)
+# Stages of a problem without control edges.
+FIFO_ONLY = (
+    Stage(StageOrder.SHORT_FIFO, until=.5, cooled=.3),
+    Stage(StageOrder.FIFO, until=1., cooled=1.),
+)
 # Stages of a problem with control edges. The annealing of each order first has
 # its hot part. The annealing with the faster placement then goes on.
 BOTH_ORDERS = (
+    Stage(StageOrder.SHORT_FIFO, until=.125, cooled=.3),
     Stage(StageOrder.FIFO, until=.25, cooled=.5),
     Stage(StageOrder.PRIORITIES, until=.5, cooled=.5),
     Stage(StageOrder.FASTER, until=1., cooled=1.),

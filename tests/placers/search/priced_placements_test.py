@@ -44,6 +44,19 @@ def test_varied_placements_differ_in_many_groups():
   assert seen.varied(3, 1.).tolist() == [first]
 
 
+def test_the_best_of_different_sources_differ():
+  graph = graphs.make_graph(num_ops=10)
+  problem = problems.make(graph, clusters.make_cluster(2), [[9, 1, 3]] * 10)
+  seen = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+  rows = np.array([[1] * 10, [2] + [1] * 9, [2] * 10, [2, 2] + [1] * 8])
+  seen.add(rows, ('maps', 'maps', 'cuts', 'schedules'))
+  first, second, third = (seen.ranked(4)[k].tolist() for k in (0, 1, 3))
+  assert [first, second, third] == rows[[3, 1, 2]].tolist()
+  assert seen.varied_sources(4, 1 / 20).tolist() == [first, second, third]
+  assert seen.varied_sources(2, 1 / 20).tolist() == [first, second]
+  assert seen.varied_sources(4, 1 / 5).tolist() == [first, third]
+
+
 def test_nothing_is_priced_twice():
   asked = []
 
@@ -114,10 +127,10 @@ def test_what_others_have_priced_is_taken_without_a_price():
   seen, problem = _found()
   others = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   seen.add(np.array([[1, 2]]), 'own')
-  others.add(np.array([[1, 2], [2, 2]]))
+  others.add(np.array([[1, 2], [2, 2], [2, 1]]), ('', '', 'map'))
   problem.evaluator.price_groups = lambda *_: asked.append(1)
   seen.add_priced(others, 'theirs')
-  assert not asked and seen.sources == ('own', 'theirs')
-  assert seen.prices.seconds.tolist() == [2, 4]
+  assert not asked and seen.sources == ('own', 'theirs', 'map')
+  assert seen.prices.seconds.tolist() == [2, 4, 2]
   seen.add_priced(others, 'theirs')
-  assert len(seen.prices) == 2
+  assert len(seen.prices) == 3
