@@ -32,11 +32,10 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import move_filter
 
 _METIS = 'pymetis'
-# Sources of drafts.
-ONE_DEVICE = 'one device'
-MAPS = 'structured'
-CUTS = 'metis'
-SCHEDULES = 'list schedules'
+# Sources of drafts. Placements on one device have none.
+MAPS = 'maps of gdp_policy'
+CUTS = 'cuts of gdp_policy'
+SCHEDULES = 'schedules of gdp_policy'
 
 _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
 # Configurations of list schedulers in greedy order: each one adds the most to
@@ -103,7 +102,7 @@ class Drafts:
     rows: int32 [S, G], different legal placements. All groups on one device of
       each kind come first, then the other drafts, those with the shortest
       estimates first.
-    sources: [S], the source of each draft.
+    sources: [S], the source of each draft; '' if all groups are on one device.
   """
 
   def __init__(self, problem: placer_lib.Problem,
@@ -133,15 +132,14 @@ class Drafts:
     ]
     if len(problem.cluster.accelerators) > 1:
       proposed += self._cuts_and_schedules(deadline)
-    sources, rows = _different(
-        [*((ONE_DEVICE, row) for row in alone), *proposed])
+    sources, rows = _different([*(('', row) for row in alone), *proposed])
     first = len(alone)
     if len(rows) - first > config.drafts:
       estimates = describer.estimates(alone[0], rows[first:])
       chosen = self._chosen(first + np.argsort(estimates, kind='stable'),
                             sources)
       rows = rows[[*range(first), *chosen]]
-      sources = [ONE_DEVICE] * first + [sources[k] for k in chosen]
+      sources = [''] * first + [sources[k] for k in chosen]
     self.rows, self.sources = rows, tuple(sources)
 
   def with_less_memory(

@@ -117,8 +117,9 @@ class MovePolicyPlacer:
     """All placements that the placer has priced.
 
     The best placements have exact prices. The other placements are slower, but
-    their prices are not exact (`PricedPlacements.add`). Drafts have a source
-    (`Drafts`), and other placements have none.
+    their prices are not exact (`PricedPlacements.add`). Drafts that the policy
+    has made have a source (`Drafts`), and the best one of each source has an
+    exact price. Other placements have no source.
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -139,8 +140,7 @@ class MovePolicyPlacer:
                          problem.clock))
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
-    drafted = [*(('', row) for row in starts),
-               *zip(drawn.sources, drawn.rows)][:self._config.prices]
+    drafted = _with_starts(drawn, starts)[:self._config.prices]
     # The first prices give a ceiling, so that further prices take less time.
     for begin in range(0, len(drafted), _BATCH):
       sources, rows = zip(*drafted[begin:begin + _BATCH])
@@ -175,15 +175,33 @@ class MovePolicyPlacer:
     return choosers.NetworkChooser(describer, network, self._config.gain_weight)
 
 
+def _with_starts(drawn: drafts.Drafts,
+                 starts: Sequence[np.ndarray]) -> list[tuple[str, np.ndarray]]:
+  """Sources and rows int [G] of all drafts, in the order of their prices.
+
+  The best draft of each source comes early, because the first prices are exact.
+
+  Args:
+    drawn: The drafts that the policy has made.
+    starts: int [G] each, further drafts, without a source.
+  """
+  own = [*zip(drawn.sources, drawn.rows, strict=True)]
+  first = {drawn.sources.index(source) for source in drawn.sources}
+  others = [own[k] for k in range(len(own)) if k not in first]
+  return [
+      *(('', row) for row in starts), *(own[k] for k in sorted(first)), *others
+  ]
+
+
 def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
   """Seconds of a search that the policy may take.
 
-  After few prices the policy has better placements than other placers. But then
-  the search finds more in the same time.
+  In its first prices the policy finds more than other placers. Later the search
+  finds more in the same time.
 
   Args:
     problem: The problem to place.
-    left_s: Seconds of the search.
+    left_s: Seconds that are left for the policy and the search.
     repeats: Whether a coarse graph is searched, too.
   """
   config = search_config.DEFAULT.time
@@ -195,7 +213,7 @@ def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
 
 
 def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
-  """Whether the time is so short that a search finds less than the policy."""
+  """Whether the time is too short for slow placers after the policy."""
   return left_s < search_config.DEFAULT.time.moves_short * needed_s(problem)
 
 

@@ -15,9 +15,10 @@ class PolicyConfig:
       (`structured`).
     cuts: Number of candidates by METIS, if it is installed.
     schedules: Largest number of candidates by list schedulers.
-    drafts: Number of candidates that become drafts.
-    drafts_of_each: Least number of drafts of each source: maps, cuts and
-      schedules, if there are so many.
+    drafts: Largest number of candidates that become drafts, unless
+      `drafts_of_each` makes more of them drafts.
+    drafts_of_each: Least number of drafts of each source (maps, cuts and
+      schedules), or all candidates of a source that has fewer.
     at_once: Number of moves that are priced in one round.
     draws: Largest number of moves that are drawn in one round.
     rounds: Number of rounds that must have time. If the clock ends the search

@@ -14,7 +14,8 @@ from gdp_grappler.graph import op_graph
 class PricedPlacements:
   """Different placements of the groups of one graph, with their prices.
 
-  Each placement has a source: the name of the first placer that proposed it.
+  Each placement has a source: the name of the first placer that proposed it, or
+  of a part of this placer. A source may be empty.
   """
 
   def __init__(self, graph: op_graph.OpGraph,

@@ -34,8 +34,8 @@ class AnnealingConfig:
     closely_from: Progress, from 0 to 1, from which a new best placement gets a
       close price (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, so a new best placement may be best only by its error.
-    closely_after: Number of placements that a search prices before the first
-      close price.
+    closely_after: Number of placements that an annealing prices before the
+      first close price.
   """
 
   batch: int = 16

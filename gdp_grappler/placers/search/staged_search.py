@@ -59,7 +59,8 @@ def search(
       the best of `starts`. They should differ much: the placement that is the
       fastest in order may be slow first in, first out.
     several: int [K, G], starts of the short FIFO annealings, the most promising
-      first. There is none for `None`, or if no start fits into the memories.
+      first. None means that there are no short annealings. There are none
+      either if no placement of `starts` fits into the memories.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -118,15 +119,22 @@ class _StagedSearch:
     self._rng, self._budget, self._models = rng, budget, models
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     self._model = models(problem)
+    orders = problem.orders_pay
+    # Only short annealings and the stage under priorities need seconds.
+    needs_seconds = orders or several is not None
+    begin_s = budget.spent_s if needs_seconds else 0.
     self._plain = annealing.Annealing(problem, starts, rng, self._model,
                                       self._moves)
+    if not self._plain.fits:
+      self._several = None
     self._plain.pack_if_none_fits(starts)
     self._ranking = self._plain.ranking
     self._short: list[annealing.Annealing] = []
-    # Seconds per price. A FIFO annealing alone does not need them.
-    needs_seconds = problem.orders_pay or several is not None
-    self._each_s = (budget.spent_s
+    # Seconds per price.
+    self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if needs_seconds else 0.)
+    # Without orders, the first batch begins even if it ends late.
+    self._first_s = self._each_s if orders else 0.
     # Approximate seconds of one computation of control edges.
     config = search_config.DEFAULT
     steps = min(config.edge_ops / max(problem.graph.num_ops, 1),
@@ -183,15 +191,15 @@ class _StagedSearch:
               cooled: float) -> None:
     anneal(annealings, self._budget,
            stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
-           each_s=self._each_s)
+           each_s=self._first_s)
 
   def _anneal_each(self, stage: stages.Stage) -> bool:
     """Runs the short annealings; the long one goes on from their best.
 
     Returns:
-      Whether there was time for several annealings.
+      Whether there were short annealings. With little time there are none.
     """
-    if self._several is None or not self._plain.fits:
+    if self._several is None:
       return False
     begin = self._budget.progress(self._evaluations)
     starts = self._several[:self._affordable(begin, stage.until)]

@@ -7,12 +7,13 @@ import enum
 
 
 class StageOrder(enum.Enum):
-  """The order in which ops run while a stage prices placements."""
+  """The order of ops in the prices of a stage, and the annealing that runs."""
 
-  # First in, first out, as TensorFlow starts them. One short annealing runs
-  # after the other, each from a start of its own.
+  # First in, first out, as TensorFlow starts them. Several short annealings run
+  # one after another, each from a start of its own.
   SHORT_FIFO = 'short_fifo'
-  FIFO = 'fifo'  # First in, first out. The best placement so far goes on.
+  # First in, first out. The long annealing goes on from the best placement.
+  FIFO = 'fifo'
   PRIORITIES = 'priorities'
   FASTER = 'faster'  # The order of the annealing with the faster placement.
 

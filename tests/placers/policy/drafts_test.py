@@ -87,6 +87,8 @@ def test_some_drafts_of_each_source_are_there_whatever_their_estimates():
     assert own == [draft for draft in ranked if draft[0] == source
                   ][:len(own)] and len(own) >= 2
   assert len(few) == len(_drawn(problem, drafts=0, drafts_of_each=0)) + 8
+  fastest = _with_sources(problem, drafts=8, drafts_of_each=0)
+  assert few != fastest and len(few) == len(fastest)
 
 
 def test_a_large_graph_gets_few_schedules(monkeypatch):

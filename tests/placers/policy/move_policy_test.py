@@ -50,6 +50,17 @@ def test_all_three_begin_with_the_same_drafts():
   assert seconds[0] == seconds[1] == seconds[2]
 
 
+def test_drafts_have_sources_and_the_best_of_each_is_priced_first():
+  problem = problems.make(graphs.random_graph(3, 300))
+  start = np.array([1, 2] * problem.graph.num_groups,
+                   np.int32)[:problem.graph.num_groups]
+  found = move_policy.MovePolicyPlacer().search(problem, starts=[start])
+  sources = found.sources
+  known = {'', drafts.MAPS, drafts.CUTS, drafts.SCHEDULES}
+  assert set(sources) == known == set(sources[:5])
+  assert (found.devices[0] == start).all()
+
+
 @pytest.mark.parametrize('seed', range(1, 5))
 def test_the_best_have_the_prices_that_they_have_without_a_ceiling(seed):
   problem = problems.make(graphs.random_graph(seed, 300), seed=seed)

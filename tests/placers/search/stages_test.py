@@ -14,3 +14,5 @@ def test_stages_follow_each_other_until_all_is_cold(table):
   ends = [stage.until for stage in table]
   assert ends == sorted(set(ends)) and ends[-1] == 1.
   assert table[-1].cooled == 1.
+  fifo = [stage.cooled for stage in table if 'fifo' in stage.order.value]
+  assert fifo == sorted(set(fifo))
