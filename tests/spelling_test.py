@@ -58,6 +58,6 @@ def test_python_hears_of_arguments_and_a_command_of_flags(tmp_path, capsys):
   plan = tmp_path / 'map.json'
   plan.write_text(json.dumps({'layer': 'GPU:0'}))
   with pytest.raises(errors.PlanError, match="such as cluster='2xP100'"):
-    gdp_grappler.load_plan(plan, 'graph.pb')
-  assert gdp.run(['show', 'graph.pb', f'--plan={plan}']) == 2
+    gdp_grappler.load_plan(plan, 'rnnlm-2')
+  assert gdp.run(['show', 'rnnlm-2', f'--plan={plan}']) == 2
   assert 'such as --cluster=2xP100.' in capsys.readouterr().err
