@@ -18,8 +18,8 @@ import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
 from helpers import warm
 
-# A background job of a shell ignores Ctrl-C, and so would its child processes.
-# Some tests interrupt their child processes.
+# A shell starts background jobs with SIGINT ignored. Child processes inherit
+# this setting, but some tests interrupt their child processes by SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Imports make no garbage. Without the collector they take a fifth less time.

@@ -4,7 +4,8 @@ import pytest
 
 from helpers import fresh
 
-# Start of a program with two devices. Layers named "moved" go to the second.
+# The first lines of a program with two CPU devices. The program places layers
+# named "moved" on the second device.
 _TWO_CPUS = """
 import json
 

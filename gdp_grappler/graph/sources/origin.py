@@ -56,7 +56,7 @@ class Origin:
   def check_path(self) -> None:
     """Raises an error if the text can only be a path, and the path is missing.
 
-    The check needs no list of workloads, which takes long to load.
+    This check does not need the list of workloads, which takes long to load.
 
     Raises:
       InvalidGraphError: there is no such path, or its status cannot be read.

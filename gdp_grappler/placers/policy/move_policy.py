@@ -119,7 +119,7 @@ class MovePolicyPlacer:
     The best placements have exact prices. The other placements are slower, but
     their prices are not exact (`PricedPlacements.add`). Drafts that the policy
     has made have a source (`Drafts`), and the best one of each source has an
-    exact price. Other placements have no source.
+    exact price. All other placements have no source.
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -179,7 +179,8 @@ def _with_starts(drawn: drafts.Drafts,
                  starts: Sequence[np.ndarray]) -> list[tuple[str, np.ndarray]]:
   """Sources and rows int [G] of all drafts, in the order of their prices.
 
-  The best draft of each source comes early, because the first prices are exact.
+  The draft of each source with the shortest estimate comes early, because the
+  first prices are exact.
 
   Args:
     drawn: The drafts that the policy has made.
@@ -196,8 +197,8 @@ def _with_starts(drawn: drafts.Drafts,
 def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
   """Seconds of a search that the policy may take.
 
-  In its first prices the policy finds more than other placers. Later the search
-  finds more in the same time.
+  After few prices, the policy has faster placements than other placers. After
+  more prices, a search shortens the step by more in the same time.
 
   Args:
     problem: The problem to place.

@@ -124,8 +124,8 @@ class ShortConfig:
 
   Attributes:
     starts: Largest number of short annealings. Each has a start of its own.
-    fewest: Least number of placements that each should price. With less time
-      there are fewer short annealings.
+    fewest: Least number of placements that each short annealing should price.
+      If the time is too short for that, there are fewer short annealings.
     different: Two starts differ in at least this share of the groups
       (`PricedPlacements.varied_sources`).
   """

@@ -1,10 +1,10 @@
 """Runs the stages of a search.
 
-There is one long annealing for each order of ops, FIFO and by priorities. Short
-annealings come before the long FIFO annealing: each starts from the best
-placement of another source. An annealing often cannot leave the neighbourhood
-of its start, so the best start need not lead to the best placement. All
-annealings share one budget.
+Each order of ops (FIFO, and by priorities) has one long annealing. Several
+short annealings run before the long FIFO annealing. Each short annealing begins
+with the best placement of another source. Several are needed because an
+annealing often finds only placements that are similar to its start. So the best
+start need not lead to the best placement. All annealings share one budget.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def search(
       the best of `starts`. They should differ much: the placement that is the
       fastest in order may be slow first in, first out.
     several: int [K, G], starts of the short FIFO annealings, the most promising
-      first. None means that there are no short annealings. There are none
-      either if no placement of `starts` fits into the memories.
+      first. The search has no short annealings if this argument is None, or if
+      no placement of `starts` fits into the memories.
 
   Returns:
     The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
@@ -194,7 +194,7 @@ class _StagedSearch:
            each_s=self._first_s)
 
   def _anneal_each(self, stage: stages.Stage) -> bool:
-    """Runs the short annealings; the long one goes on from their best.
+    """Runs the short annealings; the long one begins with their best placement.
 
     Returns:
       Whether there were short annealings. With little time there are none.
@@ -210,7 +210,9 @@ class _StagedSearch:
       short = annealing.Annealing(self._problem, start[None], self._rng,
                                   self._model, self._moves)
       self._short.append(short)
-      others = [each for each in (self._plain, *self._short) if each != short]
+      others = [
+          each for each in (self._plain, *self._short) if each is not short
+      ]
       anneal([short, *others], self._budget,
              stages.Stretch(begin + k * share, begin + (k + 1) * share),
              each_s=self._each_s)

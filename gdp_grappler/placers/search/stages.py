@@ -9,10 +9,11 @@ import enum
 class StageOrder(enum.Enum):
   """The order of ops in the prices of a stage, and the annealing that runs."""
 
-  # First in, first out, as TensorFlow starts them. Several short annealings run
-  # one after another, each from a start of its own.
+  # Ops run first in, first out, as in TensorFlow. Several short annealings run
+  # one after another. Each of them has a start of its own.
   SHORT_FIFO = 'short_fifo'
-  # First in, first out. The long annealing goes on from the best placement.
+  # Ops run first in, first out. The long annealing runs, and begins with the
+  # best placement so far.
   FIFO = 'fifo'
   PRIORITIES = 'priorities'
   FASTER = 'faster'  # The order of the annealing with the faster placement.
@@ -27,8 +28,8 @@ class Stage:
     until: Progress of the whole search, from 0 to 1, at which the stage ends.
     cooled: Progress of the long annealing of that order, from 0 to 1, at the
       end of the stage. The progress of an annealing determines its temperature.
-      Short annealings cool down completely. The annealing that goes on from
-      their best placement is warmer again.
+      Short annealings cool down completely. The long annealing begins with
+      their best placement, at a higher temperature.
   """
 
   order: StageOrder

@@ -135,7 +135,7 @@ def _watch_annealings(monkeypatch):
 
 @pytest.mark.parametrize('orders', [False, True])
 def test_short_annealings_begin_with_several_placements(monkeypatch, orders):
-  """Annealing the best one alone took 82 ms; that of a slower start, 65."""
+  """From the fastest start, annealing found 82 ms; from a slower one, 65 ms."""
   cluster = presets.preset('2xP100')
   graph = graphs.random_graph(2, 60)
   problem = problems.make(graph, cluster,
@@ -175,7 +175,7 @@ def test_short_annealings_need_time(monkeypatch, limit_s, several):
 
 @pytest.mark.parametrize('memory_bytes', [100, 160])
 def test_no_short_annealing_if_no_start_fits(monkeypatch, memory_bytes):
-  """Even if packed placements fit: short annealings would not begin there."""
+  """Short annealings would not begin with the packed placements, which fit."""
   problem = problems.make(graphs.make_graph(num_ops=4, param_bytes=80),
                           clusters.make_cluster(2, memory_bytes=memory_bytes))
   made, _ = _watch_annealings(monkeypatch)
