@@ -9,6 +9,7 @@ each. --seconds is the processor time of a placement. The placements that it
 proposes get the control edges that pay. The levers:
 
   network: no network chooses moves.
+  short: no short annealings run before the long one.
   coordinates: the positions of ops in layers and time steps are unknown. So
     there are no moves by coordinates, no maps by coordinates, no anchor
     `structured`, and no coarse graph.
@@ -96,6 +97,7 @@ def _placing(**arguments: Any) -> _Levers:
 _WAYS = {
     'all': _Levers(),
     'network': _placing(asks_network=False),
+    'short': _without('short', starts=0),
     'coordinates': _Levers(coordinates=False),
     'multilevel': _without('coarse', least_s=math.inf),
     'parts': _without('coarse', parts_least=1.),

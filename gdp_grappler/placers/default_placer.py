@@ -46,16 +46,13 @@ REFINED = 'refined'
 # the best start. Single devices and blocks are starts in any case.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
-# The anchors to call if there is a coarse graph. Its search finds placements as
-# good as those of the other anchors. The placer calls the other anchors only if
-# a fast placement overflows a memory.
-_WITH_COARSE = registry.EXPERT, 'hierarchical', 'structured'
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# List schedulers; the one that is best on most graphs comes first. It may take
-# all of a short time, because its best proposal often comes late. If there is
-# time for all, or if the graph is large, the quickest scheduler runs first.
-_LIST_SCHEDULERS = 'm_sct', 'm_etf', 'heft'
+# Anchors that do not run after `gdp_policy`, which makes similar placements.
+_LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
+# Further such anchors if there is a coarse graph. Its search finds placements
+# as good as theirs.
+_LIKE_COARSE = ('metis',)
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.
 _MAY_PROPOSE_NOTHING = {registry.EXPERT, 'hierarchical', 'structured'}
@@ -199,38 +196,28 @@ class DefaultPlacer:
            repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
-    `gdp_policy` itself makes placements like those of most anchors. So most
-    anchors do not run if `gdp_policy` has used its share of a short time.
+    No anchor runs after `gdp_policy` in a short time. In a longer time, few
+    anchors run, but all of them if a fast placement exceeds a memory.
     """
-    first = [*self._anchors]
-    if repeats and 'structured' in first:
-      first = [name for name in first if name in _WITH_COARSE]
-    lists = [name for name in _LIST_SCHEDULERS if name in first]
-    begin = [name for name in first if name in _BEFORE_MOVES]
-    others = [name for name in first if name not in (*begin, *lists)]
-    rest = [name for name in self._anchors if name not in first]
-    config = search_config.DEFAULT.time
-    budget_s, clock = deadline.remaining_s, deadline.clock
+    config, clock = search_config.DEFAULT.time, deadline.clock
+    begin = [name for name in self._anchors if name in _BEFORE_MOVES]
+    others = [name for name in self._anchors if name not in begin]
     has_answer = self._ask_anchors(
-        problem, priced, best_of.quickest_first(begin),
-        deadlines.within(config.anchors * budget_s, clock))
-    if self._asks_moves and self._ask_moves(
+        problem, priced, begin,
+        deadlines.within(config.anchors * deadline.remaining_s, clock))
+    share = move_policy.anchors_share(problem, deadline.remaining_s)
+    took_part = self._asks_moves and self._ask_moves(
         problem, priced, worth.seconds(priced.prices), deadline.remaining_s,
-        repeats, moves) and priced.fits:
+        repeats, moves)
+    left_s = share * deadline.remaining_s
+    if took_part and priced.fits and not move_policy.leaves_time(
+        problem, left_s):
       return
-    left_s = move_policy.anchors_s(problem, deadline.remaining_s)
-    has_answer = self._ask_anchors(problem, priced,
-                                   best_of.quickest_first(others),
-                                   deadlines.within(left_s, clock), has_answer)
-    if priced.fastest_fits:
-      rest = []
-    last = [*lists, *rest]
-    left_s = config.lists_s(budget_s, deadline.remaining_s, _is_large(problem))
-    for_all = _is_large(problem) or left_s >= config.lists_all_s
-    if for_all:
-      last = best_of.quickest_first(last)
-    self._ask_anchors(problem, priced, last, deadlines.within(left_s, clock),
-                      has_answer, in_parts=for_all)
+    if took_part and priced.fastest_fits:
+      similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
+      others = [name for name in others if name not in similar]
+    self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),
+                      has_answer)
 
   def _search_coarse(self, coarse: coarse_problem.CoarseProblem,
                      starts: np.ndarray, rng: np.random.Generator,
@@ -273,7 +260,7 @@ class DefaultPlacer:
   def _ask_anchors(self, problem: placer_lib.Problem,
                    priced: priced_placements.PricedPlacements,
                    names: Sequence[str], deadline: deadlines.Deadline,
-                   has_answer: bool = False, in_parts: bool = True) -> bool:
+                   has_answer: bool = False) -> bool:
     """Adds the proposals of anchors until a deadline.
 
     At least one anchor is called, even after the deadline. Otherwise a large
@@ -282,11 +269,10 @@ class DefaultPlacer:
     Args:
       problem: The problem to place.
       priced: Placements; gets the proposals.
-      names: The anchors, in the order of the calls.
-      deadline: End of the anchors' time.
+      names: The anchors.
+      deadline: End of the anchors' time. Each anchor but the last gets only a
+        part of the time that is left.
       has_answer: Whether an earlier anchor has proposed.
-      in_parts: Whether each anchor but the last gets only a part of the time
-        that is left. If not, the first one may take all of it.
 
     Returns:
       Whether an anchor has proposed, now or earlier.
@@ -303,28 +289,23 @@ class DefaultPlacer:
     if not (has_answer and deadline.passed):
       # A part of the time may be so short that the clock ends an anchor. But
       # without a time budget, no clock may change the result.
-      best_of.propose_each(
-          problem, names, deadline, on_proposals, in_parts=in_parts and
-          problem.time_budget_s is not None)
+      best_of.propose_each(problem, best_of.quickest_first(names), deadline,
+                           on_proposals, in_parts=problem.time_budget_s
+                           is not None)
     return has_answer
 
   def _ask_moves(self, problem: placer_lib.Problem,
                  priced: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
-    """Adds placements of `gdp_policy`; whether it used up a short time."""
-    by_count = problem.ends_by_count
-    short = not by_count and move_policy.is_short(problem, left_s)
-    own_s = move_policy.own_s(problem, min(left_s, worth_s), repeats)
-    if not (by_count or move_policy.may_begin(problem, own_s)):
-      return False
-    begin_s = problem.clock()
+    """Adds placements of `gdp_policy`; whether it took part."""
     improved = move_policy.before_search(
-        problem, worth_s, own_s, moves,
+        problem, worth_s,
+        move_policy.own_s(problem, min(left_s, worth_s), repeats), moves,
         priced.ranked(search_config.DEFAULT.start.best), self._known_moves())
     if improved is None:
       return False
     priced.add_priced(improved, MOVES)
-    return short and problem.clock() - begin_s >= own_s
+    return True
 
   def _of_policy(self, problem: placer_lib.Problem) -> np.ndarray:
     """int32 [K, G], proposals of the policy."""
@@ -352,11 +333,6 @@ def _coarse_s(problem: placer_lib.Problem, worth_s: float,
   if left_s and problem.ends_by_count:
     left_s = _budget_s(problem)
   return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
-
-
-def _is_large(problem: placer_lib.Problem) -> bool:
-  size = problem.graph.num_groups * problem.cluster.num_devices
-  return size > search_config.DEFAULT.time.large
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:

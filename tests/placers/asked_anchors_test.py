@@ -1,6 +1,5 @@
 """Which anchors the default placer asks; see `default_placer_test`."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -29,20 +28,37 @@ def _only_anchors(monkeypatch):
       (placement_lib.from_groups(problem.graph, starts[0], problem.cluster),))
 
 
-@pytest.mark.parametrize('memory_bytes, expected',
-                         [(1 << 40, ['structured']),
-                          (1000, ['structured', 'metis', 'm_etf'])])
-def test_where_a_graph_repeats_itself_others_are_asked_if_it_overflows(
-    monkeypatch, memory_bytes, expected):
-  """All of it fitted on the host, in a hundred times of the seconds."""
+def _add_halves(monkeypatch):
+  """`gdp_policy` proposes; returns the arguments of its calls."""
+  said = []
+
+  def best(problem, *arguments):
+    said.append((problem.clock(), *arguments))
+    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
+    found.add([np.arange(problem.graph.num_groups) % 2 + 1])
+    return found
+
+  monkeypatch.setattr(move_policy, 'before_search', best)
+  return said
+
+
+@pytest.mark.parametrize('proposes, repeats, memory_bytes, expected', [
+    (True, False, 1 << 40, ['structured', 'metis']),
+    (True, True, 1 << 40, ['structured']),
+    (False, False, 1 << 40, ['structured', 'metis', 'm_etf']),
+    (False, True, 1 << 40, ['structured', 'metis', 'm_etf']),
+    (True, False, 1000, ['structured', 'metis', 'm_etf']),
+    (True, True, 1000, ['structured', 'metis', 'm_etf']),
+])
+def test_anchors_like_the_policy_are_asked_only_without_a_fit(
+    monkeypatch, proposes, repeats, memory_bytes, expected):
+  if proposes:
+    _add_halves(monkeypatch)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
-  monkeypatch.setattr(multilevel, 'coarsened', lambda *arguments: object())
+  monkeypatch.setattr(multilevel, 'coarsened', lambda *_: object()
+                      if repeats else None)
   monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
   cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
-  host, *others = cluster.devices
-  cluster = dataclasses.replace(
-      cluster, devices=(dataclasses.replace(host,
-                                            memory_bytes=1 << 40), *others))
   problem = problems.make(graphs.make_graph(num_ops=12,
                                             param_bytes=400), cluster,
                           np.array([[100., 1., 1.]] * 12),
@@ -58,29 +74,21 @@ def _problem(**fields):
 
 @pytest.mark.parametrize('asks', [True, False])
 def test_the_policy_of_moves_is_asked_before_other_anchors(monkeypatch, asks):
-  said = []
+  said = _add_halves(monkeypatch)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
                                 lambda: len(said))
-
-  def best(problem, worth_s, budget_s, moves, starts, network):
-    assert network is not None
-    said.append((worth_s, budget_s, problem.clock(), len(starts)))
-    found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-    found.add([np.arange(problem.graph.num_groups) % 2 + 1])
-    return found
-
-  monkeypatch.setattr(move_policy, 'before_search', best)
-  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
+  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'metis'),
                                         asks_policy=False, asks_moves=asks)
   placer.place(_problem(repeatable=True, time_budget_s=40., clock=lambda: 0.))
-  assert asked == [('round_robin', int(asks)), ('m_etf', int(asks))]
-  assert [row[:3] for row in said] == [(40., 20., 0.)] * asks
+  assert asked == [('metis', int(asks)), ('round_robin', int(asks))]
+  assert [row[:3] for row in said] == [(0., 40., 20.)] * asks
+  assert all(row[-1] is not None for row in said)  # The network.
 
 
 @pytest.mark.parametrize('needed_s, fits, asked', [
     (1., True, []),
-    (.1, True, ['round_robin', 'm_etf']),
-    (1., False, ['round_robin', 'm_etf']),
+    (.1, True, ['metis', 'round_robin']),
+    (1., False, ['metis', 'm_etf', 'round_robin']),
 ])
 def test_in_a_short_time_only_the_policy_of_moves_is_asked(
     monkeypatch, needed_s, fits, asked):
@@ -96,11 +104,11 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
   monkeypatch.setattr(move_policy, 'before_search', best)
   monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
   monkeypatch.setattr(priced_placements.PricedPlacements, 'fits', fits)
-  placer = default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf'),
-                                        asks_policy=False)
-  problem = _problem(time_budget_s=2., clock=clock)
+  placer = default_placer.DefaultPlacer(
+      anchors=('round_robin', 'm_etf', 'metis'), asks_policy=False)
+  problem = _problem(time_budget_s=1., clock=clock)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.zeros((1, problem.graph.num_groups), np.int32))
   placer._ask(problem, found, search_worth.SearchWorth(0., 2.),
-              deadlines.within(2., clock), False, moves_lib.Moves(problem))
+              deadlines.within(1., clock), False, moves_lib.Moves(problem))
   assert [name for name, _ in seen] == asked

@@ -181,7 +181,7 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
     monkeypatch, policy):
   clock = watched_anchors.Clock()
   asked = watched_anchors.watch(monkeypatch, clock, 5)
-  anchors = 'single_device', 'round_robin', 'm_etf', 'm_sct'
+  anchors = 'single_device', 'm_etf', 'm_sct', 'round_robin'
   placer = default_placer.DefaultPlacer(anchors=anchors)
   problem = _problem(1., time_budget_s=4., clock=clock)
   placement = placer.place(problem)
@@ -195,43 +195,20 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert policy.loaded == 1
 
 
-@pytest.mark.parametrize('large, list_s', [(10**6, 6.), (1, 4.)])
-def test_anchors_have_a_share_of_the_time(monkeypatch, large, list_s):
-  stock = search_config.DEFAULT
-  monkeypatch.setattr(
-      search_config, 'DEFAULT',
-      dataclasses.replace(stock,
-                          time=dataclasses.replace(stock.time, large=large)))
+@pytest.mark.parametrize('budget_s, share', [(40., .35), (.01, .75)])
+def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, share):
+  """On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s."""
   budgets = watched_anchors.watch_seconds(monkeypatch)
-  default_placer.DefaultPlacer(anchors=('round_robin', 'm_etf')).place(
-      _problem(1., time_budget_s=40., clock=watched_anchors.Clock()))
-  assert budgets == {'round_robin': 14., 'm_etf': list_s}
-
-
-@pytest.mark.parametrize('budget_s, others_s, first_s, lists_s, lists',
-                         [(40., 14., 3., 6., ('heft', 'm_sct')),
-                          (10., 3.5, .75, 1.5, ('heft', 'm_sct')),
-                          (2., .7, .5, .5, ('m_sct', 'heft')),
-                          (.4, .14, .2, .2, ('m_sct', 'heft'))])
-def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, others_s,
-                                                first_s, lists_s, lists):
-  # On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s. In 2 s a
-  # diffusion model took 148 ms on two P100s, where m-SCT alone found 132. In
-  # 10 s m-SCT left HEFT too little for a tight memory: 101 ms, not 98. In 2 s a
-  # chain of 150 blocks took 175 ms on four V100s, because half of the time was
-  # too short for m-SCT's proposal of 148: in little time, the best list
-  # scheduler has all of it.
-  budgets = watched_anchors.watch_seconds(monkeypatch)
-  default_placer.DefaultPlacer(
-      anchors=('heft', 'single_device', 'round_robin', 'm_sct'),
-      asks_policy=False).place(
-          _problem(1., time_budget_s=budget_s, clock=watched_anchors.Clock()))
+  default_placer.DefaultPlacer(anchors=('heft', 'single_device', 'round_robin'),
+                               asks_policy=False).place(
+                                   _problem(1., time_budget_s=budget_s,
+                                            clock=watched_anchors.Clock(),
+                                            repeatable=False))
   # A placer may take half of the time that is left; what it saves, others have.
-  assert list(budgets.items()) == [('single_device',
-                                    pytest.approx(others_s / 2)),
-                                   ('round_robin', pytest.approx(others_s)),
-                                   (lists[0], pytest.approx(first_s)),
-                                   (lists[1], pytest.approx(lists_s))]
+  all_s = share * budget_s
+  assert list(budgets.items()) == [('single_device', pytest.approx(all_s / 2)),
+                                   ('heft', pytest.approx(all_s / 2)),
+                                   ('round_robin', pytest.approx(all_s))]
 
 
 @pytest.mark.parametrize('budget_s', [None, 1.])

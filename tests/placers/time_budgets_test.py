@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import time
-import types
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_policy
-from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import order_ranking
@@ -108,28 +106,6 @@ def test_what_a_process_has_loaded_does_not_count_where_runs_repeat(
   asked.clear()
   assert not placer._asks_policy(dataclasses.replace(usual, **fields), 10.)
   assert not asked
-
-
-@pytest.mark.parametrize('num_ops, repeatable, asked', [
-    (1000, False, True),
-    (100_000, False, False),
-    (100_000, True, True),
-])
-def test_the_policy_of_moves_leaves_large_graphs_to_the_search(
-    monkeypatch, num_ops, repeatable, asked):
-  """GNMT-8 in 10 s: the policy took 3 s for 8 prices, and no search began."""
-  calls = []
-  monkeypatch.setattr(move_policy, 'before_search',
-                      lambda *arguments: calls.append(arguments))
-  problem = _problem(repeatable=repeatable, time_budget_s=10.)
-  needed_s = move_policy.needed_s(
-      types.SimpleNamespace(graph=types.SimpleNamespace(num_ops=num_ops)))
-  monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
-  found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  found.add(np.zeros((1, 12), np.int32))
-  placer = default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False)
-  placer._ask_moves(problem, found, 10., 6., True, None)
-  assert bool(calls) == asked
 
 
 def test_a_stopwatch_has_all_of_the_time_as_well():

@@ -213,26 +213,33 @@ def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
              config.moves_most * left_s)
 
 
-def is_short(problem: placer_lib.Problem, left_s: float) -> bool:
-  """Whether the time is too short for slow placers after the policy."""
-  return left_s < search_config.DEFAULT.time.moves_short * needed_s(problem)
+def anchors_share(problem: placer_lib.Problem, left_s: float) -> float:
+  """Share of the time that the anchors may take beside the policy.
+
+  Args:
+    problem: The problem to place.
+    left_s: Seconds that are left. If they are too short for the policy, the
+      anchors get most of the time.
+  """
+  config = search_config.DEFAULT.time
+  if problem.ends_by_count or _may_begin(problem, config.moves_most * left_s):
+    return config.anchors
+  return config.anchors_alone
 
 
-def may_begin(problem: placer_lib.Problem, seconds: float) -> bool:
-  """Whether the policy can price many placements in some seconds."""
+def leaves_time(problem: placer_lib.Problem, seconds: float) -> bool:
+  """Whether some seconds are enough for the anchors after the policy."""
+  least_s = search_config.DEFAULT.time.anchors_needed * needed_s(problem)
+  return problem.ends_by_count or seconds >= least_s
+
+
+def _may_begin(problem: placer_lib.Problem, seconds: float) -> bool:
+  """Whether the policy can price some placements in a time."""
   return seconds >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
 
 
-def anchors_s(problem: placer_lib.Problem, left_s: float) -> float:
-  """Seconds, of those left, for anchors other than list schedulers."""
-  config = search_config.DEFAULT.time
-  if problem.ends_by_count or may_begin(problem, config.moves_most * left_s):
-    return config.anchors * left_s
-  return config.anchors_alone * left_s
-
-
 def needed_s(problem: placer_lib.Problem) -> float:
-  """Seconds that a search must be worth for the policy to take part."""
+  """Seconds in which the policy can price most of its placements."""
   config = search_config.DEFAULT.time
   return config.moves_least_s + config.moves_op_s * problem.graph.num_ops
 
@@ -255,7 +262,8 @@ def before_search(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  if worth_s < needed_s(problem):
+  # A repeatable result must not depend on the clock, and so not on `budget_s`.
+  if not _may_begin(problem, worth_s if problem.ends_by_count else budget_s):
     return None
   return MovePolicyPlacer(network=network).search(
       problem.until(deadlines.within(budget_s, problem.clock)), moves,

@@ -225,34 +225,27 @@ class TimeConfig:
       machines.
     waited_for: Share of the affordable placements that a repeatable search
       prices, because a program waits for the search.
-    anchors: Share of the time for anchors other than list schedulers.
-    anchors_alone: The same if the time is too short for `gdp_policy`, and so
-      for a search as well.
-    lists: Share of the time for list schedulers, which run after these anchors.
-    lists_of_large: The same share for large graphs. There, list schedulers
-      would take far more time.
-    lists_least_s: Least seconds for list schedulers. In a short time, list
-      schedulers find better placements than a search does.
-    lists_most: Largest share of the remaining time for list schedulers.
-    lists_all_s: Seconds that are enough for all list schedulers. With less
-      time, the one that is best on most graphs runs first.
-    large: Groups times devices above which a graph is large.
+    anchors: Share of the time for the anchors before `gdp_policy`, and of the
+      remaining time for the anchors after it.
+    anchors_alone: Share of the remaining time for anchors if the time is too
+      short for `gdp_policy`.
+    anchors_needed: Time that the anchors after `gdp_policy` need, as a share of
+      the seconds that `gdp_policy` needs. With less time, none of them runs.
     moves: Share of the search's time that `gdp_policy` may take.
     moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
       ends the search.
     moves_most: Largest share of the search's time that `gdp_policy` may take if
       these shares are not enough for it.
-    moves_enough: Time that is enough for `gdp_policy`, as a share of its least
-      seconds (`moves_least_s` and `moves_op_s`).
-    moves_short: Time that is short, as a multiple of these least seconds.
-    moves_least_s: `gdp_policy` takes part only if the search is worth these
-      seconds, plus `moves_op_s` per op. A shorter search would end before
-      `gdp_policy` does.
-    moves_op_s: Seconds per op, see `moves_least_s`.
-    moves_begun: Least time of `gdp_policy` itself, as a share of these least
-      seconds. In less time it would price few placements of a large graph. This
-      limit holds only if the clock ends the search.
+    moves_least_s: Seconds that `gdp_policy` needs for most of its placements,
+      without `moves_op_s`.
+    moves_op_s: Seconds per op that `gdp_policy` needs in addition.
+    moves_enough: Time that is enough for `gdp_policy`, as a share of the
+      seconds that it needs.
+    moves_begun: Least time of `gdp_policy`, as a share of the seconds that it
+      needs. In less time it does not take part, because it would price too few
+      placements. If the number of prices ends the search, this is the least
+      time that the search must be worth.
     named_policy_s: Least seconds that a search must be worth for the policy to
       take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.
@@ -268,37 +261,17 @@ class TimeConfig:
   waited_for: float = .5
   anchors: float = .35
   anchors_alone: float = .75
-  lists: float = .15
-  lists_of_large: float = .1
-  lists_least_s: float = .5
-  lists_most: float = .5
-  lists_all_s: float = 1.
-  large: int = 200_000
+  anchors_needed: float = .35
   moves: float = .15
   moves_with_coarse: float = .1
   moves_by_count: float = .5
   moves_most: float = .6
-  moves_enough: float = .6
-  moves_short: float = 4.
   moves_least_s: float = .1
   moves_op_s: float = 1e-4
-  moves_begun: float = .5
+  moves_enough: float = .6
+  moves_begun: float = .15
   named_policy_s: float = 3.
   policy_s: float = 60.
-
-  def lists_s(self, budget_s: float, left_s: float, large: bool) -> float:
-    """Seconds for list schedulers.
-
-    Args:
-      budget_s: Seconds of all placers together.
-      left_s: Seconds that are left.
-      large: Whether the graph is large.
-    """
-    if large:
-      wanted_s = self.lists_of_large * budget_s
-    else:
-      wanted_s = max(self.lists * budget_s, self.lists_least_s)
-    return min(wanted_s, self.lists_most * left_s)
 
 
 @dataclasses.dataclass(frozen=True)
