@@ -1,6 +1,5 @@
 """Which anchors the default placer asks; see `default_placer_test`."""
 
-
 import numpy as np
 import pytest
 
