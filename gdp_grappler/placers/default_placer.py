@@ -48,6 +48,10 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
+# Further such anchors if control edges pay. Their placements are often faster
+# with control edges than those of `gdp_policy`, which are the faster ones
+# without control edges.
+_BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
 # Further such anchors if there is a coarse graph. Its search finds placements
@@ -200,7 +204,13 @@ class DefaultPlacer:
     anchors run, but all of them if a fast placement exceeds a memory.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
-    begin = [name for name in self._anchors if name in _BEFORE_MOVES]
+    early = _BEFORE_MOVES
+    if problem.orders_pay:
+      early += _BEFORE_MOVES_IN_ORDER
+    similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
+    begin = [
+        name for name in self._anchors if name in early and name not in similar
+    ]
     others = [name for name in self._anchors if name not in begin]
     has_answer = self._ask_anchors(
         problem, priced, begin,
@@ -214,7 +224,6 @@ class DefaultPlacer:
         problem, left_s):
       return
     if took_part and priced.fastest_fits:
-      similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
       others = [name for name in others if name not in similar]
     self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),
                       has_answer)

@@ -6,6 +6,7 @@ import pytest
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import default_placer
+from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
@@ -69,6 +70,26 @@ def test_anchors_like_the_policy_are_asked_only_without_a_fit(
 
 def _problem(**fields):
   return problems.make(graphs.make_graph(num_ops=12), seconds=1., **fields)
+
+
+@pytest.mark.parametrize('orders, repeats, expected', [
+    (False, False, [('structured', 1), ('metis', 1)]),
+    (True, False, [('structured', 0), ('metis', 0)]),
+    (True, True, [('structured', 0)]),
+])
+def test_for_an_order_structured_and_metis_are_asked_first(
+    monkeypatch, orders, repeats, expected):
+  """With edges, a Perceiver took 73 ms on four V100s; from `structured` 56."""
+  said = _add_halves(monkeypatch)
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
+                                lambda: len(said))
+  monkeypatch.setattr(multilevel, 'coarsened', lambda *_: object()
+                      if repeats else None)
+  monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
+  monkeypatch.setattr(placer_lib.Problem, 'orders_pay', orders)
+  default_placer.DefaultPlacer(anchors=('metis', 'structured', 'heft'),
+                               asks_policy=False).place(_problem())
+  assert asked == expected
 
 
 @pytest.mark.parametrize('asks', [True, False])
