@@ -204,7 +204,7 @@ class DefaultPlacer:
     anchors run, but all of them if a fast placement exceeds a memory.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
-    early = _BEFORE_MOVES
+    early: tuple[str, ...] = _BEFORE_MOVES
     if problem.orders_pay:
       early += _BEFORE_MOVES_IN_ORDER
     similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
