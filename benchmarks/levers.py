@@ -97,7 +97,7 @@ def _placing(**arguments: Any) -> _Levers:
 _WAYS = {
     'all': _Levers(),
     'network': _placing(asks_network=False),
-    'short': _without('short', starts=0),
+    'short': _without('short', starts=1),
     'coordinates': _Levers(coordinates=False),
     'multilevel': _without('coarse', least_s=math.inf),
     'parts': _without('coarse', parts_least=1.),

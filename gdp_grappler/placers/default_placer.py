@@ -48,14 +48,14 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# Further such anchors if control edges pay. Their placements are often faster
-# with control edges than those of `gdp_policy`, which are the faster ones
-# without control edges.
+# Anchors that also run before `gdp_policy` if control edges pay. With control
+# edges, their placements are often faster than those of `gdp_policy`.
 _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
-# Anchors that do not run after `gdp_policy`, which makes similar placements.
+# Anchors that do not run after `gdp_policy`, which makes similar placements,
+# unless a fast placement exceeds a memory.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
 # Further such anchors if there is a coarse graph. Its search finds placements
-# as good as theirs.
+# as good as theirs. So they do not run before `gdp_policy`, either.
 _LIKE_COARSE = ('metis',)
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.
@@ -200,12 +200,17 @@ class DefaultPlacer:
            repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
-    No anchor runs after `gdp_policy` in a short time. In a longer time, few
-    anchors run, but all of them if a fast placement exceeds a memory.
+    If `gdp_policy` takes part and a placement fits into the memories, no anchor
+    runs after it in a short time. In a longer time, anchors that make similar
+    placements are left out, unless a fast placement exceeds a memory. If
+    `gdp_policy` takes no part, all anchors run.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
+    has_time = move_policy.has_time(problem, deadline.remaining_s)
+    # Without `gdp_policy`, no time would be left for a search, either.
+    share = config.anchors if has_time else 1.
     early: tuple[str, ...] = _BEFORE_MOVES
-    if problem.orders_pay:
+    if problem.orders_pay and has_time:
       early += _BEFORE_MOVES_IN_ORDER
     similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
     begin = [
@@ -215,7 +220,6 @@ class DefaultPlacer:
     has_answer = self._ask_anchors(
         problem, priced, begin,
         deadlines.within(config.anchors * deadline.remaining_s, clock))
-    share = move_policy.anchors_share(problem, deadline.remaining_s)
     took_part = self._asks_moves and self._ask_moves(
         problem, priced, worth.seconds(priced.prices), deadline.remaining_s,
         repeats, moves)

@@ -15,6 +15,7 @@ from gdp_grappler.placers import default_placer
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.memory import memory_repair
 from gdp_grappler.placers.search.moves import moves
@@ -93,6 +94,18 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
   assert bool(made) == (name != 'priorities')
   for _, _, _, model, *_ in made:
     assert (model is None) == (name == 'network')
+
+
+@pytest.mark.parametrize('name, are_short', [('all', True), ('short', False)])
+def test_short_annealings_are_a_lever(program, monkeypatch, problem, name,
+                                      are_short):
+  ran = []
+  stock = staged_search._StagedSearch._anneal_each
+  monkeypatch.setattr(
+      staged_search._StagedSearch, '_anneal_each', lambda *arguments:
+      (ran.append(stock(*arguments)), ran[-1])[1])
+  program._found(problem, program._WAYS[name])
+  assert ran == [are_short]
 
 
 @pytest.mark.parametrize('name, asks', [('all', True), ('policy', False),

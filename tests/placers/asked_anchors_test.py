@@ -1,5 +1,7 @@
 """Which anchors the default placer asks; see `default_placer_test`."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -42,16 +44,24 @@ def _add_halves(monkeypatch):
   return said
 
 
-@pytest.mark.parametrize('proposes, repeats, memory_bytes, expected', [
-    (True, False, 1 << 40, ['structured', 'metis']),
-    (True, True, 1 << 40, ['structured']),
-    (False, False, 1 << 40, ['structured', 'metis', 'm_etf']),
-    (False, True, 1 << 40, ['structured', 'metis', 'm_etf']),
-    (True, False, 1000, ['structured', 'metis', 'm_etf']),
-    (True, True, 1000, ['structured', 'metis', 'm_etf']),
-])
-def test_anchors_like_the_policy_are_asked_only_without_a_fit(
-    monkeypatch, proposes, repeats, memory_bytes, expected):
+_FEW, _FEW_REPEATED = ['structured', 'metis'], ['structured']
+_ALL = ['structured', 'metis', 'm_etf']
+
+
+@pytest.mark.parametrize(
+    'proposes, repeats, memory_bytes, host_bytes, expected', [
+        (True, False, 1 << 40, 1 << 40, _FEW),
+        (True, True, 1 << 40, 1 << 40, _FEW_REPEATED),
+        (False, False, 1 << 40, 1 << 40, _ALL),
+        (False, True, 1 << 40, 1 << 40, _ALL),
+        (True, False, 1000, 1000, _ALL),
+        (True, True, 1000, 1000, _ALL),
+        (True, False, 1000, 1 << 40, _ALL),
+        (True, True, 1000, 1 << 40, _ALL),
+    ])
+def test_anchors_like_the_policy_are_asked_without_it_or_in_tight_memory(
+    monkeypatch, proposes, repeats, memory_bytes, host_bytes, expected):
+  """All of it fitted on the host, in a hundred times of the seconds."""
   if proposes:
     _add_halves(monkeypatch)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
@@ -59,6 +69,10 @@ def test_anchors_like_the_policy_are_asked_only_without_a_fit(
                       if repeats else None)
   monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
   cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
+  host, *others = cluster.devices
+  cluster = dataclasses.replace(
+      cluster, devices=(dataclasses.replace(host,
+                                            memory_bytes=host_bytes), *others))
   problem = problems.make(graphs.make_graph(num_ops=12,
                                             param_bytes=400), cluster,
                           np.array([[100., 1., 1.]] * 12),
@@ -72,13 +86,14 @@ def _problem(**fields):
   return problems.make(graphs.make_graph(num_ops=12), seconds=1., **fields)
 
 
-@pytest.mark.parametrize('orders, repeats, expected', [
-    (False, False, [('structured', 1), ('metis', 1)]),
-    (True, False, [('structured', 0), ('metis', 0)]),
-    (True, True, [('structured', 0)]),
+@pytest.mark.parametrize('orders, repeats, has_time, expected', [
+    (False, False, True, [('structured', 1), ('metis', 1)]),
+    (True, False, True, [('structured', 0), ('metis', 0)]),
+    (True, True, True, [('structured', 0)]),
+    (True, False, False, [('structured', 1), ('metis', 1)]),
 ])
 def test_for_an_order_structured_and_metis_are_asked_first(
-    monkeypatch, orders, repeats, expected):
+    monkeypatch, orders, repeats, has_time, expected):
   """With edges, a Perceiver took 73 ms on four V100s; from `structured` 56."""
   said = _add_halves(monkeypatch)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
@@ -87,6 +102,7 @@ def test_for_an_order_structured_and_metis_are_asked_first(
                       if repeats else None)
   monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
   monkeypatch.setattr(placer_lib.Problem, 'orders_pay', orders)
+  monkeypatch.setattr(move_policy, 'has_time', lambda *_: has_time)
   default_placer.DefaultPlacer(anchors=('metis', 'structured', 'heft'),
                                asks_policy=False).place(_problem())
   assert asked == expected

@@ -195,7 +195,7 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert policy.loaded == 1
 
 
-@pytest.mark.parametrize('budget_s, share', [(40., .35), (.01, .75)])
+@pytest.mark.parametrize('budget_s, share', [(40., .35), (.01, 1.)])
 def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, share):
   """On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s."""
   budgets = watched_anchors.watch_seconds(monkeypatch)

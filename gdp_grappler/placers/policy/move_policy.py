@@ -213,18 +213,10 @@ def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
              config.moves_most * left_s)
 
 
-def anchors_share(problem: placer_lib.Problem, left_s: float) -> float:
-  """Share of the time that the anchors may take beside the policy.
-
-  Args:
-    problem: The problem to place.
-    left_s: Seconds that are left. If they are too short for the policy, the
-      anchors get most of the time.
-  """
-  config = search_config.DEFAULT.time
-  if problem.ends_by_count or _may_begin(problem, config.moves_most * left_s):
-    return config.anchors
-  return config.anchors_alone
+def has_time(problem: placer_lib.Problem, left_s: float) -> bool:
+  """Whether the policy can take part if some seconds are left."""
+  most = search_config.DEFAULT.time.moves_most
+  return problem.ends_by_count or _may_begin(problem, most * left_s)
 
 
 def leaves_time(problem: placer_lib.Problem, seconds: float) -> bool:
@@ -262,8 +254,14 @@ def before_search(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  # A repeatable result must not depend on the clock, and so not on `budget_s`.
-  if not _may_begin(problem, worth_s if problem.ends_by_count else budget_s):
+  # A repeatable result must not depend on the clock. So the clock has to leave
+  # the policy enough time, and `budget_s`, which depends on the clock, must not
+  # decide.
+  if problem.ends_by_count:
+    takes_part = worth_s >= needed_s(problem)
+  else:
+    takes_part = _may_begin(problem, budget_s)
+  if not takes_part:
     return None
   return MovePolicyPlacer(network=network).search(
       problem.until(deadlines.within(budget_s, problem.clock)), moves,

@@ -226,26 +226,26 @@ class TimeConfig:
     waited_for: Share of the affordable placements that a repeatable search
       prices, because a program waits for the search.
     anchors: Share of the time for the anchors before `gdp_policy`, and of the
-      remaining time for the anchors after it.
-    anchors_alone: Share of the remaining time for anchors if the time is too
-      short for `gdp_policy`.
+      remaining time for the anchors after it. If the time is too short for
+      `gdp_policy`, anchors may use all of it.
     anchors_needed: Time that the anchors after `gdp_policy` need, as a share of
-      the seconds that `gdp_policy` needs. With less time, none of them runs.
+      the seconds that `gdp_policy` needs. With less time none of them runs,
+      unless no placement fits into the memories.
     moves: Share of the search's time that `gdp_policy` may take.
     moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
       ends the search.
     moves_most: Largest share of the search's time that `gdp_policy` may take if
       these shares are not enough for it.
-    moves_least_s: Seconds that `gdp_policy` needs for most of its placements,
-      without `moves_op_s`.
-    moves_op_s: Seconds per op that `gdp_policy` needs in addition.
+    moves_least_s: `gdp_policy` prices most of its placements in these seconds,
+      plus `moves_op_s` per op.
+    moves_op_s: Seconds per op, see `moves_least_s`.
     moves_enough: Time that is enough for `gdp_policy`, as a share of the
       seconds that it needs.
     moves_begun: Least time of `gdp_policy`, as a share of the seconds that it
       needs. In less time it does not take part, because it would price too few
-      placements. If the number of prices ends the search, this is the least
-      time that the search must be worth.
+      placements. If a number of prices ends the search, this field has no
+      effect: the search has to be worth all of the seconds.
     named_policy_s: Least seconds that a search must be worth for the policy to
       take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.
@@ -260,7 +260,6 @@ class TimeConfig:
   grace: float = .5
   waited_for: float = .5
   anchors: float = .35
-  anchors_alone: float = .75
   anchors_needed: float = .35
   moves: float = .15
   moves_with_coarse: float = .1
