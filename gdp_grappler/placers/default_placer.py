@@ -48,14 +48,15 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# Anchors that also run before `gdp_policy` if control edges pay. With control
-# edges, their placements are often faster than those of `gdp_policy`.
+# Anchors that also run before `gdp_policy` if control edges pay and there is no
+# coarse graph. With control edges, their placements are often faster than those
+# of `gdp_policy`. The search of a coarse graph needs their time.
 _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
 # unless a fast placement exceeds a memory.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
 # Further such anchors if there is a coarse graph. Its search finds placements
-# as good as theirs. So they do not run before `gdp_policy`, either.
+# as good as theirs.
 _LIKE_COARSE = ('metis',)
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.
@@ -210,12 +211,9 @@ class DefaultPlacer:
     # Without `gdp_policy`, no time would be left for a search, either.
     share = config.anchors if has_time else 1.
     early: tuple[str, ...] = _BEFORE_MOVES
-    if problem.orders_pay and has_time:
+    if problem.orders_pay and has_time and not repeats:
       early += _BEFORE_MOVES_IN_ORDER
-    similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
-    begin = [
-        name for name in self._anchors if name in early and name not in similar
-    ]
+    begin = [name for name in self._anchors if name in early]
     others = [name for name in self._anchors if name not in begin]
     has_answer = self._ask_anchors(
         problem, priced, begin,
@@ -228,6 +226,7 @@ class DefaultPlacer:
         problem, left_s):
       return
     if took_part and priced.fastest_fits:
+      similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
       others = [name for name in others if name not in similar]
     self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),
                       has_answer)

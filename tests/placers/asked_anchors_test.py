@@ -89,12 +89,16 @@ def _problem(**fields):
 @pytest.mark.parametrize('orders, repeats, has_time, expected', [
     (False, False, True, [('structured', 1), ('metis', 1)]),
     (True, False, True, [('structured', 0), ('metis', 0)]),
-    (True, True, True, [('structured', 0)]),
+    (True, True, True, [('structured', 1)]),
     (True, False, False, [('structured', 1), ('metis', 1)]),
 ])
 def test_for_an_order_structured_and_metis_are_asked_first(
     monkeypatch, orders, repeats, has_time, expected):
-  """With edges, a Perceiver took 73 ms on four V100s; from `structured` 56."""
+  """With edges, a Perceiver took 73 ms on four V100s; from `structured` 56.
+
+  With a coarse graph of GNMT-8, the coarse search needs this time: 492 ms, not
+  450.
+  """
   said = _add_halves(monkeypatch)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
                                 lambda: len(said))
