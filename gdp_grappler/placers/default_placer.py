@@ -201,10 +201,10 @@ class DefaultPlacer:
            repeats: bool, moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
-    If `gdp_policy` takes part and a placement fits into the memories, no anchor
-    runs after it in a short time. In a longer time, anchors that make similar
-    placements are left out, unless a fast placement exceeds a memory. If
-    `gdp_policy` takes no part, all anchors run.
+    If `gdp_policy` takes part, no anchor runs after it in a short time. In a
+    longer time, anchors that make similar placements are left out. But if a
+    fast placement exceeds a memory, or if `gdp_policy` takes no part, all
+    anchors run.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
@@ -222,10 +222,9 @@ class DefaultPlacer:
         problem, priced, worth.seconds(priced.prices), deadline.remaining_s,
         repeats, moves)
     left_s = share * deadline.remaining_s
-    if took_part and priced.fits and not move_policy.leaves_time(
-        problem, left_s):
-      return
     if took_part and priced.fastest_fits:
+      if not move_policy.leaves_time(problem, left_s):
+        return
       similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
       others = [name for name in others if name not in similar]
     self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),

@@ -125,13 +125,13 @@ def test_the_policy_of_moves_is_asked_before_other_anchors(monkeypatch, asks):
   assert all(row[-1] is not None for row in said)  # The network.
 
 
-@pytest.mark.parametrize('needed_s, fits, asked', [
+@pytest.mark.parametrize('needed_s, fit, asked', [
     (1., True, []),
     (.1, True, ['metis', 'round_robin']),
     (1., False, ['metis', 'm_etf', 'round_robin']),
 ])
 def test_in_a_short_time_only_the_policy_of_moves_is_asked(
-    monkeypatch, needed_s, fits, asked):
+    monkeypatch, needed_s, fit, asked):
   clock = watched_anchors.Clock()
   seen = watched_anchors.watch(monkeypatch, clock, 0, lambda: 0)
 
@@ -143,7 +143,7 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
 
   monkeypatch.setattr(move_policy, 'before_search', best)
   monkeypatch.setattr(move_policy, 'needed_s', lambda problem: needed_s)
-  monkeypatch.setattr(priced_placements.PricedPlacements, 'fits', fits)
+  monkeypatch.setattr(priced_placements.PricedPlacements, 'fastest_fits', fit)
   placer = default_placer.DefaultPlacer(
       anchors=('round_robin', 'm_etf', 'metis'), asks_policy=False)
   problem = _problem(time_budget_s=1., clock=clock)

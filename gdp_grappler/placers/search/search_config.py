@@ -230,7 +230,7 @@ class TimeConfig:
       `gdp_policy`, anchors may use all of it.
     anchors_needed: Time that the anchors after `gdp_policy` need, as a share of
       the seconds that `gdp_policy` needs. With less time none of them runs,
-      unless no placement fits into the memories.
+      unless a fast placement exceeds a memory.
     moves: Share of the search's time that `gdp_policy` may take.
     moves_with_coarse: The same share if a coarse graph is searched, too.
     moves_by_count: The same share if the number of prices, and not the clock,
