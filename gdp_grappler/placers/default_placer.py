@@ -50,7 +50,7 @@ ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
 # Anchors that also run before `gdp_policy` if control edges pay and there is no
 # coarse graph. With control edges, their placements are often faster than those
-# of `gdp_policy`. The search of a coarse graph needs their time.
+# of `gdp_policy`. If there is a coarse graph, its search needs this time.
 _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
 # unless a fast placement exceeds a memory.
@@ -208,7 +208,8 @@ class DefaultPlacer:
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
-    # Without `gdp_policy`, no time would be left for a search, either.
+    # A time that is too short for `gdp_policy` is too short for a search, too.
+    # So anchors may use all of it.
     share = config.anchors if has_time else 1.
     early: tuple[str, ...] = _BEFORE_MOVES
     if problem.orders_pay and has_time and not repeats:

@@ -226,7 +226,7 @@ def leaves_time(problem: placer_lib.Problem, seconds: float) -> bool:
 
 
 def _may_begin(problem: placer_lib.Problem, seconds: float) -> bool:
-  """Whether the policy can price some placements in a time."""
+  """Whether the policy can price enough placements in some seconds."""
   return seconds >= search_config.DEFAULT.time.moves_begun * needed_s(problem)
 
 

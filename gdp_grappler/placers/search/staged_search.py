@@ -120,7 +120,8 @@ class _StagedSearch:
     self._moves = moves_lib.Moves(problem) if moves is None else moves
     self._model = models(problem)
     orders = problem.orders_pay
-    # Only short annealings and the stage under priorities need seconds.
+    # Only short annealings and the stage under priorities need to know how long
+    # a price takes.
     needs_seconds = orders or several is not None
     begin_s = budget.spent_s if needs_seconds else 0.
     self._plain = annealing.Annealing(problem, starts, rng, self._model,
