@@ -26,6 +26,8 @@ MOST_TEXT_BYTES = 256 << 20
 # Protobuf's own limit for a message.
 MOST_PROTO_BYTES = (2 << 30) - 1
 _PART_BYTES = 1 << 20  # Bytes that are read at a time.
+_WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_READ_ONLY = 'it is read-only'
 
 
 def read(path: str | os.PathLike[str],
@@ -122,6 +124,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
       raise _not_written(path, 'it is a folder')
     if status and not stat.S_ISREG(status.st_mode):
       return  # A device or a pipe.
+    if _is_read_only(path, status):
+      raise _not_written(path, _READ_ONLY)
     folder = pathlib.Path(os.path.realpath(path)).parent
     if not folder.is_dir():
       raise _not_written(path, 'its folder does not exist')
@@ -171,6 +175,20 @@ def _file_in(path: str | os.PathLike[str]) -> pathlib.Path:
               if os.path.lexists(part) and not part.is_dir())
 
 
+def _is_read_only(path: str | os.PathLike[str],
+                  status: os.stat_result | None) -> bool:
+  """Whether a user has protected a file from being written.
+
+  A rename would replace such a file, and root may write to it.
+
+  Args:
+    path: The file.
+    status: Its status; None if there is no file.
+  """
+  return status is not None and not (status.st_mode & _WRITE_BITS and
+                                     os.access(path, os.W_OK))
+
+
 def _not_written(path: str | os.PathLike[str], why: str) -> errors.GdpError:
   return errors.GdpError(f'Cannot write {path}: {why}. Name another place.')
 
@@ -198,6 +216,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
     # A device or a pipe takes the data. A rename would remove it.
     if (status and not stat.S_ISREG(status.st_mode) and _is_taken(path, data)):
       return
+    if _is_read_only(path, status):
+      raise _not_written(path, _READ_ONLY)
     # A link stays a link.
     target = pathlib.Path(os.path.realpath(path))
     if make_folder:

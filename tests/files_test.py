@@ -141,6 +141,21 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
   assert path.stat().st_mode & 0o777 == mode
 
 
+def test_a_file_that_is_read_only_is_not_replaced(tmp_path):
+  path = tmp_path / 'plan.json'
+  path.write_text('old')
+  path.chmod(0o400)
+  link = tmp_path / 'link'
+  link.symlink_to('plan.json')
+  for each in (path, link):
+    with pytest.raises(errors.GdpError, match='it is read-only'):
+      files.check_writable(each)
+    with pytest.raises(errors.GdpError, match='it is read-only'):
+      files.write_atomically(each, 'new')
+  assert path.read_text() == 'old'
+  assert path.stat().st_mode & 0o777 == 0o400
+
+
 def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path, monkeypatch):
   before = os.umask(0o027)
   try:

@@ -69,7 +69,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     return code
   except BrokenPipeError:
     # The reader of the output, such as `head`, has closed the pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    starting.drop_output()
     return 0
   except errors.GdpError as error:
     progress.say(f'gdp: error: {error}')
@@ -89,7 +89,7 @@ def _discard_output() -> None:
   try:
     sys.stdout.flush()
   except OSError:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    starting.drop_output()
 
 
 def _check_words(known: argparse.ArgumentParser,

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import types
+from typing import TextIO
 
 _INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
@@ -72,15 +73,24 @@ def prepare_streams() -> None:
       stream.reconfigure(errors='backslashreplace')
 
 
-def drop_unwritten() -> None:
-  """Drops text for standard error that cannot be written.
+def drop_output() -> None:
+  """Drops text for standard output from now on, because nobody reads it.
 
   Python would try again at the end, fail, and change the exit code.
   """
+  _drop(sys.stdout)
+
+
+def drop_unwritten() -> None:
+  """Drops text for standard error that cannot be written; see `drop_output`."""
   try:
     sys.stderr.flush()
   except OSError:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+  os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def end_as_interrupted() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import textwrap
 import types
@@ -130,7 +129,13 @@ class CommandLine:
       with (spelling.as_flags(self.program, own),
             progress_line.shown(self.program, QUIET.value)):
         progress.doing(first)
-        return work()
+        code = work()
+      sys.stdout.flush()
+      return code
+    except BrokenPipeError:
+      # The reader of the output, such as `head`, has closed the pipe.
+      starting.drop_output()
+      return 0
     except errors.GdpError as error:
       return self.fail(str(error))
     except OSError as error:
@@ -162,7 +167,7 @@ def _print(text: str) -> None:
   try:
     print(text, flush=True)
   except BrokenPipeError:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    starting.drop_output()
 
 
 def make_repeatable(tf: types.ModuleType) -> None:

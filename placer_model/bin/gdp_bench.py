@@ -96,13 +96,12 @@ def main(argv: list[str]) -> int:
 
 def _bench() -> int:
   _check()
-  import rich.console
-
   from placer_model.benchmark import runner
   from placer_model.benchmark import summary
+  from placer_model.bin import console as console_lib
   logging.set_verbosity(logging.WARNING)
   # With --json, standard output is for the program that reads it.
-  console = rich.console.Console(stderr=_JSON.value)
+  console = console_lib.Console(stderr=_JSON.value)
   try:
     results = (runner.report_again(pathlib.Path(_REPORT.value),
                                    pathlib.Path(_OUT_DIR.value))

@@ -138,9 +138,9 @@ def _train() -> int:
                           f'--reward={rewards.SIMULATED}.')
   progress.doing('loading TensorFlow')
   with quiet.stderr_held():
-    import rich.console
     import tensorflow as tf
 
+    from placer_model.bin import console
     from placer_model.training import interrupts
     from placer_model.training import network_kinds
     from placer_model.training import run as run_lib
@@ -152,9 +152,9 @@ def _train() -> int:
   try:
     every = _every(task_lib, _network(network_kinds))
     if every[0].network == network_kinds.MOVES:
-      move_run.train(every, rich.console.Console(), deadline)
+      move_run.train(every, console.Console(), deadline)
     else:
-      run_lib.train(every, rich.console.Console(), deadline.earlier(slow_s))
+      run_lib.train(every, console.Console(), deadline.earlier(slow_s))
     if deadline.passed:
       _LINE.say(f'--time_budget_s={_TIME_BUDGET_S.value:g}: it took '
                 f'{time.monotonic() - start_s:.0f} s. Starting, reading the '

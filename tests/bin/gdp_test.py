@@ -81,6 +81,27 @@ def test_a_misspelt_command_is_named(capsys):
           in capsys.readouterr().err)
 
 
+@pytest.mark.e2e
+def test_a_missing_file_is_told_before_tensorflow_loads(tmp_path):
+  """TensorFlow takes seconds to load."""
+  (tmp_path / 'map.json').write_text('{"encoder": "GPU:0"}')
+  done = fresh.run_code(f"""
+import os, sys
+from gdp_grappler.bin import gdp
+os.chdir({str(tmp_path)!r})
+for command in (['profile', 'none.pb', '--output=p.json'],
+                ['diff', 'rnnlm-2', 'map.json', 'none.json'],
+                ['report', 'rnnlm-2', '--plan=map.json', '--plan=none.json',
+                 '--output=page.html']):
+  assert gdp.run([*command, '--quiet']) == 2
+assert 'tensorflow' not in sys.modules
+""")
+  missing = 'gdp: error: Cannot read plan none.json: No such file'
+  starts = 'gdp: error: Graph none.pb does not exist', missing, missing
+  for line, start in zip(done.stderr.splitlines(), starts, strict=True):
+    assert line.startswith(start)
+
+
 @pytest.mark.parametrize('command, flag, meant',
                          [('place', '--sed=3', '--seed'),
                           ('show', '--ouput', '--output'),

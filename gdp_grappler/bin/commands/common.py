@@ -119,16 +119,26 @@ def changed(arguments: argparse.Namespace,
   return calibrated.applied(known, calibration.load(arguments.calibration))
 
 
-def planned_step(arguments: argparse.Namespace,
-                 plan: str) -> placed_step.PlacedStep:
-  """Returns the step of the arguments, placed by a plan file."""
+def planned_step(arguments: argparse.Namespace, plan: str,
+                 *others: str) -> placed_step.PlacedStep:
+  """Returns the step of the arguments, placed by a plan file.
+
+  Args:
+    arguments: Arguments of `add_planned_graph`.
+    plan: The plan file.
+    *others: Files of plans that will be read later.
+
+  Raises:
+    GdpError: the graph, the cluster or a plan cannot be used.
+  """
   progress.doing(f'reading {plan} and {arguments.graph}')
   from gdp_grappler.api import placing
   from gdp_grappler.cluster import plan as plan_lib
   asked = request(arguments)
   where = cluster(arguments) or None
   needs_tensorflow = asked.given is None
-  plan_lib.read_layers(plan)  # Reports a wrong file before TensorFlow loads.
+  for path in (plan, *others):  # Reports wrong files before TensorFlow loads.
+    plan_lib.read_layers(path)
   if needs_tensorflow:
     load_tensorflow()
   return placing.load_plan(plan, asked, where, batch_size=arguments.batch_size,

@@ -55,15 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
   """Measures every device, writes the file, prints a line for each."""
   _check(arguments)
   progress.doing(f'profiling {arguments.graph}')
+  from gdp_grappler.problems import request as request_lib
+  request = request_lib.Request(arguments.graph, arguments.batch_size,
+                                signature=arguments.signature,
+                                shapes=tuple(arguments.shape))
+  request.origin.check_path()  # TensorFlow takes seconds to load.
   common.load_tensorflow()
   from gdp_grappler.evaluation.profiling import profiler
   from gdp_grappler.problems import reading
-  from gdp_grappler.problems import request
   progress.doing(f'reading {arguments.graph}')
-  source = reading.source(
-      request.Request(arguments.graph, arguments.batch_size,
-                      signature=arguments.signature,
-                      shapes=tuple(arguments.shape)), common.tell)
+  source = reading.source(request, common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
                  refresh=arguments.refresh, cache_dir=arguments.cache_dir,
                  budget_s=arguments.time_budget_s, tell=common.tell)
