@@ -6,7 +6,7 @@ import argparse
 import importlib
 import math
 import sys
-from typing import Any, Callable, Iterable, TYPE_CHECKING, TypeVar
+from typing import Any, Callable, Iterable, Sequence, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import files
@@ -119,14 +119,15 @@ def changed(arguments: argparse.Namespace,
   return calibrated.applied(known, calibration.load(arguments.calibration))
 
 
-def planned_step(arguments: argparse.Namespace, plan: str,
-                 *others: str) -> placed_step.PlacedStep:
+def planned_step(
+    arguments: argparse.Namespace, plan: str,
+    others: Sequence[str] = ()) -> placed_step.PlacedStep:
   """Returns the step of the arguments, placed by a plan file.
 
   Args:
     arguments: Arguments of `add_planned_graph`.
     plan: The plan file.
-    *others: Files of plans that will be read later.
+    others: Further plan files, which are only checked.
 
   Raises:
     GdpError: the graph, the cluster or a plan cannot be used.

@@ -21,7 +21,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prints the difference."""
-  before = common.planned_step(arguments, arguments.before, arguments.after)
+  before = common.planned_step(arguments, arguments.before, [arguments.after])
   from gdp_grappler.api import differing
   from gdp_grappler.api import placing
   progress.doing(f'comparing with {arguments.after}')

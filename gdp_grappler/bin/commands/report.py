@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
   files.check_writable(arguments.output)
   extras.require('A report', 'plotly')
   first, *others = arguments.plan
-  plans = [common.planned_step(arguments, first, *others)]
+  plans = [common.planned_step(arguments, first, others)]
   plans += [placing.of_plan(plans[0].subject, path) for path in others]
   progress.doing(f'drawing {arguments.output}')
   reporting.report(plans, arguments.output)
