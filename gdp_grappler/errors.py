@@ -50,7 +50,7 @@ def printable(text: object) -> str:
 
 
 class GdpError(Exception):
-  """Base of every error this project raises on purpose."""
+  """Base of the errors for users, except wrong values of options."""
 
 
 class InvalidGraphError(GdpError):

@@ -17,11 +17,11 @@ from gdp_grappler import method_wrapping
 
 _VARIABLES = ('tensorflow.python.ops.resource_variable_ops',
               'BaseResourceVariable')
-# Optimizers make a slot in this scope of its weight's device. That scope is not
-# a request of the program.
+# This class makes the device scope in which optimizers create a slot. The scope
+# is not a request of the program.
 _STRATEGIES = ('tensorflow.python.distribute.distribute_lib',
                '_DefaultDistributionExtended')
-# It computes rates of learning in the scope of each weight's device.
+# This optimizer computes learning rates in the device scope of each weight.
 _LEGACY = 'tf_keras.src.optimizers.legacy.optimizer_v2', 'OptimizerV2'
 # Attribute of ops in a scope that is not a request of the program.
 UNASKED = '_gdp_unasked'

@@ -1,4 +1,4 @@
-// Work that consists of many alike, shared out among threads.
+// Work on many equal items, divided among threads.
 
 #ifndef GDP_GRAPPLER_WORKERS_H_
 #define GDP_GRAPPLER_WORKERS_H_
@@ -13,7 +13,7 @@
 
 namespace gdp {
 
-// Numbers from 0 up to `count`, each for one of those who ask.
+// Hands out the numbers below `count`, each to one caller.
 class Numbers {
  public:
   explicit Numbers(int64_t count) : count_(count) {}
@@ -27,8 +27,8 @@ class Numbers {
 };
 
 // Calls `work(worker, numbers)` in up to `threads` threads at once, the
-// caller's among them; workers have numbers from 0. Each takes numbers up to
-// `count` until there is none left. False if one of them had no memory.
+// caller's among them; workers have numbers from 0. Each worker takes numbers
+// until none is left. Returns false if a worker had no memory.
 template <typename Work>
 bool ShareOut(int64_t count, int64_t threads, const Work& work) {
   Numbers numbers(count);
@@ -48,7 +48,7 @@ bool ShareOut(int64_t count, int64_t threads, const Work& work) {
       others.emplace_back(run, static_cast<int32_t>(others.size()) + 1);
     }
   } catch (const std::exception&) {
-    // No more threads to be had: those there are do it all.
+    // The system gives no more threads. The existing ones do all the work.
   }
   run(0);
   for (std::thread& thread : others) thread.join();

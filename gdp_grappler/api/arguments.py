@@ -11,6 +11,7 @@ from typing import Any, Mapping
 from gdp_grappler import errors
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.placers.plans import planned
 
 
@@ -58,6 +59,17 @@ def check_placers(placers: Any) -> None:
       not isinstance(placers, collections.abc.Collection) or not len(placers)):
     raise errors.GdpError(f'placers is {placers!r}; give a list of names, such '
                           "as ['metis', 'gdp'].")
+
+
+def check_order(order: Any) -> None:
+  """Checks that an order is a known name, or None.
+
+  Raises:
+    GdpError: it is something else.
+  """
+  if order is not None and order not in order_names.ORDERS:
+    raise errors.GdpError(f'Unknown order "{order}"; there are '
+                          f'{", ".join(order_names.ORDERS)}.')
 
 
 def check_plan(plan: Any) -> None:

@@ -132,6 +132,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   arguments.check_search(seed, time_budget_s)
   arguments.check_names(profile=profile)
   arguments.check_placers(placers)
+  arguments.check_order(order)
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
   clock = deadlines.still if repeatable else time.monotonic

@@ -39,7 +39,7 @@ class ExplainedOp:
     op_type: Type of the op, such as 'MatMul'.
     device: Label of its device.
     kind: Kind of the reason for the device (see `reasons.Reason`): 'free',
-      'pin', 'stays', 'kernel' or 'colocation'.
+      'pin', 'stays', 'kernel', 'numbers' or 'colocation'.
     why: The reason, as a clause for users.
     group_ops: Number of ops in its group, itself included.
     seconds: Simulated seconds of the op on each device, by label.

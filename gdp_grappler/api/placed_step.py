@@ -116,7 +116,7 @@ class PlacedStep:
 
   @property
   def where_alone(self) -> str:
-    """Label of the best single device, which has most ops of `one_device`."""
+    """Words for the best single device, which has most ops of `one_device`."""
     cluster = self.step.cluster
     most = int(np.bincount(self.one_device.devices).argmax())
     if most in cluster.accelerators:

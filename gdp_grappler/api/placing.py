@@ -83,7 +83,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     batch_size: Size of the dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number the graph does not state.
     profile: File of `gdp profile`; '' for the roofline.
-    whole_graph: Whether ops that no step runs restrict devices (a GraphDef).
+    whole_graph: Whether ops that no step runs restrict devices, too.
     may_round: Whether float arithmetic may go where it rounds differently.
     pins: 'keep' or 'ignore' the devices that the graph requests by `tf.device`.
     repeatable: Whether the budget sets a number of placements, without a clock.
@@ -108,9 +108,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
                            may_round, pins, data, split_tables,
                            max_memory_lib.read(max_memory), shape, layers)
     subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
-    step = _with_whole(subject) if whole_graph else subject.step
     if plan is not None:
-      return _planned(subject, step, plan, order, deadline)
+      return _planned(subject, plan, order, deadline, whole_graph)
+    step = _with_whole(subject) if whole_graph else subject.step
     return _checked(step, subject, placer, policy, order, seed, deadline)
 
 
@@ -157,7 +157,7 @@ def by_placer(
   """
   if deadline.passed:
     subject.how.tell(
-        'The time budget was over once the graph was read; searches take '
+        'The time budget was over before the search began; searches take '
         'their first placement.')
   progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
   simulator, ordered = step.simulator(), order == order_names.CRITICAL_PATH
@@ -265,7 +265,7 @@ def simulate(graph: Any, plan: str | os.PathLike[str],
 def of_plan(subject: subjects.Subject,
             plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
   """Returns a step placed by a plan file; for errors see `load_plan`."""
-  return _planned(subject, subject.step, plan, None)
+  return _planned(subject, plan, None)
 
 
 def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
@@ -297,24 +297,21 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
     raise errors.GdpError('A plan takes the place of a placer and its policy. '
                           'Give one of them.')
   arguments.check_plan(plan)
-  if order is not None and order not in order_names.ORDERS:
-    raise errors.GdpError(f'Unknown order "{order}"; there are '
-                          f'{", ".join(order_names.ORDERS)}.')
+  arguments.check_order(order)
   registry.factory(placer, policy)  # Some must import before TensorFlow.
   if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
     named_policy.check(policy)
   return layer_devices.layers(plan)
 
 
-def _planned(
-    subject: subjects.Subject, step: step_lib.Step, plan: Plan,
-    order: str | None,
-    deadline: deadlines.Deadline = deadlines.NEVER) -> placed_step.PlacedStep:
+def _planned(subject: subjects.Subject, plan: Plan, order: str | None,
+             deadline: deadlines.Deadline = deadlines.NEVER,
+             whole_graph: bool = False) -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
-  if step is subject.step and _ignores_pins(subject, known):
+  if _ignores_pins(subject, known):
     subject = subject.without_asked()
-    step = subject.step
+  step = _with_whole(subject) if whole_graph else subject.step
   asked = step.graph.may_round
   if planned.may_round(known) and not asked:
     subject, step = subject.with_rounding_allowed(), step.with_rounding_allowed(
@@ -367,7 +364,7 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
                                         found.placement.devices)
   if rounded.any():
     subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
-                     'than by themselves, and round otherwise there.')
+                     'than without the map, and round differently there.')
   return found
 
 

@@ -122,13 +122,18 @@ class Subject:
     if not any(asked.count(self.step.source)):
       return self
     how = dataclasses.replace(self.how, pins=assumptions.PINS_IGNORED)
-    source = asked.kept(self.step.source, lambda _: '')
-    read_again = step_lib.of_source(source, self.step.cluster,
-                                    batch_size=how.batch_size,
-                                    trip_count=how.trip_count,
-                                    may_round=how.may_round)
-    step = dataclasses.replace(self.step, graph=read_again.graph, source=source)
-    return Subject(step, how, self._whole)
+
+    def without(step: step_lib.Step) -> step_lib.Step:
+      assert step.source is not None
+      source = asked.kept(step.source, lambda _: '')
+      read_again = step_lib.of_source(source, step.cluster,
+                                      batch_size=how.batch_size,
+                                      trip_count=how.trip_count,
+                                      may_round=how.may_round)
+      return dataclasses.replace(step, graph=read_again.graph, source=source)
+
+    return dataclasses.replace(self, step=without(self.step), how=how,
+                               _whole=lambda: without(self._whole()))
 
   def whole(self) -> step_lib.Step:
     """Returns the whole graph, with ops that no step runs (initializers).
@@ -216,7 +221,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
     _refuse_to_split(how)
   if isinstance(how.signature, str):
     raise errors.GdpError(
-        f'signature={how.signature!r} is the name of one, for the path of a '
+        f'signature={how.signature!r} is a name, which is for the path of a '
         'SavedModel. Give the tensors that the function is called with.')
   if how.shape:
     raise errors.GdpError(

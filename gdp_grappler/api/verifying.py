@@ -98,9 +98,9 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
   """Places three small programs over two logical devices of the machine.
 
   Each program runs in a process of its own for each kind of device, first as it
-  is and then placed. Losses of the two runs are compared. The GPUs are halves
-  of the first card. On the CPU all GPUs are hidden. Each kind takes less than a
-  minute.
+  is and then placed. Losses of the two runs are compared. The GPUs are logical
+  GPUs of the first card. On the CPU all GPUs are hidden. Each kind takes less
+  than a minute.
 
     assert gdp_grappler.verify().works
 
@@ -108,7 +108,7 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
     kinds: Kinds of devices, of `KINDS`. None means those of this machine.
 
   Raises:
-    GdpError: a kind is not in `KINDS`.
+    GdpError: a kind is not in `KINDS`, or no process can be started.
   """
   wrong = [kind for kind in kinds or () if kind not in KINDS]
   if wrong:

@@ -35,7 +35,7 @@ _COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
 
 
 def main() -> int:
-  """Runs `gdp` as a console program, and ends the process."""
+  """Runs `gdp` as a console program, and returns its exit code."""
   # The plugin must not place graphs of this program. The variable is not set at
   # import, because child processes of an importing program would inherit it.
   os.environ.update(environment.without_plugin())
@@ -53,7 +53,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv: Arguments after the program's name; `sys.argv` if None.
 
   Returns:
-    0, or 1 if `doctor` or `verify` found something wrong, or 2 for bad input.
+    0, or 1 if `doctor` or `verify` found something wrong, 2 for bad input, or
+    130 after Ctrl-C.
   """
   known, commands = _parsers()
   typed = list(sys.argv[1:] if argv is None else argv)

@@ -13,7 +13,7 @@ def gpu_flops(multiprocessors: int, hertz: float,
   lanes for all later capabilities. This function takes 128 for 6.1, 6.2, 8.6
   and later ones (CUDA C++ Programming Guide, table of arithmetic throughput).
   """
-  major, minor = capability
+  major = capability[0]
   if major < 6:
     lanes = {3: 192, 5: 128}.get(major, 32)
   elif capability in ((6, 1), (6, 2)) or capability > (8, 0):

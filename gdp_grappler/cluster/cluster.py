@@ -33,9 +33,10 @@ class Device:
     peak_flops: Largest number of arithmetic operations per second.
     efficiency: Share of `peak_flops` that dense kernels really reach, up to 1.
     bandwidth_bytes_per_s: Bandwidth of the device's memory.
-    launch_s: Seconds the executor needs to start one op.
-    compute: Devices with the same value take turns: they are cut from one
-      physical device.
+    launch_s: Seconds of an op beside its work: the start of an op on a CPU, the
+      smallest kernel on a GPU.
+    compute: Devices with the same value take turns, such as the logical CPUs of
+      a process. Logical GPUs of one card have different values; see `card`.
     memory: Devices with the same value share one memory.
     slots: Number of ops that run in parallel: 1 for the compute stream of a
       GPU, the width of the thread pool for a host. Rates above are per slot.

@@ -31,6 +31,7 @@ _MOST_BYTES = 16 << 20
 # Bytes at the beginning of a plan file that contain the name of its format.
 _HEAD_BYTES = 4096
 _TEXT_SUFFIXES = ('.pbtxt', '.txt', '.textproto')
+SUFFIXES = ('.json', *_TEXT_SUFFIXES)  # Of cluster files.
 
 
 def read(path: str) -> cluster_lib.Cluster:
@@ -55,7 +56,7 @@ def read(path: str) -> cluster_lib.Cluster:
 
 
 def write(path: str, cluster: cluster_lib.Cluster) -> None:
-  """Writes a cluster, as protobuf text if the path ends in .pbtxt or .txt.
+  """Writes a cluster: JSON, or protobuf text for the suffixes of such text.
 
   Raises:
     ClusterError: the cluster has calibrations, which protobuf text cannot hold.

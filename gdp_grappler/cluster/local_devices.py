@@ -31,8 +31,6 @@ from gdp_grappler.cluster import local_cpu
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
 
-# Two CPU devices of one process pass a pointer through the rendezvous.
-_SAME_PROCESS = (5e-6, 1e12)
 # Memory limit of a container's own cgroup, version 2.
 _CONTAINER_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
 # Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
@@ -339,7 +337,8 @@ def _link(source: cluster_lib.Device, target: cluster_lib.Device,
   elif receiver is not None:
     figures = _with_host(receiver, outward=False)
   else:
-    figures = *_SAME_PROCESS, (f'{source.name} > {target.name}',)
+    figures = (local_cpu.SAME_PROCESS_S, local_cpu.SAME_PROCESS_BYTES_PER_S,
+               (f'{source.name} > {target.name}',))
   return cluster_lib.Link(source.name, target.name, *figures)
 
 

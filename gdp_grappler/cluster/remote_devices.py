@@ -17,6 +17,7 @@ from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import local_cpu
 
 TIMEOUT_S = 10.  # Seconds until a server has to answer.
 # Cores that a CPU is assumed to have.
@@ -30,8 +31,6 @@ _CARD, _NETWORK = 'V100', 'eth10'
 _COPY_S = 5e-5
 # Rate at which a CPU writes a tensor into such messages, or reads it.
 _COPY_BYTES_PER_S = 2e9
-# Two CPU devices of one task pass a pointer through the rendezvous.
-_SAME_PROCESS = (5e-6, 1e12)
 _NOTE = (f'Speeds are assumed: {{cores}} core{{s}} per CPU, every GPU a '
          f'{_CARD}, between tasks '
          f'{device_figures.NETWORKS[_NETWORK].title}.')
@@ -139,14 +138,13 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
   slots = min(device_figures.SLOTS_PER_SOCKET, cores)
   peak = clock_rates.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.
-  return cluster_lib.Device(name=name, type='CPU', memory_bytes=memory_bytes,
-                            peak_flops=peak / slots,
-                            efficiency=device_figures.CPU_EFFICIENCY,
-                            bandwidth_bytes_per_s=_CORE_BYTES_PER_S,
-                            launch_s=device_figures.CPU_LAUNCH_S,
-                            compute=f'{task} CPU', memory=f'{task} memory',
-                            slots=slots, copy_s=_COPY_S,
-                            copy_bytes_per_s=_COPY_BYTES_PER_S)
+  return cluster_lib.Device(
+      name=name, type='CPU', memory_bytes=memory_bytes, peak_flops=peak / slots,
+      efficiency=device_figures.CPU_EFFICIENCY,
+      bandwidth_bytes_per_s=_CORE_BYTES_PER_S * cores / slots,
+      launch_s=device_figures.CPU_LAUNCH_S, compute=f'{task} CPU',
+      memory=f'{task} memory', slots=slots, copy_s=_COPY_S,
+      copy_bytes_per_s=_COPY_BYTES_PER_S)
 
 
 def link(source: cluster_lib.Device,
@@ -160,7 +158,8 @@ def link(source: cluster_lib.Device,
                             (f'{cluster_lib.host(source.name)} network out',
                              f'{cluster_lib.host(target.name)} network in'))
   if source.type == target.type == 'CPU':
-    return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
+    return cluster_lib.Link(source.name, target.name, local_cpu.SAME_PROCESS_S,
+                            local_cpu.SAME_PROCESS_BYTES_PER_S,
                             (f'{source.name} > {target.name}',))
   pcie = device_figures.CARDS[_CARD].pcie_bytes_per_s
   return cluster_lib.Link(

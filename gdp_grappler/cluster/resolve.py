@@ -15,7 +15,6 @@ from gdp_grappler.cluster import remote_devices
 
 # The name of the cluster of all devices of this process.
 LOCAL = 'local'
-_FILE_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 
 
 def resolve(
@@ -47,6 +46,6 @@ def _found(text: str, devices: Sequence[str]) -> cluster_lib.Cluster:
   if text.startswith('grpc:'):
     return remote_devices.remote_cluster(text)
   if text in presets.NAMES or not (os.sep in text or os.path.exists(text) or
-                                   text.endswith(_FILE_SUFFIXES)):
+                                   text.endswith(cluster_file.SUFFIXES)):
     return presets.preset(text)
   return cluster_file.read(text)

@@ -48,12 +48,12 @@ def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
     return ''
   may = _pools_of_groups(graph, cluster)
   room = cluster.pool_bytes.astype(float)
-  for group in np.argsort(-held, kind='stable')[:1]:
-    most = room[may[group]].max()
-    if held[group] > most:
-      return _sentence(
-          graph, cluster, f'{_names(graph, [group])} must be in one memory, '
-          f'and the largest that it may be in has {size(most)}')
+  group = int(held.argmax())
+  most = room[may[group]].max()
+  if held[group] > most:
+    return _sentence(
+        graph, cluster, f'{_names(graph, [group])} must be in one memory, '
+        f'and the largest that it may be in has {size(most)}')
   for pools in np.unique(may[held > 0], axis=0):
     inside = ~(may & ~pools).any(axis=1)
     wanted, there = held[inside].sum(), room[pools].sum()

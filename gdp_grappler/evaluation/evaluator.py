@@ -111,8 +111,8 @@ class Prices:
     """[K], sort keys that compare placements of one graph and cluster.
 
     The smallest key belongs to the best placement. Valid placements come
-    first. Placements that cannot run come last. Between these, the smaller
-    overflow is better, then the shorter step.
+    first. Placements that exceed a memory follow, the smallest overflow first,
+    and placements that cannot run come last. At ties the shorter step wins.
     """
     return list(
         zip((~self.valid).tolist(),
@@ -244,8 +244,8 @@ class Evaluator(Protocol):
       devices: int [K, G].
       ceiling_s: Seconds, [K] or one for all placements. A step above its
         ceiling gets any price above the ceiling. Its memory may be unknown, and
-        the placement may count as not valid. None means the price of the best
-        of these placements.
+        the placement may count as not valid. None means that only the best of
+        these placements needs an exact price, and all have known memory.
     """
     del ceiling_s  # Only saves time.
     return self.price(graph, np.asarray(devices)[:, graph.groups])

@@ -18,8 +18,8 @@ class Move:
 
   Attributes:
     device: Index of the device.
-    groups: Number of the chosen groups that may be on this device. After the
-      move they all are.
+    groups: Number of the chosen groups that may be on this device. The move
+      puts all of them there.
     step_time_s: Seconds of the simulated step, first in, first out.
     overflow_bytes: Bytes by which the placement exceeds memory pools.
     cut_tensors: Number of tensors that are sent between devices.

@@ -37,11 +37,11 @@ UNIT_FEATURES = (
     'num_inputs',  # edges from other units
     'num_outputs',  # edges to other units
     'input_bytes',  # bytes on the edges from other units
-    'fastest_s',  # seconds on the fastest device
-    'slowest_s',  # seconds on the slowest device
+    'fastest_s',  # seconds if each op is on its fastest device
+    'slowest_s',  # seconds if each op is on its slowest device
     'downward_rank_s',  # longest path from a source up to the unit
     'upward_rank_s',  # longest path from the unit to a sink
-    'level',  # longest path from a source, counted in units
+    'level',  # longest path from a source, counted in ops
     *PLACE_FEATURES,
 )
 

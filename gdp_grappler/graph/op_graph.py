@@ -24,9 +24,9 @@ _Result = TypeVar('_Result')
 class OpGraph:
   """A dataflow graph with N ops, T tensors, E edges and G groups.
 
-  Arrays are read-only. Edges form a directed acyclic graph: the edges that
-  carry a value to the next iteration of a while loop are left out, because a
-  loop frame is one group and therefore is on one device.
+  Arrays are read-only. Edges form a directed acyclic graph: control edges to
+  the exits of a while loop replace the edges that carry a value to the next
+  iteration (`graph_def_io.read`).
 
   Attributes:
     name: Name of the graph for users.

@@ -55,9 +55,9 @@ class BestOfPlacer:
 
   A placement that fits into the memories is better than one that does not, and
   a smaller overflow is better. Of equal placements, that of the placer that was
-  named first wins. A placer is left out with a notice if its library is missing
-  or if it cannot place the graph. A placer whose turn comes after
-  `Problem.time_budget_s` is left out as well.
+  named first wins. A placer is left out if it has nothing to propose (no
+  expert, one host), with a notice if its library is missing or if it fails. A
+  placer whose turn comes after `Problem.time_budget_s` is left out as well.
 
   Attributes:
     choices: The placement of each placer in the last call of `place`, the best

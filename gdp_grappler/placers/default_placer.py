@@ -2,7 +2,7 @@
 
 There are two networks. The move network (`shipped_moves`) chooses the moves
 that the search prices. The policy (GDP's network) proposes placements in long
-searches. The placer `gdp_policy` (`move_policy`) uses only the move network.
+searches. The placer `gdp_policy` (`move_policy`) needs only the move network.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ class DefaultPlacer:
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best placement of each source, the best first.
 
-    If control edges pay (`Problem.orders_pay`), the last one is the best
-    placement in the order of priorities. The anchors run before the search.
+    If control edges pay (`Problem.orders_pay`) and there was time, the last one
+    is the best placement in the order of priorities. The anchors run before the
+    search.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -171,7 +172,8 @@ class DefaultPlacer:
       each_s: Seconds of a price.
 
     Returns:
-      The best placement in the order of priorities, if orders pay; else none.
+      The best placement in the order of priorities, if orders pay and there
+      was time; else none.
     """
     config = search_config.DEFAULT.priorities
     begin = priced.ranked(search_config.DEFAULT.start.best)
@@ -204,7 +206,7 @@ class DefaultPlacer:
     If `gdp_policy` takes part, no anchor runs after it in a short time. In a
     longer time, anchors that make similar placements are left out. But if a
     fast placement exceeds a memory, or if `gdp_policy` takes no part, all
-    anchors run.
+    anchors run. `repeats` says whether a coarse graph is searched, too.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
@@ -282,8 +284,8 @@ class DefaultPlacer:
       problem: The problem to place.
       priced: Placements; gets the proposals.
       names: The anchors.
-      deadline: End of the anchors' time. Each anchor but the last gets only a
-        part of the time that is left.
+      deadline: End of the anchors' time. If the problem has a time budget, each
+        anchor but the last gets only a part of the time that is left.
       has_answer: Whether an earlier anchor has proposed.
 
     Returns:
@@ -358,8 +360,10 @@ def _limit(problem: placer_lib.Problem, worth_s: float,
   """The budget of a search that begins now.
 
   If the user gave a time budget, the clock ends the search, after `worth_s` or
-  `left_s`. If there is no time budget, or if the result has to be repeatable,
-  a number of prices replaces `worth_s` (`annealing_placer.affordable`).
+  `left_s`. If there is no time budget, or if the result has to be repeatable, a
+  number of prices that stands for `worth_s` ends the search
+  (`annealing_placer.affordable`), and the clock only on a slow machine. If
+  steps are measured, the clock ends the search in any case.
 
   Args:
     problem: G groups.

@@ -31,9 +31,9 @@ class Problem:
     seed: Two runs with the same seed give the same placement.
     expert_devices: int [N], a human expert's device of each op; None if there
       is none. The devices may break the graph's rules.
-    time_budget_s: Seconds that a search may take. A placer with many proposals
-      starts none after that time. None for the placer's default; other placers
-      ignore the budget.
+    time_budget_s: Seconds that a search may take; None for the placer's
+      default. A placer with many proposals starts none after that time. Placers
+      with one proposal ignore the budget.
     simulator: Predicts the gain of control edges; None if nothing predicts it.
     may_add_edges: Whether control edges may be added to the graph. If they may
       and a simulator is given, searches also look for placements that are fast

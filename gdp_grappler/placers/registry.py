@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The placer that is used if the user names none.
 DEFAULT = 'gdp'
-# The placer that uses the policy alone.
+# The placer that improves drafts by moves that a network chooses.
 LEARNED = 'gdp_policy'
 # The placer with which tables compare all others.
 EXPERT = 'human_expert'

@@ -36,7 +36,8 @@ def assumed(size: int | None) -> Iterator[None]:
     yield
   finally:
     with _lock:
-      _assumed.remove(size)
+      last = _assumed[::-1].index(size)
+      del _assumed[-1 - last]
 
 
 def current() -> int | None:

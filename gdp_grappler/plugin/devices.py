@@ -32,8 +32,8 @@ def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   With one GPU there is no choice: float arithmetic stays on the GPU
   (`rounding`). Other ops could go to the CPU. But a placed step runs without
   XLA, and XLA gains more than such a placement. With an explicit request there
-  is a choice all the same: a plan, an order, a pin, `may_round`, or `keep_best`
-  switched off.
+  is a choice all the same: a plan, the order 'critical_path', a scope such as
+  `pin`, `may_round`, or `keep_best` switched off.
 
   Args:
     found: Names of devices.

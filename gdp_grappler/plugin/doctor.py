@@ -240,6 +240,10 @@ def _next_fit(num_cards: int, parts: int = 1) -> Finding:
         NOTE, 'next fit', runs,
         'Set gdp_placement in tf.config.optimizer.set_experimental_options, or '
         f'{environment.PLACEMENT}=1.')
+  if on.cluster and on.mode == 'report':
+    return Finding(
+        GOOD, 'next fit',
+        f'would be placed on "{on.cluster}", which is only reported')
   if not num_cards:
     return Finding(NOTE, 'next fit',
                    'is left as it is: one device leaves nothing to choose',
@@ -252,9 +256,10 @@ def _next_fit(num_cards: int, parts: int = 1) -> Finding:
                    _ONE_GPU)
   kind = 'logical GPU' if parts > 1 else 'GPU'
   where = f'over the CPU and {units.count(num_gpus, kind)}'
+  may_round = on.may_round or on.plan is not None
+  stays = '' if may_round else ' float arithmetic of GPUs stays there;'
   return Finding(
-      GOOD, 'next fit',
-      f'{_course_of(on)}, {where}; float arithmetic of GPUs stays there; '
+      GOOD, 'next fit', f'{_course_of(on)}, {where};{stays} '
       f'jit_compile="auto": {_OF_XLA[xla.handling(on)]}')
 
 
@@ -282,7 +287,8 @@ def _calibration() -> Iterator[Finding]:
   for card in lacking:
     yield Finding(
         NOTE, 'calibration', f'{card} was never calibrated; steps are '
-        'priced by its data sheet', 'Run: gdp calibrate')
+        'priced by its data sheet',
+        'Run: gdp calibrate --device=GPU:N, with the number of this card')
   for part in cluster.calibrated:
     found = part.calibration
     yield Finding(

@@ -46,7 +46,7 @@ struct GdpRequest {
   const char* devices;
   const char* graph;  // Null in the first call, which only reads the cache.
   size_t graph_size;
-  int may_place;  // 0: there is only one device, so no choice.
+  int may_place;  // 0: the graph is only captured.
 };
 
 // Answers of the Python function.

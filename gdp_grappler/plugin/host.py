@@ -111,7 +111,7 @@ class _Kept:
 
 
 class Host:
-  """Answers every query of the pass. Exceptions of the program leave it."""
+  """Answers every query of the pass; raises only exceptions of the program."""
 
   def __init__(
       self,
@@ -173,14 +173,13 @@ class Host:
 
   def _known(self, query: library.Query, key: tuple[Any, ...],
              start: float) -> library.Answer:
-    how = ', from the cache'
-    if key not in self._cache:
+    how, kept = ', from the cache', self._cache.get(key)
+    if kept is None:
       outcome = self._recalled(query)
       if outcome is None:
         return library.NeedsGraph
-      self._cache[key] = _Kept.of(outcome)
-      how = ''
-    kept = self._cache[key]
+      how, kept = '', _Kept.of(outcome)
+      self._cache[key] = kept
     _say(kept, start, query, how)
     return kept.decision
 
@@ -288,14 +287,12 @@ class _Cache:
                                          _Kept] = collections.OrderedDict()
     self._lock = threading.Lock()
 
-  def __contains__(self, key: tuple[Any, ...]) -> bool:
+  def get(self, key: tuple[Any, ...]) -> _Kept | None:
+    """Returns the answer to a query; None if there is none."""
     with self._lock:
-      return key in self._items
-
-  def __getitem__(self, key: tuple[Any, ...]) -> _Kept:
-    with self._lock:
-      self._items.move_to_end(key)
-      return self._items[key]
+      if key in self._items:
+        self._items.move_to_end(key)
+      return self._items.get(key)
 
   def __setitem__(self, key: tuple[Any, ...], value: _Kept) -> None:
     with self._lock:

@@ -59,7 +59,7 @@ class LinkTiming:
 
     Args:
       names: Names of all devices.
-      given: Addresses by task, without our own, whose port varies.
+      given: Addresses by task. Addresses whose port varies are left out.
     """
     tasks = sorted(set(map(connected_devices.task_of, names)))
     if len(tasks) < 2:

@@ -1,4 +1,4 @@
-/* The only file that `import tensorflow` loads.
+/* The only file of this package that TensorFlow itself loads.
  *
  * It has no TensorFlow symbols, so that it cannot break the import: it looks
  * up the running version, and either installs the Python hook or says in one

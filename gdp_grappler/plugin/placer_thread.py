@@ -1,4 +1,4 @@
-"""The one thread that places graphs (`eager_thread.as_placer_code`)."""
+"""The one thread that places graphs. The pass skips graphs of this thread."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
 
 
 def install(add_option: Callable[[Any], None]) -> None:
-  """Wraps the constructor of all v1 sessions, once per process.
+  """Wraps the constructor and `run` of v1 sessions, once per process.
 
   Args:
     add_option: Adds the pass to a ConfigProto if the option is on.

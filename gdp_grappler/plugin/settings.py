@@ -46,20 +46,21 @@ class Settings:
     min_ops: Least number of ops of a graph that is placed.
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges
-      only on asynchronous devices, and only for a large predicted gain.
+      if the search or the plan has priorities, and on asynchronous devices for
+      a large predicted gain.
     plan: Devices that replace the placer's choice, even for a longer step.
       Either a file that `gdp place`, `gdp_train` or an editor wrote, or devices
       by layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};
       `cluster.layer_map` and `placers.plans.planned` state the rules. Gradients
       are in the scope of their layer. Updates and optimizer slots follow their
       variable, which moves with its layer if variables may move. Graphs that
-      the plan is not for stay as they were. A file is read when a large table
-      is made and when a graph arrives. If the file was edited since, messages
-      name it differently. None means no plan.
+      the plan is not for stay as they were. A file is read when a layer makes
+      a table and when a graph arrives. None means no plan.
     batch_size: Size of the dimensions that a graph leaves open. None means the
       batch size of the running `fit` if it is known, else a default.
     trip_count: Iterations of while loops whose number the graph does not state.
-      Nested loops of this kind have this number together. None means a default.
+      For nested loops of this kind, the product of their iterations. None means
+      a default.
     pins: 'keep': ops stay on the device that the program requested by
       `tf.device`. 'ignore': they may go elsewhere. `gdp_grappler.pin` holds in
       both cases. A plan overrides the requests by `tf.device`.
@@ -70,9 +71,10 @@ class Settings:
     profile: File of `gdp profile` with measured times of ops on some devices.
       It is read when a graph arrives. None means the roofline.
     xla: What happens to a model that Keras compiles by XLA by default
-      (`jit_compile="auto"` and a GPU). 'auto': `fit` times the compiled step
-      and the placed step, and keeps the faster one. 'keep': the model is
-      compiled and not placed. 'off': it is placed and not compiled.
+      (`jit_compile="auto"` and a GPU). 'auto': if `fit` times steps, it keeps
+      the faster of the compiled and the placed step; if not, `xla.handling` has
+      the rules. 'keep': the model is compiled and not placed. 'off': it is
+      placed and not compiled.
     xla_compile_s: Limit, in seconds, on the time that XLA took to compile the
       whole step. After a longer compilation `fit` does not try XLA inside each
       device.
@@ -80,7 +82,8 @@ class Settings:
       round differently: numbers of the program change in their last digits or,
       if a GPU multiplies in TF32, in the third digit.
     split: Number of logical GPUs, 2 to 4, into which each card is split before
-      the runtime starts, or 'auto'. 1 and None mean no split. See `splitting`.
+      the runtime starts, or 'auto'. 1 means no split. None leaves the choice to
+      `gdp_grappler.split` and GDP_SPLIT. See `splitting`.
     max_memory: Limits on the memory that placements use, as
       {'GPU:0': '12GB', 'CPU': '64GB'}. None means what TensorFlow can allocate.
     repeatable: Whether no clock ends a search. `time_budget_s` then sets the

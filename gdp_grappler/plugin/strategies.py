@@ -39,6 +39,6 @@ def why_not(source: source_graph.SourceGraph) -> str:
               'the strategy')
   server = next((d for d in source.devices if _PARAMETER_SERVER in d), '')
   if server:
-    return (f'its variables are on parameter servers ("{server}"). Switch '
+    return (f'the program has parameter servers ("{server}"). Switch '
             'gdp_placement off, or train without the strategy')
   return ''

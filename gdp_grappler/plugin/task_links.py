@@ -1,8 +1,9 @@
 """The links to the tasks that this process is connected to.
 
 A program connects by `tf.config.experimental_connect_to_host` or `_to_cluster`.
-`fit` times the links before its first step. Until then the links have the
-figures that `cluster/remote_devices` assumes.
+`fit` times the links before its first step, a server before it places the first
+graph. Until then the links have the figures that `cluster/remote_devices`
+assumes.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _compile_from_config(stock: Any, self: Any, *args: Any,
 
 def watch_functions(tell: Callable[[str], None],
                     traced: Callable[[Any], None]) -> None:
-  """Reports each `tf.function(jit_compile=True)` when it is traced.
+  """Reports each `tf.function(jit_compile=True)` at its first trace.
 
   Args:
     tell: Called with the name of the function, before the trace.

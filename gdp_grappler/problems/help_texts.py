@@ -22,7 +22,7 @@ BATCH_SIZE = (
     'size of dimensions that the graph leaves open; of inputs of a Keras '
     'model or SavedModel, only of the first dimension')
 TRIP_COUNT = ('iterations of while loops whose number the graph does not tell; '
-              'of such loops within one another, of all together')
+              'of nested loops of this kind, the product')
 PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
            'the roofline')
 CALIBRATION = (

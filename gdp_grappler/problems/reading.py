@@ -120,7 +120,7 @@ def read(
   found = source(request, tell, architecture)
   step = of_source(found, request, cluster, where, tell)
   split = tables.split(step, request.split_tables,
-                       _tracing(request, tell, architecture), tell, layers)
+                       _tracing(request, architecture), tell, layers)
   if split is not None:
     step = of_source(split, request, cluster, where, _silent)
   return dataclasses.replace(step, expert=_expert(request))
@@ -238,7 +238,7 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
       trip_count=request.trip_count, may_round=request.may_round)
 
 
-def _tracing(request: request_lib.Request, tell: Tell,
+def _tracing(request: request_lib.Request,
              architecture: str) -> tables.Trace | None:
   """Returns a function that traces a graph with split tables.
 
@@ -249,7 +249,7 @@ def _tracing(request: request_lib.Request, tell: Tell,
     return None
   return lambda layers: sources.read(request.origin, batch_size=request.
                                      batch_size, architecture=architecture, tell
-                                     =tell, tables=layers)
+                                     =_silent, tables=layers)
 
 
 def _of_saved_models() -> str:

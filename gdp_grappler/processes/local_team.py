@@ -171,7 +171,9 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
                                           ready else 0.)
         self._idle.append(process)
       except worker_process.Died as error:
-        result, problem = None, str(error)
+        limit_s = job.timeout_s + jobs_lib.GRACE_S
+        result, problem = None, (str(error) if process in ready else
+                                 f'no answer within {limit_s:g} s')
         process.close()
       # Until this line the process counts as busy, so an interrupt ends it.
       del self._busy[process]

@@ -1,4 +1,4 @@
-"""Jobs on the machines of a Ray cluster; the only module that imports Ray.
+"""Jobs on the machines of a Ray cluster, as the command sees them.
 
 Ray chooses the host of a job, runs the job again on another host if a host or a
 process of Ray is lost, and uses new hosts. `ray_worker` does the work of a job.

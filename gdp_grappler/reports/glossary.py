@@ -156,8 +156,8 @@ TERMS = {
     'move network':
         'A small network that predicts which moves make a placement faster.',
     'network':
-        'A neural network: the move network or the policy. Hosts are connected '
-        'by links.',
+        'A neural network: the move network or the policy. In the name of a '
+        'cluster: what connects the hosts, such as eth10.',
     'OOM':
         'Out of memory: a placement exceeds a memory.',
     'op':

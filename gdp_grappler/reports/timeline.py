@@ -119,7 +119,7 @@ def _memory(schedule: schedule_lib.Schedule,
   """Yields the events of a counter for each pool."""
   pools = cluster.memory_pools.tolist()
   names = [
-      ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)
+      ' + '.join(label for label, p in zip(cluster.device_labels, pools)
                  if p == pool) for pool in range(max(pools) + 1)
   ]
   for time, pool, live in zip(trace_tracks.microseconds(schedule.memory_s),

@@ -47,12 +47,14 @@ def checked(value: Any) -> Choice:
   """
   if value in (AUTO, OFF):
     return str(value)
-  if isinstance(value, tuple):
-    value = dict(value)
-  if not isinstance(value, Mapping) or not value:
+  try:
+    named = dict(value) if isinstance(value, (tuple, Mapping)) else {}
+  except (TypeError, ValueError):  # A tuple of something else than pairs.
+    named = {}
+  if not named:
     raise errors.GdpError(f'split_tables is {value!r}; valid are {_VALID}.')
   return tuple(
-      (_name(name), _count(name, count)) for name, count in value.items())
+      (_name(name), _count(name, count)) for name, count in named.items())
 
 
 def parse(text: str) -> Choice:

@@ -39,9 +39,9 @@ _NOTES = {
                 _KINDS,
     'all':
         _KINDS
-        + ' Critical-path-first: ready ops by their longest way to the end of '
-        'the step. OOM says what the fullest memory lacks, "missing memory" '
-        'what all of them lack.'
+        + ' Ordered: with the control edges that are predicted to pay. OOM '
+        'says what the fullest memory lacks, "missing memory" what all of them '
+        'lack.'
 }
 
 

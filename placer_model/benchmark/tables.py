@@ -174,12 +174,11 @@ def hdp_table(tasks: Sequence[Task]) -> Table:
 
 def everything(tasks: Sequence[Task]) -> Table:
   """Returns a table with all figures and a row per cell."""
-  builder = _Builder(
-      ('task', 'placer', 'kind', 'FIFO step', 'critical-path-first step',
-       'speed-up over human', 'speed-up over HDP', 'lower bound',
-       'step / bound', 'fullest memory', 'peak memory', 'missing memory',
-       'cut tensors', 'cut bytes', 'evaluations', 'seconds', 'won by',
-       'status'))
+  builder = _Builder(('task', 'placer', 'kind', 'FIFO step', 'ordered step',
+                      'speed-up over human', 'speed-up over HDP', 'lower bound',
+                      'step / bound', 'fullest memory', 'peak memory',
+                      'missing memory', 'cut tensors', 'cut bytes',
+                      'evaluations', 'seconds', 'won by', 'status'))
   for task in tasks:
     for placer, record in task['cells'].items():
       builder.add([

@@ -1,9 +1,9 @@
 """tf-agents' PPO for a graph of many units.
 
-Each unit is one arm of a bandit. The M units are tf-agents' batch axis and the
-K rollouts its time axis, and each step is an episode of its own. So the
-probability ratio and its clipping are per decision and do not depend on the
-size of the graph, and `PPOClipAgent` is used without a change.
+Each unit is a bandit, and its arms are the devices. The M units are tf-agents'
+batch axis and the K rollouts its time axis, and each step is an episode of its
+own. So the probability ratio and its clipping are per decision and do not
+depend on the size of the graph, and `PPOClipAgent` is used without a change.
 """
 
 from __future__ import annotations

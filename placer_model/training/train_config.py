@@ -139,8 +139,8 @@ class TrainConfig:
 # PPO settings does not survive, so these settings are ours, chosen on RNNLM-2
 # and AmoebaNet. The number of placements priced is that of HDP. With a much
 # higher temperature the policy does not become certain within the run. Without
-# one it becomes certain before the rollouts have shown which placements are
-# good and which were lucky.
+# a temperature the policy becomes certain before the rollouts have shown which
+# placements are good and which were lucky.
 _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=2e-3,
                      last_rate=.3, entropy_bonus=0., credit='unit', window=4,
                      exchange=True, temperature=.4, last_temperature=.1,

@@ -243,7 +243,7 @@ def test_a_map_that_names_the_cpu_is_obeyed_and_says_what_it_rounds(tmp_path):
       if '/dense/' in f'/{layer_map.bare_name(name)}'
   }
   assert by_scope == {'CPU:0'} and 'GPU:0' in placed.devices.values()
-  assert any('round otherwise' in line for line in told)
+  assert any('round differently' in line for line in told)
   assert any(
       'in none, which are where TensorFlow puts them' in line for line in told)
 

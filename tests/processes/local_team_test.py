@@ -53,7 +53,7 @@ def test_a_job_that_hangs_is_ended(monkeypatch):
   monkeypatch.setattr(jobs, 'GRACE_S', 0.)
   with _team('misbehaving') as team:
     ended, = team.run([jobs.Call('hanging', timeout_s=.1)])
-    assert ended.problem == 'no answer within 0 s'
+    assert ended.problem == 'no answer within 0.1 s'
     assert team.results([jobs.Call('well')]) == ['done']
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.evaluation.link_timing import ping_pong
 
-_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 _EPILOG = f"""\
 presets: {preset_grammar.GRAMMAR}.
 A file is JSON as --json prints it, or TensorFlow's NamedDevice list with links,
@@ -41,8 +40,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       'machine, each on cores of its own')
   parser.add_argument(
       '--target', metavar='grpc://HOST:PORT',
-      help=('where the devices of CLUSTER are; not needed if CLUSTER says it, '
-            'and stands for it if there is none'))
+      help=('server at which to measure CLUSTER; not needed if CLUSTER is an '
+            'address. Without CLUSTER: the cluster of this server'))
   common.add_calibration(parser)
   parser.add_argument('--json', action='store_true',
                       help='print JSON instead of tables')
@@ -94,8 +93,9 @@ def _check(arguments: argparse.Namespace) -> None:
       raise errors.ClusterError(
           '--target says where to measure; add --measure.')
   if arguments.output:
+    from gdp_grappler.cluster import cluster_file
     path = pathlib.Path(arguments.output)
-    if path.suffix not in _SUFFIXES:
+    if path.suffix not in cluster_file.SUFFIXES:
       raise errors.ClusterError(
           f'Cannot tell how to write {path}: end its name in .json or .pbtxt.')
     files.check_writable(path)

@@ -55,9 +55,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
        f'{order_names.DEFAULT}'))
   parser.add_argument(
       '--seed', type=common.not_negative, default=0,
-      help=('the same seed gives the same plan with --repeatable; else unless '
-            'the clock ends the search, as --time_budget_s and a busy machine '
-            'have it (default %(default)s)'))
+      help=('the same seed gives the same plan with --repeatable; without it, '
+            'only if the clock does not end the search (a time budget, a busy '
+            'machine; default %(default)s)'))
   parser.add_argument(
       '--repeatable', action='store_true', help=(
           'let no clock count: --time_budget_s says how many placements are '

@@ -115,8 +115,8 @@ def describe(tf: types.ModuleType,
   if not cards:
     why = ('this TensorFlow is a build without CUDA'
            if not tf.test.is_built_with_cuda() else
-           'CUDA_VISIBLE_DEVICES hides them'
-           if os.environ.get('CUDA_VISIBLE_DEVICES') is not None else
+           f'there is no GPU:{setup.number}, or CUDA_VISIBLE_DEVICES hides all '
+           'GPUs' if os.environ.get('CUDA_VISIBLE_DEVICES') is not None else
            'the driver or a CUDA library is missing')
     return messages.Failure(f'TensorFlow {tf.__version__} sees no GPU here: '
                             f'{why}')

@@ -1,8 +1,8 @@
 """The host's time for ops that launch kernels, for other ops, and for hops.
 
-A hop is the way of a small tensor to another device. Each graph consists of one
-kind of structure: chains and stars of small ops, or chains that alternate
-between two devices.
+A hop is the way of a small tensor to another device. Each step runs one
+structure: a chain or a star of small ops, convolutions, or a chain that
+alternates between two devices.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any, Iterator, Sequence
 class Inputs:
   """Makes tensors in the current graph, on the current device.
 
-  Inputs of one op never share a tensor, because the second reader would find it
-  in the caches. Ops of different sizes share tensors, because memory is
-  limited.
+  Each call for one op gives another tensor, because the second reader of a
+  tensor would find it in the caches. Ops of different sizes share tensors,
+  because memory is limited.
 
   Attributes:
     ops: `tf.raw_ops`.

@@ -2,8 +2,8 @@
 
 `gdp calibrate` times ops of each family in sizes from small to large. The
 measured table gives the *slowdown* of a size: the measured seconds, divided by
-the seconds of the roofline. For each op and device the first rule that applies
-holds:
+the seconds of the roofline. An op that launches no kernel takes the measured
+time of such an op. For other ops the first rule that applies holds:
 
 1. The op's type was measured: the roofline of arithmetic and traffic, times the
    slowdown interpolated between the measured sizes of this type.

@@ -9,8 +9,8 @@ the share of the family (`op_families`). On a GPU the family also gives largest
 rates, and seconds in which multipliers are idle, and each kernel of an op after
 the first one takes `kernel_s`. FLOPs and bytes come from Grappler's
 OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops that the estimator
-does not know. The estimator has no launch overhead, so an op that is too small
-to fill the device costs its launch.
+does not know. The estimator does not count the launch of an op, so the roofline
+adds `Device.launch_s` to each op.
 """
 
 from __future__ import annotations

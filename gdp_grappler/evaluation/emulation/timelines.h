@@ -36,7 +36,7 @@ struct Waiting {
   int64_t link;
   int64_t bytes;
   size_t record;  // Index of the record for its times.
-  // Functions to call with its end, by their owners.
+  // Owners, each with the function to call when the copy has an end.
   std::vector<std::pair<const void*, Ended>> ended;
 };
 

@@ -41,7 +41,7 @@ class LocalWorkers:
   Attributes:
     cores: [N], cores of each server.
     device_names: [N], full names of the servers' CPU devices.
-    target: Address to which a session connects. A restart does not change it.
+    target: Address to which a session connects.
   """
 
   def __init__(self, count: int,
@@ -93,19 +93,6 @@ class LocalWorkers:
   def servers(self) -> tuple[worker_process.WorkerProcess, ...]:
     """The processes of the servers, in the order of tasks."""
     return tuple(self._servers)
-
-  def alive(self) -> bool:
-    """Whether all servers run."""
-    return bool(self._servers) and all(s.alive for s in self._servers)
-
-  def restart(self) -> None:
-    """Replaces all servers; sessions on the old servers are lost.
-
-    Raises:
-      MeasurementError: the new servers do not start.
-    """
-    self.start()
-    self.wait()
 
   def close(self) -> None:
     """Ends the servers."""

@@ -220,7 +220,8 @@ def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:
   physical: dict[str, list[int]] = {}
   for device in cluster.devices:
     if device.type == 'GPU':
-      physical.setdefault(device.compute, []).append(device.memory_bytes)
+      card = device.card or device.compute
+      physical.setdefault(card, []).append(device.memory_bytes)
   if all(len(parts) == 1 for parts in physical.values()):
     return ()
   return tuple(tuple(parts) for parts in physical.values())

@@ -2,10 +2,10 @@
 
 The process communicates by its standard input and output; see `messages`. The
 first message is a `Setup`. The answer is None, or a `Failure` if a device is
-missing. Every further message is a `Request`, whose answer is a `Timing` or a
-`Failure`, or None, which asks for the check of devices again. The process ends
-when its input ends, even in the middle of a step, so it cannot outlive its
-parent.
+missing. Every further message is a `Request` or None. The answer to a `Request`
+is a `Timing` or a `Failure`. None asks for another check of the devices, with
+the same answers as a `Setup`. The process ends when its input ends, even in the
+middle of a step, so it cannot outlive its parent.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
     return messages.Failure(messages.cause(error))
 
 
-def _peaks(session: Any, targets: Sequence[str],
+def _peaks(session: Any, targets: Sequence[Any],
            device_names: tuple[str, ...]) -> tuple[int, ...]:
   """[D], most bytes allocated at a time, by the records of the allocators."""
   from tensorflow.core.protobuf import config_pb2
@@ -195,10 +195,13 @@ def _complaint(setup: Setup) -> messages.Failure | None:
                                              setup.connect_s)) as session:
       have = [d.name for d in session.list_devices()]
   except tf.errors.OpError as error:
+    cause = messages.cause(error)
     return messages.Failure(
         f'{setup.target} cannot be reached within {setup.connect_s:g} s: '
-        f'{messages.cause(error)}. Start all tasks of that cluster, or name '
-        'one that runs.', fatal=True, lost=True)
+        f'{cause}. Start all tasks of that cluster, or name one that runs.'
+        if setup.target else
+        f'The devices of this machine cannot be used: {cause}.', fatal=True,
+        lost=True)
   missing = [d for d in setup.device_names if d not in have]
   if not missing:
     return None

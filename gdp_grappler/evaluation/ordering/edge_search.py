@@ -151,16 +151,15 @@ class EdgeSearch:
 
   def _throttles(self, found: EdgeSet) -> Iterator[EdgeSet]:
     """The edges with all throttles of a kind, then with ever fewer of these."""
-    for back, callbacks in _THROTTLES:
-      edges = self._new(self._holding(found.schedule, back, callbacks),
-                        found.edges)
+    for back, hops in _THROTTLES:
+      edges = self._new(self._holding(found.schedule, back, hops), found.edges)
       while len(edges) and self._pricer.left > 0:
         more = np.concatenate([found.edges, edges])
         yield EdgeSet(more, self._pricer.schedule(more))
         edges = edges[:len(edges) // 2]
 
   def _holding(self, now: schedule_lib.Schedule, back: int,
-               callbacks: float) -> np.ndarray:
+               hops: float) -> np.ndarray:
     """int32 [T, 2], throttles for copies that wait, longest waits first."""
     placement = self._pricer.placement
     hop_s = np.array([d.hop_s for d in placement.cluster.devices])
@@ -179,8 +178,7 @@ class EdgeSearch:
       if before <= back:
         continue
       sender = senders[before - 1 - back]
-      free_s = (now.end_s[sender]
-                + callbacks * hop_s[now.transfer_targets[copy]])
+      free_s = (now.end_s[sender] + hops * hop_s[now.transfer_targets[copy]])
       place = np.searchsorted(now.start_s[targets], free_s, 'right')
       if (place < len(targets) and
           now.start_s[targets[place]] < now.transfer_start_s[copy]):

@@ -49,7 +49,8 @@ DEFAULT_STEPS = 20  # Traced steps.
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
 _WARMUP = 10  # Steps before the first step that counts.
 _DISTURBED = .1  # A larger share of other programs is reported to the user.
-_TIMEOUT_S = 1800.  # Seconds of the measuring process without a budget.
+# Seconds beyond its budget after which the measuring process is ended.
+_TIMEOUT_S = 1800.
 
 
 def profile_graph(
@@ -76,8 +77,8 @@ def profile_graph(
     target: Address of a TensorFlow server that has the device, or a function
       that starts the server when a measurement is needed; '' for this machine.
     refresh: Whether to measure although the cache has a profile.
-    budget_s: Time limit of the measuring process, in seconds. If steps take
-      long, fewer steps are traced. None means no limit.
+    budget_s: Seconds for the measuring process. If steps take long, fewer steps
+      are traced. None means that all steps are traced.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
     tell: Function that gets lines for the user.
 
@@ -272,7 +273,7 @@ def worker_places(target: str | Callable[[], str], names: Sequence[str],
 
 def local_places(cores: Sequence[int] = (),
                  kinds: Sequence[str] = ()) -> list[Place]:
-  """Places of one GPU of each model of this machine, and of its CPU.
+  """Places of one GPU of each model of this machine, of its CPU, or of both.
 
   Args:
     cores: Cores of the process; () for those of the caller.
@@ -338,7 +339,8 @@ def _record(setup: profiling_worker.Setup,
             graph_name: str) -> profiling_worker.Recording:
   try:
     answer = calls.call(f'{profiling_worker.__name__}:record', setup,
-                        timeout_s=_TIMEOUT_S, keras=False)
+                        timeout_s=_TIMEOUT_S + (setup.budget_s or 0.),
+                        keras=False)
   except calls.CallError as error:
     raise errors.MeasurementError(
         f'Profiling {graph_name} on {setup.device} failed: {error}. The '

@@ -5,7 +5,7 @@ These are the rules for synchronous devices, such as CPUs:
 
 * Ops. An op starts when all its inputs, data and control, are on its device and
   its compute unit has a free slot. A unit has as many slots as the largest
-  `slots` of its devices; devices cut from one physical device share a unit.
+  `slots` of its devices; devices with the same `compute` share a unit.
 * Order. Waiting ops start by decreasing priority if the placement has
   priorities. Ops of one priority start in the order in which they became ready.
   Ops that became ready at one moment start in topological order.

@@ -41,7 +41,7 @@ struct Param {
 struct Link {
   double latency_s;
   double bytes_per_s;
-  int32_t channels[kMaxChannels];  // Unused entries repeat the last channel.
+  int32_t channels[kMaxChannels];  // Fewer channels: the last one again.
 };
 
 // Seconds of the host and the driver for an asynchronous device; see

@@ -6,8 +6,9 @@ The sweep takes much less time than a simulation. C++ code computes the features
 by these rules:
 
 * The slack of an op is the longest delay of its end that does not lengthen the
-  step. The ops of a device are assumed to keep their order, and a tensor to
-  arrive as long after the end of its producer as in the simulated step.
+  step. Ops of a unit that runs one op at a time are assumed to keep their
+  order, and a tensor to arrive as long after the end of its producer as in the
+  simulated step.
   An op without slack is critical. An op with 2 % of the step as slack counts as
   half critical.
 * The wait of an op lasts from the arrival of its inputs to its start.
@@ -15,13 +16,13 @@ by these rules:
   which is one tensor with all its consumers, is sent once to each device.
 * An input or output is late if it arrives after the latest start of its
   consumer. The producer is assumed to end as in the simulated step.
-* Crowding is the work that moves to the target at times when the target is
-  busy.
+* Crowding is the work that leaves the source, as far as it exceeds the free
+  time of the target at the same times of the step.
 * The *retimed* step is an estimate of the step after the move. In one sweep,
   each op gets a new start. All ops keep the order of their simulated starts. An
-  op starts when its inputs are there and all earlier ops of its device have
-  ended. A link sends one tensor after the other. The feature is the change of
-  this estimate by the move.
+  op starts when its inputs are there and, in a unit that runs one op at a time,
+  when all earlier ops of the unit have ended. A link sends one tensor after the
+  other. The feature is the change of this estimate by the move.
 
 No run of the executor is simulated for a move. So the overflow of a memory is
 computed from the peak plus all bytes that arrive.

@@ -68,8 +68,9 @@ struct StartOrder {
 };
 
 // Times all ops of a placement anew, in one sweep over a `StartOrder`. An op
-// runs when its inputs are there and all earlier ops of its device have ended.
-// A link sends one tensor after the other. An object is for one thread.
+// runs when its inputs are there and, in a unit that runs one op at a time,
+// when all earlier ops of the unit have ended. A link sends one tensor after
+// the other. An object is for one thread.
 class Retiming {
  public:
   explicit Retiming(const StartOrder& order) : order_(order) {}

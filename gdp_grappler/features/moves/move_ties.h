@@ -1,5 +1,5 @@
-// The nets between groups in the present placement. The layout keeps all data
-// of a consumer together. Most consumers need only the first eight bytes.
+// The nets between groups in the present placement. Most readers need only the
+// eight bytes of a `Tie`, so its times are in an array of their own.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_TIES_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_TIES_H_

@@ -15,7 +15,8 @@
 
 namespace gdp {
 
-// Sums over nets between moved groups and any groups.
+// Sums over nets between moved groups and any groups. The late seconds are
+// those of the latest arrival.
 struct TrafficSums {
   double sent_before_s = 0, sent_after_s = 0, critical_before_s = 0,
          critical_after_s = 0, late_inputs_s = 0, late_outputs_s = 0,
@@ -148,7 +149,8 @@ class Traffic {
     num_nets_ = at - nets_.data();
   }
 
-  // Sums are in the order of ties, so they do not depend on the move.
+  // Adds the ties of a net in their stored order, so that rounding does not
+  // depend on which groups move.
   void Add(const Origin& origin, const int32_t* next, TrafficSums* sums) {
     const Tie* ties = ties_.ties.data();
     const int32_t last = origin.last_tie, home = origin.device;

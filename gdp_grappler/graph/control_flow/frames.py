@@ -18,9 +18,9 @@ branch with more work is assumed to run (floating point operations, then number
 of ops), but not a branch that fails an assertion.
 
 If T is unknown, it is the number that the caller gives. If several nested loops
-are unknown, this number is the product of their iterations. Three nested loops
-of 32 iterations each would make 32,768 iterations, a thousand times the number
-that was observed for such a function.
+are unknown, this number is the product of their iterations. If each of several
+nested loops were assumed to run so often, the innermost ops would run far more
+often than observed.
 """
 
 from __future__ import annotations

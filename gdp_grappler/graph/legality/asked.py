@@ -8,6 +8,7 @@ op on another device.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Callable, Sequence
 
 import numpy as np
@@ -84,9 +85,7 @@ def kept(
 def _copy(source: source_graph.SourceGraph) -> source_graph.SourceGraph:
   graph_def = graph_pb2.GraphDef()
   graph_def.CopyFrom(source.graph_def)
-  return source_graph.SourceGraph(source.name, graph_def, source.feeds,
-                                  source.fetches, source.devices,
-                                  source.fingerprint)
+  return dataclasses.replace(source, graph_def=graph_def)
 
 
 def impossible(asked: Sequence[str], fixed: Sequence[str], groups: np.ndarray,

@@ -66,7 +66,8 @@ def read(
       directory.
     name: Name of the graph; by default the one in the file or the file's own.
     batch_size: Size of the unknown first dimension of inputs of Keras models
-      and SavedModels. For other graphs only a line names it.
+      and SavedModels. Other graphs keep unknown dimensions, and a line tells
+      the assumed size.
     signature: Signature of a SavedModel; None for 'serving_default' or the only
       one.
     shapes: Names and shapes of a SavedModel's inputs.

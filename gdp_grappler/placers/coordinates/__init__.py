@@ -1,6 +1,6 @@
 """Placements that map the coordinates of a graph to devices.
 
 Belongs here: maps of layers, time steps, variables and branches to devices, and
-the placer that prices them. Does not belong here: how coordinates are read from
-a graph (`graph.structure`).
+the placers that price them. Does not belong here: how coordinates are read
+from a graph (`graph.structure`).
 """

@@ -46,7 +46,7 @@ class StructuredPlacer:
 
   Coordinates come from the names of ops and from the order in which a step uses
   variables (`graph.structure.coordinates`). For a graph without coordinates the
-  placer proposes only the best single device.
+  placer proposes only placements on one device, repaired if none fits.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -92,7 +92,10 @@ class StructuredPlacer:
 
 def candidates(problem: placer_lib.Problem,
                weights: np.ndarray | None = None) -> np.ndarray:
-  """int32 [K, G], legal placements by coordinates, the most promising first.
+  """int32 [K, G], legal placements by coordinates.
+
+  Maps over all devices come first, then those over fewer; each time the most
+  promising first.
 
   There are two criteria: the work of the busiest device, and this work plus the
   seconds of the transfers. The best maps by each criterion alternate.
@@ -159,7 +162,7 @@ def _see(priced: priced_placements.PricedPlacements, rows: np.ndarray,
 
   Args:
     priced: Placements so far; gets the new ones.
-    rows: int [K, G], the most promising first.
+    rows: int [K, G], in the order of pricing.
     deadline: After this time, pricing ends as soon as a placement fits.
   """
   fresh = [row for row in rows if not priced.contains(row)]

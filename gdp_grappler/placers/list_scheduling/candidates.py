@@ -66,8 +66,8 @@ def best(
   placements that do not fit, the one with the least overflow is better. A
   proposal may overflow a memory and still be faster than all placements that
   fit. Then its proposer is called again, with less capacity of that memory.
-  After `Problem.time_budget_s` only the first proposer is called, or all
-  proposers as long as no placement fits.
+  After `Problem.time_budget_s` a round calls only its first proposer. Further
+  rounds follow as long as no placement fits.
 
   Args:
     problem: Prices the placements.

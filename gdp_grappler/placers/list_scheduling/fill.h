@@ -63,7 +63,8 @@ class Fill {
     }
   }
 
-  // The current target, or another allowed device with room.
+  // The next allowed target with room, else the roomiest one. Other devices
+  // count only for a bundle that may be on no target.
   int32_t Nearest(int32_t bundle, double bytes) const {
     int32_t roomiest = kNone;
     for (size_t i = 0; i < targets_.size(); ++i) {

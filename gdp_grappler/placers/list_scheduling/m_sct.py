@@ -17,7 +17,7 @@ _Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
 _QUEUES = _Rules(favourites=True)
 _LOCAL = _Rules(favourites=True, local_first=True)
 _FINISH = dataclasses.replace(_LOCAL, earliest_finish=True)
-# An op joins a bundle if it takes at most as long as the transfer of its
+# Ops become one task if an op takes at most as long as the transfer of its
 # results.
 _FUSED = _Bundles(grain=1.)
 _PORTS = _Rules(favourites=True, ports=True)
@@ -118,7 +118,7 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
   * co-placement: a favourite child may share the device of its parent, up to a
     fair share of the work, and ops that share large tensors may share a device;
   * devices: all accelerators, half, a quarter or one of them. A CPU gets only
-    ops that no accelerator can have, except in one proposal.
+    ops that no accelerator can have, except in one configuration.
 
   If accelerators differ, the op that can start first gets the device on which
   it ends first. Large graphs get fewer proposals.

@@ -26,9 +26,9 @@ class Rules:
   upward rank, then the first one in topological order.
 
   Attributes:
-    queues: Transfers queue for the channels of their link, as in the simulator.
-      A transfer may use a gap between transfers that were planned before.
-      Otherwise all transfers run at the same time.
+    queues: Transfers queue for the channels of their link, as in the simulator,
+      and may use gaps between transfers that were planned before. Without
+      queues and ports, transfers do not wait for each other.
     ports: In place of `queues`: every device sends or receives one tensor at a
       time, in the order in which transfers are planned. Links do not matter. A
       sender does not wait until the receiver is free.
@@ -172,8 +172,8 @@ def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
   A target is full when it has an equal share of the bytes that may be on any
   target, or no room left. If a bundle may not be on the current target or finds
   no room there, the bundle goes to the next target that may have it and has
-  room. If there is no such target, the bundle goes to another device. If no
-  device has room, the bundle gets the device with the least overflow.
+  room, else to the one with the least overflow. A bundle that may be on no
+  target goes to another device, likewise.
 
   Args:
     order: int [B], the order of the bundles.

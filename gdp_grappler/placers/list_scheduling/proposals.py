@@ -33,9 +33,9 @@ class Bundles:
   Attributes:
     grain: Grain of `bundling.fuse`; None for one task per op.
     parts: Least number of bundles per device that `bundling.co_place` makes;
-      None for one bundle per group of ops.
-    transfer_grain: Grain of `bundling.co_place_by_transfer`; None for one
-      bundle per group of ops. It must be None if `parts` is given.
+      None joins no bundles in this way.
+    transfer_grain: Grain of `bundling.co_place_by_transfer`; None joins no
+      bundles in this way. It must be None if `parts` is given.
     every_device: Whether every op may be on every device. Otherwise a CPU gets
       only ops that no accelerator can have.
     halvings: Number of times to halve the number of accelerators in use; at

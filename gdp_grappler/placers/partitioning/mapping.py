@@ -30,7 +30,7 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, Arguments]],
   """Maps graphs onto targets; skips jobs that the library refuses.
 
   Targets of one device come last. If the time is over, only the first proposal
-  is priced. `partitioning.best` prices each single device in any case.
+  is priced. `partitioning.best` prices single devices in any case.
 
   Args:
     jobs: Target and arguments of each mapping. One device needs no mapping.

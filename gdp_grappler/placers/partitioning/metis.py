@@ -25,9 +25,8 @@ from gdp_grappler.placers.partitioning import partitioning
 
 # Allowed excess of a part, as a share of its weight; the library's default.
 _IMBALANCE = 0.03
-# The library's default `ufactor` of k-way partitioning (False) and of recursive
-# bisection (True), in thousandths.
-_DEFAULT_UFACTORS = {False: 30, True: 1}
+# The library's default `ufactor` of k-way partitioning, in thousandths.
+_DEFAULT_UFACTOR = 30
 # Further allowed excesses that are tried.
 _IMBALANCES = (0.005, 0.1, 0.3, 1.)
 # Number of seeds that are tried.
@@ -127,7 +126,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
   Raises:
     GdpError: pymetis is not installed.
   """
-  return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
+  return _cut(graph, shares, False, _DEFAULT_UFACTOR, -1)
 
 
 def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
@@ -156,7 +155,7 @@ def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
 
 def _proposal(target: partitioning.Target, allowed: np.ndarray, seed: int,
               cut: _Cut) -> partitioning.Proposal:
-  ufactor = dict(_ufactors(cut.imbalance, target.num_workers))[cut.recursive]
+  ufactor = _ufactor(cut.imbalance, target.num_workers, cut.recursive)
   parts = _cut(_without_fixed(target), target.worker_shares, cut.recursive,
                ufactor, seed + cut.seed)
   outside = target.fixed >= target.num_workers
@@ -172,22 +171,13 @@ def _without_fixed(target: partitioning.Target) -> group_graph.GroupGraph:
   return graph.with_pins(~outside) if outside.any() else graph
 
 
-def _ufactors(imbalance: float, num_parts: int) -> list[tuple[bool, int]]:
+def _ufactor(imbalance: float, num_parts: int, recursive: bool) -> int:
   """The `ufactor` of METIS for an imbalance, in thousandths.
 
-  One for k-way partitioning (False), one for recursive bisection (True). The
-  levels of recursive bisection divide the allowed imbalance.
+  The levels of recursive bisection divide the allowed imbalance.
   """
-  levels = max(int(np.ceil(np.log2(num_parts))), 1)
-  return [
-      (recursive,
-       max(
-           int(
-               round(1000 *
-                     ((1 + imbalance)**(1 /
-                                        (levels if recursive else 1)) - 1))),
-           1)) for recursive in (False, True)
-  ]
+  levels = max(int(np.ceil(np.log2(num_parts))), 1) if recursive else 1
+  return max(round(1000 * ((1 + imbalance)**(1 / levels) - 1)), 1)
 
 
 def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
@@ -210,7 +200,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
 
 
 def _library_seed(seed: int) -> int:
-  """The seed for METIS: -1 for a negative seed, else different neighbours."""
+  """The seed for METIS: -1 if negative, else positive, as METIS needs."""
   return 1 + int(seed) % (_SEEDS - 1) if seed >= 0 else -1
 
 

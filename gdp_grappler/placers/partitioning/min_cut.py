@@ -20,8 +20,8 @@ from gdp_grappler.placers.partitioning import scotch
 _IMBALANCES = (0.01, 0.05, 0.2, 0.5)
 # Number of seeds that are tried.
 _NUM_SEEDS = 3
-# Largest number of vertices of all cuts together. It limits the time of a large
-# graph to seconds.
+# Largest number of vertices of all cuts of one round together. It limits the
+# time of a large graph to seconds.
 _MOST_VERTICES = 1_000_000
 
 
@@ -32,9 +32,9 @@ class MinCutPlacer:
   each GPU. Each part has work in proportion to the speed of its GPU. All cut
   bytes cost the same. Afterwards the parts are assigned to devices by the links
   between devices. If there is no GPU, all CPUs take part. Groups that no GPU
-  may have are fixed to the CPU. The placer tries several balances, several
-  orders of the vertices, and edges with and without the latency of a message.
-  It also prices each device alone.
+  may have are fixed to their fastest device. The placer tries several balances,
+  several orders of the vertices, and edges with and without the latency of a
+  message. It also prices single devices.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

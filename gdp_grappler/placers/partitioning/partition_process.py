@@ -34,7 +34,7 @@ class PartitionJob:
   Attributes:
     graph: V vertices and H nets.
     shares: float64 [k], share of the weight that each part should get.
-    distances: float64 [k, k], symmetric; None if all are equal.
+    distances: float64 [k, k], symmetric; None if distances do not count.
     fixed: int64 [V], part that a vertex must be in; -1 for any part.
     imbalance: Allowed excess of a part, as a share of its weight.
     seed: Seed of the library's random generator, or of the order of vertices.
@@ -142,7 +142,9 @@ def _nowhere() -> int | None:
 def call_each(
     placer: str, jobs: Sequence[Any], timeout_s: float,
     environment: Mapping[str, str] | None = None) -> list[np.ndarray | None]:
-  """Runs jobs; the parts of each, or None for a job that the library refuses.
+  """Runs jobs; the parts of each, or None if there are none.
+
+  There are none if the library refuses the job, or if its turn comes too late.
 
   A job without a solution ends the process of all jobs, and so does a crash of
   the library. Then each half of the jobs runs in a new process. The jobs are

@@ -246,10 +246,10 @@ def best(
   A placement that fits into the memories is better than one that does not. The
   first round of proposals balances seconds. If a faster placement does not fit,
   a second round balances seconds and bytes, and a third one bytes alone. Then
-  `memory_fit.best_fitting` prices each single device, and repairs placements
-  that are faster but overflow a memory. If no placement fits after that, a
-  local search starts with the best one. No round begins after
-  `Problem.time_budget_s`.
+  `memory_fit.best_fitting` prices one device of each kind, and repairs
+  placements that are faster but overflow a memory. If no placement fits after
+  that and prices are simulated, a local search starts with the best one. No
+  round begins after `Problem.time_budget_s`.
 
   Args:
     problem: The problem to place.

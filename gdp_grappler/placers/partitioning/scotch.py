@@ -105,7 +105,8 @@ def _distances(target: partitioning.Target,
 def _run(jobs: list[dict[str, Any]],
          deadline: deadlines.Deadline) -> list[np.ndarray | None]:
   begin_by_s = partition_process.begin_by_s(deadline)
-  # Scotch 7.0.16 crashes on some small graphs by an invalid write.
+  # Scotch 7.0.16 crashes on some small graphs (an invalid write), so it has a
+  # process of its own.
   return partition_process.call_each(
       'scotch', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
       partition_process.timeout_s(deadline, _TIMEOUT_S),

@@ -47,7 +47,8 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray, allowed: np.ndarray,
       batch.
 
   Returns:
-    int [G]; -1 for groups that no path connects with a group with a device.
+    int [G]; -1 for groups that no path connects with a group with a device, and
+    for groups that may have none of their neighbours' devices.
   """
   result, groups = devices.tolist(), graph.groups.tolist()
   order = graph.topological_order.tolist()

@@ -4,7 +4,7 @@ A table in parts is several variables in one layer, such as
 'words/embeddings_part_0' and 'words/embeddings_part_1'. Their ops have no scope
 of their own. Here each op of a part gets the name of its variable as a scope:
 'words/embeddings_part_1/Gather'. Ops of a part are reads of the variable, ops
-that compute with its value alone, and their gradients.
+that take this value and no other part's value, and their gradients.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 A plan file names the device of each op. Grappler renames ops, and a second
 trace of a model has other numbers in names. So an op is looked up by its full
-name, then by its name without the last number of each scope, then without any
-numbers. A shortened name counts only if the plan puts all ops of that name on
-one device. The plan has to know at least a given share of the ops and of the
-FLOPs (`_MIN_SHARE`). Otherwise the plan is for another graph.
+name, then by its name without the last number of each scope, then without all
+numbers at the end of each scope. A shortened name counts only if the plan puts
+all ops of that name on one device. The plan has to know at least a given share
+of the ops and of the FLOPs (`_MIN_SHARE`). Otherwise the plan is for another
+graph.
 
 A plan may name several devices for the ops of one group. The group then gets
 the allowed device that has most bytes of these ops. A variable that the plan
@@ -13,9 +14,9 @@ does not name stays on its device, and so do the ops that use the variable. All
 other ops get the device of their neighbours.
 
 A map of layers names the devices of layers. An op in no layer of the map gets
-the device that TensorFlow would choose: the first GPU if there is one. Updates
-and slots get the device of their variable, even if a pattern of the map matches
-the optimizer's scope.
+the device that it had when the graph was read. If no op was on a GPU, it gets
+the first GPU, as TensorFlow would choose. Updates and slots get the device of
+their variable, even if a pattern of the map matches the optimizer's scope.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def of_file(path: str) -> Plan:
 
   Raises:
     PlanError: the file is missing or damaged.
-    ClusterError: the map names no device.
+    ClusterError: a value of the map is no device.
   """
   layers = plan_lib.read_layers(path)
   return path if layers is None else layer_map.of_file(path, layers)
@@ -332,7 +333,8 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   """
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
-  # Ops of the forward pass may serve a metric alone, as the value of a loss.
+  # The value of a loss may have no reader but the update of a metric. `serving`
+  # is true for such an op, although the op belongs to its layer.
   of_updates = layers_lib.after_forward(graph) | updates.in_optimizers(graph)
   serves = updates.serving(graph) & (of_updates
                                      | graph.holds_variables[graph.groups])
@@ -389,7 +391,7 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
 
 def _would_round(graph: op_graph.OpGraph, wishes: _Wishes,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [N], ops whose wish is illegal only because they would round."""
+  """bool [N], ops whose wish is illegal only because of rounding."""
   free = constraints.allowed_devices(graph.replace(may_round=True), cluster)
   ruled = constraints.allowed_devices(graph, cluster)
   wanted = np.maximum(wishes.devices, 0)

@@ -1,6 +1,6 @@
-"""The learned policy: its files, its forward pass and the use of its odds.
+"""The placers `gdp_one_shot` (the policy) and `gdp_policy` (the move network).
 
-Belongs here: loading and checking an exported policy, decoding its odds, and
-the placers that use the policy alone. Does not belong here: training the policy
+Belongs here: loading and checking exported networks, decoding the odds of the
+policy, and improving drafts by moves. Does not belong here: training
 (`placer_model`).
 """

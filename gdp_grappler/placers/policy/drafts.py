@@ -100,8 +100,8 @@ class Drafts:
 
   Attributes:
     rows: int32 [S, G], different legal placements. All groups on one device of
-      each kind come first, then the other drafts, those with the shortest
-      estimates first.
+      each kind come first, then the other drafts. If some were left out, those
+      with the shortest estimates come first.
     sources: [S], the source of each draft; '' if all groups are on one device.
   """
 
@@ -242,7 +242,7 @@ class _Scheduler:
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._shared = proposals.Proposals(problem.graph, problem.cluster,
                                        problem.busy_seconds, problem.allowed)
-    # Favourite children by bundles; `_favourites` explains the key.
+    # Favourite children by bundles without co-placement, which changes no task.
     self._children: dict[proposals.Bundles, np.ndarray] = {}
 
   @property

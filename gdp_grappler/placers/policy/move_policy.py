@@ -1,7 +1,8 @@
 """The placer `gdp_policy`: it improves drafts by few moves.
 
 The move network chooses the moves. Despite its name, the placer does not need
-the policy (GDP's network). In this module, "the policy" means the placer.
+the policy (GDP's network). In the functions of this module, "the policy" means
+the placer.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _DRAFTS_SHARE = .5
 # Number of placements that the placer proposes, the best by price. With control
 # edges, another one than the first may be the fastest.
 _NUM_PROPOSALS = 4
-# Rounds in which schedules that overflow a memory are made again. List
-# schedulers have as many rounds (`candidates`).
+# Rounds in which schedules that overflow a memory are made again, as in
+# `candidates`.
 _MEMORY_ROUNDS = 4
 # Number of schedules that are made again in one round.
 _SCHEDULES_PER_ROUND = 4
@@ -56,7 +57,7 @@ class MoveChoice(enum.StrEnum):
 
 
 class MovePolicyPlacer:
-  """One device, maps by coordinates and list schedules, improved by moves.
+  """One device, maps by coordinates, cuts and schedules, improved by moves.
 
   The placer prices drafts (`drafts`), and then moves from the best placement. A
   move gives another device to a set of ops: a layer, a time step, a branch, a
@@ -72,10 +73,10 @@ class MovePolicyPlacer:
     """Loads the weights of a move network, if a folder with one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported. It has a move network, or a
-        policy, whose proposals become drafts. None means the move network in
-        the folder of the environment variable GDP_POLICY, or else the shipped
-        one.
+      policy: A folder that `gdp_train` exported. It has a move network, or
+        GDP's network, whose proposals are priced after the drafts. None means
+        the move network in the folder of the environment variable GDP_POLICY,
+        or else the shipped one.
       choice: The way in which moves are chosen, one of `MoveChoice`.
       config: Numbers of drafts, moves and prices.
       network: The move network; it overrides the folders.
@@ -117,9 +118,9 @@ class MovePolicyPlacer:
     """All placements that the placer has priced.
 
     The best placements have exact prices. The other placements are slower, but
-    their prices are not exact (`PricedPlacements.add`). Drafts that the policy
-    has made have a source (`Drafts`), and the best one of each source has an
-    exact price. All other placements have no source.
+    their prices are not exact (`PricedPlacements.add`). Drafts that the placer
+    has made have a source (`Drafts`), and the draft of each source with the
+    shortest estimate has an exact price. All other placements have no source.
 
     Args:
       problem: The problem to place. Its time budget holds, but some drafts are
@@ -177,7 +178,7 @@ class MovePolicyPlacer:
 
 def _with_starts(drawn: drafts.Drafts,
                  starts: Sequence[np.ndarray]) -> list[tuple[str, np.ndarray]]:
-  """Sources and rows int [G] of all drafts, in the order of their prices.
+  """Sources and rows int [G] of all drafts, in the order of pricing.
 
   The draft of each source with the shortest estimate comes early, because the
   first prices are exact.
@@ -198,7 +199,8 @@ def own_s(problem: placer_lib.Problem, left_s: float, repeats: bool) -> float:
   """Seconds of a search that the policy may take.
 
   After few prices, the policy has faster placements than other placers. After
-  more prices, a search shortens the step by more in the same time.
+  more prices, a search shortens the step by more in the same time. So the
+  policy gets only a part of the time.
 
   Args:
     problem: The problem to place.
@@ -254,9 +256,8 @@ def before_search(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  # A repeatable result must not depend on the clock. So the clock has to leave
-  # the policy enough time, and `budget_s`, which depends on the clock, must not
-  # decide.
+  # A repeatable result must not depend on the clock, and `budget_s` does. So
+  # only `worth_s` decides.
   if problem.ends_by_count:
     takes_part = worth_s >= needed_s(problem)
   else:

@@ -4,7 +4,8 @@ If the device of each unit is drawn independently, nearly all neighbours are
 separated. So if units form larger sets (`coarsening.nested`), the decoder also
 places each set as a whole, by the mean log probabilities of its units. If the
 policy is undecided everywhere, all units have the same most likely device. So
-the decoder also balances the work of the devices (`balanced_odds`).
+with larger sets the decoder also balances the work of the devices
+(`balanced_odds`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def decisions(logits: np.ndarray, sets: Sequence[np.ndarray],
               op_seconds: np.ndarray, seed: int) -> np.ndarray:
   """int [K, M], devices of units, the most likely first.
 
-  For each size of sets there are the most likely placement, the balanced
-  placement, one between the two, and a sample.
+  For each of several sizes of sets there are the most likely placement, the
+  balanced placement, one between the two, and a sample. For a single size there
+  are the most likely placement and samples.
 
   Args:
     logits: float [M, D]; -inf for a device that a unit may not have.

@@ -6,8 +6,8 @@ seconds longer with probability exp(-d / T), and the temperature T falls. The
 rule is that of Metropolis et al. 1953. Two things are not in the paper:
 
 * The search draws a batch of moves from the current placement and prices all of
-  them together. Of the moves that the rule accepts, the search makes the
-  fastest.
+  them together. Of the moves that the rule accepts, the search makes the one
+  with the lowest cost: the step, plus a penalty for memory that is exceeded.
 * The search draws those kinds of moves more often that have gained recently.
 
 A `MoveModel` may look at more moves than the search prices, and choose the
@@ -247,7 +247,7 @@ class Annealing:
 def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,
                  refined: bool = False,
                  deadline: deadlines.Deadline = deadlines.NEVER) -> np.ndarray:
-  """int [G], the first placement that fits; if none, that with least overflow.
+  """int [G], a placement that fits; if none, that with least overflow.
 
   The function serves placers whose proposals overflow a memory although other
   placements may fit. The first annealing starts with `devices`. If it finds no
@@ -280,7 +280,7 @@ def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,
 def _search_fit(problem: placer_lib.Problem, start: np.ndarray,
                 rng: np.random.Generator, moves: moves_lib.Moves, most: int,
                 refined: bool, deadline: deadlines.Deadline) -> Annealing:
-  """An annealing that has priced `most` placements or found one that fits."""
+  """An annealing until a placement fits, or until the limits if `refined`."""
   search = Annealing(problem, start[None], rng, moves=moves)
   batch, batch_s = search_config.DEFAULT.annealing.batch, 0.
   while search.can_move and search.evaluations < most:

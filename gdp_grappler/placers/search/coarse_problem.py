@@ -199,7 +199,7 @@ def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
 def _card_shares(problem: placer_lib.Problem,
                  simulator: simulator_lib.Simulator,
                  contracted: contraction.Contraction) -> np.ndarray | None:
-  """float64 [C, D], share of the card that a node uses while it runs.
+  """float64 [M, D], share of the card that each of M nodes uses.
 
   None if no card is cut into several devices.
   """
@@ -268,8 +268,8 @@ def of(problem: placer_lib.Problem) -> CoarseProblem | None:
     problem: A problem with a simulator.
 
   Returns:
-    None if the graph has no layers and time steps, or if the problem would not
-    be much smaller than the graph.
+    None if the graph has no layers and time steps, or if the problem would have
+    too few or too many groups (`CoarseConfig`).
   """
   assert problem.simulator is not None
   known = coordinates_lib.of(problem.graph)

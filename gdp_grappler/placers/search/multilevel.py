@@ -4,8 +4,8 @@ The search is the coarse level of a multilevel method. Partitioners do the same:
 a partitioner coarsens a graph, cuts the small graph and refines the cut in the
 large one (Hendrickson and Leland, "A multilevel algorithm for partitioning
 graphs", Supercomputing 1995). The placements that the coarse level finds are
-starts of the search of the graph itself, which prices ops in the order of
-priorities.
+starts of an annealing of the graph itself, which prices placements in the order
+of priorities.
 
 A group of the small problem is a tile: the ops of one layer in one time step.
 The coarse level has three stages (`stages.COARSE`):

@@ -48,12 +48,6 @@ class SearchBudget:
     spent = self._seen_s / self._seconds
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
-  @property
-  def passed(self) -> bool:
-    """Whether all seconds are over, including those that `keep` reserved."""
-    return (self._seconds is not None and
-            self.spent_s >= self._seconds + self._kept_s)
-
   def has_left(self, seconds: float) -> bool:
     """Whether there is time for a task.
 

@@ -284,8 +284,8 @@ class EdgeConfig:
       those with the shortest predicted ordered steps.
     cost: Cost of a simulated step in the computation of control edges, in
       prices. It is below 1, because a price simulates several steps.
-    most_steps: Largest number of steps that one computation of control edges
-      simulates, even if the graph is small.
+    most_steps: Largest number of steps in the estimate of the time of control
+      edges.
   """
 
   promised: int = 4

@@ -63,9 +63,10 @@ def search(
       no placement of `starts` fits into the memories.
 
   Returns:
-    The best placement by FIFO price. If orders pay (`Problem.orders_pay`), also
-    the best placement with priorities. Which of the two is faster depends on
-    the control edges that enforce the priorities (`edge_selection`).
+    The best placement by FIFO price. If orders pay (`Problem.orders_pay`) and
+    there was time, also the best placement with priorities. Which of the two is
+    faster depends on the control edges that enforce the priorities
+    (`edge_selection`).
   """
   orders = problem.orders_pay
   progress_lib.doing('searching, and for an order' if orders else 'searching')

@@ -25,5 +25,5 @@ def tell_once(source: nvml.Source | None = None) -> None:
   for title in titles:
     notices.say_once(
         f'{title} was never calibrated: steps are priced by its data sheet. '
-        'Run `gdp calibrate` (half a minute) to price them by measurements of '
-        'this card')
+        'Run `gdp calibrate --device=GPU:N` (half a minute; N is the number of '
+        'this card) to price them by measurements')

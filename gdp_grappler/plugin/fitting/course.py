@@ -113,7 +113,7 @@ class Course:
     if plan is None or not plan.changes:
       return FitReport({}, way=self.way.value)
     return FitReport(
-        {} if self.stays else plan.counts, moved_variables,
+        plan.counts if self.way.is_placed else {}, moved_variables,
         plan.outcome.after_s,
         self._measured_s(self.comparison.baseline) if self.comparison else None,
         self._measured_s(ways.FitWay.PLACED, ways.FitWay.CLUSTERS),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HOST = cluster_lib.local_name('CPU', 0)
 _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
-# Handles of variables that wait on the host until `fit` moves them.
+# Attribute of variables that wait on the host until `fit` moves them.
 _WAITS = '_gdp_waits'
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'

@@ -134,10 +134,12 @@ class KerasFunction:
     Only steps of `fit` are compared with XLA. Other functions run without XLA
     if the steps of `fit` run placed.
     """
-    stays = (self._xla is xla.Handling.KEPT or
-             self._xla is xla.Handling.COMPARED and
-             not self._is_trained_placed())
-    return (self._stock if stays else self._function)(*args)
+    return (self._stock if self._stays_with_xla() else self._function)(*args)
+
+  def _stays_with_xla(self) -> bool:
+    return (self._xla is xla.Handling.KEPT or
+            self._xla is xla.Handling.COMPARED and
+            not self._is_trained_placed())
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     """Takes over an option that was switched on or off, or changed."""
@@ -175,7 +177,7 @@ class KerasFunction:
       notices.say(
           f'{self._what}: left as it was: Grappler calls the plugin, and '
           f'the option {_NO_GRAPPLER} switches Grappler off')
-    elif self._xla in (xla.Handling.KEPT, xla.Handling.COMPARED):
+    elif self._stays_with_xla():
       notices.say(f'{self._what}: left as it was: XLA compiles it, as Keras '
                   f'chose{self._why_xla_stays()}')
     elif not self._scheduled and not captures.is_compiled(self._function):

@@ -55,7 +55,7 @@ class SingleSteps:
   @property
   def have_to_loop(self) -> bool:
     """Whether tf_keras makes one loop of the steps of a call."""
-    return (not isinstance(self.model.steps_per_execution, int) and
+    return (hasattr(self.model.steps_per_execution, 'assign') and
             self.per_call > 1)
 
 

@@ -7,8 +7,8 @@ first call is cancelled before any op runs. With the guard, the first steps run
 as Keras would run them, the next steps run placed, and the faster way stays.
 
 If Keras compiles the step by XLA, a second function without XLA is made. Its
-first call is planned and always cancelled. XLA computes the result that the
-user gets from this call. Later steps time each way that may be faster (`ways`).
+first call is planned and always cancelled. XLA computes its result, unless the
+step is placed in any case. Later steps time ways that may be faster (`ways`).
 
 If Keras puts several steps into a call, they are planned and placed one by one.
 Steps that stay as they were run in Keras' own loop.
@@ -92,7 +92,7 @@ class TrainFunction(keras_function.KerasFunction):
     """Continues with the plan of another function of the same model.
 
     Then nothing has to be planned, moved or timed again. If the other function
-    has no plan yet, this one begins anew.
+    has no plan yet, or still times steps, this one begins anew.
     """
     if other._course.plan is None or other._phase not in phases.AFTER_PLANNING:
       other.retire()
@@ -332,7 +332,8 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.give_up(ways.FitWay.XLA)
       self._phase = phases.Phase.STOCK
     else:
-      # No plan needs a second call. Steps that began one by one stay so.
+      if plan is not None and plan.changes:  # The first call was placed.
+        self._course.enter(ways.FitWay.PLACED)
       self._phase = (phases.Phase.PREPARED
                      if was_cancelled else phases.Phase.ONE_BY_ONE)
     return self._step(batches.again()) if was_cancelled else result
@@ -354,9 +355,8 @@ class TrainFunction(keras_function.KerasFunction):
     """Goes on to the next way to be timed, or to the way that stays."""
     course = self._course
     way = course.note(self._steps.per_call)
-    is_decided = course.is_decided
     self._enter(way)
-    if is_decided:
+    if course.is_decided and course.way is way:  # Else `_place` tells the user.
       self._phase = phases.of_way(course.way)
       notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
 

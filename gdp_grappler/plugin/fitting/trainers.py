@@ -106,7 +106,7 @@ def _warn_of_tables(model: Any) -> None:
 
 
 def _places() -> bool:
-  """Whether the option is on, and there are several devices."""
+  """Whether the option is on, and there may be something to place."""
   settings = switch.settings()
   return settings is not None and devices.has_choice(settings)
 

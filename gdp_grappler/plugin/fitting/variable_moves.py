@@ -85,7 +85,7 @@ def _key(variable: Any) -> int:
 
 
 def was_moved(variable: Any) -> bool:
-  """Whether the variable is not on the device on which it was made."""
+  """Whether `move_back` would move the variable."""
   return _moved.get(id(variable)) is variable
 
 
@@ -175,7 +175,7 @@ def move_back_for(handle_ids: set[int]) -> int:
     away = [(v, _homes[i]) for i, v in list(_moved.items())
             if id(v.handle) in handle_ids]
     move(away)
-    return len(away)
+    return sum(not was_moved(v) for v, _ in away)
 
 
 def any_moved(variables: Iterable[Any]) -> bool:

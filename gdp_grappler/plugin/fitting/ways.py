@@ -59,10 +59,10 @@ def stock(has_xla: bool) -> FitWay:
 class WayComparison:
   """Times the step as Keras would run it, and then ways that may be faster.
 
-  A way is not tried if its predicted step is longer than the shortest measured
-  step.
-  Most predictions are too short, because they leave out a part of the time of a
-  real step. So a way that is not faster may be tried, too.
+  If Keras chose XLA, a way is tried only if its predicted step is shorter than
+  the shortest measured step. Most predictions are too short, because they leave
+  out a part of the time of a real step. So a way that is not faster may be
+  tried, too.
   """
 
   def __init__(self, baseline: FitWay, predicted_s: Mapping[FitWay, float],
@@ -80,7 +80,7 @@ class WayComparison:
     self.measured: dict[FitWay, Figures] = {}
     self._predicted_s = predicted_s
     self._compile_budget_s = compile_budget_s
-    # Clusters come last, because they are predicted from the other two ways.
+    # Clusters come last, because measurements of other ways predict them.
     self._candidates: tuple[FitWay, ...] = ((FitWay.PLACED, FitWay.AS_IT_WAS,
                                              FitWay.CLUSTERS) if baseline
                                             is FitWay.XLA else (FitWay.PLACED,))
@@ -122,7 +122,7 @@ class WayComparison:
   def why_not(self, way: FitWay) -> str:
     """Reason why a way need not be timed; '' if it should be timed."""
     if self.baseline is not FitWay.XLA:
-      return ''  # The plan's prediction is shorter than the baseline's.
+      return ''  # Only placed steps are timed beside the baseline.
     if way is FitWay.CLUSTERS:
       compile_s = self.measured[FitWay.XLA].compile_s
       if compile_s > self._compile_budget_s:
@@ -160,7 +160,7 @@ class WayComparison:
   def in_short(self) -> str:
     """Returns the way that stays, for a reader who knows the figures."""
     if self.best is FitWay.AS_IT_WAS and self.baseline is self.best:
-      return 'left as it was, which was measured to be as fast as placed'
+      return 'left as it was, which was measured to be no slower than placed'
     return f'{self._verdict()}; it was measured before'
 
   def _known_s(self, way: FitWay) -> float | None:

@@ -169,7 +169,7 @@ class MoveTrainer:
 
   def _play(self, deadline: deadlines.Deadline) -> list[episodes.Look]:
     """Returns the looks of as many episodes as an iteration needs."""
-    config, looks, missing = self._config, list[episodes.Look](), 0
+    config, looks = self._config, list[episodes.Look]()
     rng = np.random.default_rng([self.seed, self.state.iteration])
     network = self.learner.network()
     missing = config.rollouts

@@ -85,9 +85,10 @@ def test_one_that_would_listen_elsewhere_does_not_start(monkeypatch):
 def test_a_killed_one_is_noticed_and_replaced(workers):
   target, before = workers.target, _pids(workers)
   os.kill(before[1], signal.SIGKILL)
-  processes.wait_until(lambda: not workers.alive())
-  workers.restart()
-  assert workers.alive() and workers.target == target
+  processes.wait_until(lambda: not workers.servers[1].alive)
+  workers.start()
+  workers.wait()
+  assert all(s.alive for s in workers.servers) and workers.target == target
   assert not set(_pids(workers)) & set(before)
   assert not processes.runs(before[0])
   assert remote_devices.remote_cluster(target).num_devices == 2
@@ -98,7 +99,7 @@ def test_none_is_left_after_closing():
     pids = _pids(workers)
     assert all(processes.runs(p) for p in pids)
   assert not any(os.path.exists(f'/proc/{p}') for p in pids)
-  assert not workers.alive()
+  assert not workers.servers
 
 
 def test_a_port_that_somebody_took_is_replaced(monkeypatch):
@@ -113,7 +114,7 @@ def test_a_port_that_somebody_took_is_replaced(monkeypatch):
 
     monkeypatch.setattr(local_workers, '_held_port', first_taken)
     with local_workers.LocalWorkers(1) as workers:
-      assert workers.alive() and len(held) == 2
+      assert workers.servers[0].alive and len(held) == 2
       assert not workers.target.endswith(f':{taken.getsockname()[1]}')
 
 

@@ -305,14 +305,10 @@ def _worker(parent):
 
 
 def test_logical_gpus_of_one_card():
-  cluster = presets.preset('2xP100')
-  assert measurer_lib.gpu_splits(cluster) == ()
-  host, *gpus = cluster.devices
-  halves = [
-      dataclasses.replace(g, compute='card', memory_bytes=8 << 30) for g in gpus
-  ]
-  halved = cluster_lib.Cluster('halves', (host, *halves), cluster.links)
-  assert measurer_lib.gpu_splits(halved) == ((8 << 30, 8 << 30),)
+  assert measurer_lib.gpu_splits(presets.preset('2xP100')) == ()
+  halved = presets.preset('2xH100:2')
+  size = halved.devices[halved.accelerators[0]].memory_bytes
+  assert measurer_lib.gpu_splits(halved) == ((size, size), (size, size))
 
 
 def test_messages_survive_a_pipe(tmp_path):

@@ -62,7 +62,7 @@ def test_a_card_that_was_never_calibrated_is_told(monkeypatch, said):
   monkeypatch.setitem(sys.modules, 'tensorflow', _Tf())
   calibration_notice.tell_once(_Nvml())
   line, = said
-  assert calibrations.H100 in line and '`gdp calibrate`' in line
+  assert calibrations.H100 in line and 'gdp calibrate --device=GPU:N' in line
 
 
 def test_a_calibrated_one_is_not_and_is_priced_by_it(monkeypatch, said):

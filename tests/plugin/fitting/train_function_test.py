@@ -57,7 +57,7 @@ def test_switched_on_again_it_says_that_it_was_measured(function, said):
   _measured(function, 1., 2.)
   function._explain()
   assert said[-1] == ('fit of "model": left as it was, which was measured to '
-                      'be as fast as placed')
+                      'be no slower than placed')
 
 
 def test_each_option_has_a_plan_of_its_own(function):

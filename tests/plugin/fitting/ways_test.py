@@ -47,7 +47,7 @@ def test_without_xla_what_is_slower_goes_back():
       '40.8 ms as it was, 46.4 ms placed (measured, medians of 5 and 5 calls '
       'of 4 steps): goes back to what it was')
   assert comparison.in_short() == (
-      'left as it was, which was measured to be as fast as placed')
+      'left as it was, which was measured to be no slower than placed')
 
 
 def test_what_is_predicted_to_be_slower_than_xla_is_not_tried():

@@ -151,6 +151,7 @@ class Loads {
   }
 
   // A random movable group, with a probability in proportion to its seconds.
+  // Sometimes groups of busy devices are more likely.
   int32_t Start(MoveRandom* random) const {
     const bool balancing = random->Chance(kBalancing);
     return movable_[random->Weighted(balancing ? sooner_ : evenly_)];

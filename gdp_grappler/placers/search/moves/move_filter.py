@@ -30,9 +30,9 @@ class FilterConfig:
     draws: Moves drawn for each move that is priced, at least 1.
     unfiltered: Share of the priced moves that are chosen without the network,
       so that the search also finds gains that the network does not predict.
-    gain_weight: Weight of the expected gain. A weight of 0 ranks moves by the
-      probability of a gain. A weight of 1 ranks them by the product of the
-      probability and the gain.
+    gain_weight: Exponent of the gain. Moves are ranked by the probability of a
+      gain, times the predicted gain to this power. A weight of 0 ranks them by
+      the probability alone.
   """
 
   draws: int = 12

@@ -32,8 +32,8 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search.moves import native_drawer
 from gdp_grappler.placers.search.moves import neighbourhood
 
-# Number of units of each level of `coarsening`. A level with nearly as many
-# units as groups is left out.
+# Number of units of each level of `coarsening`. A level with more than half as
+# many units as groups is left out.
 _UNITS = (40, 160, 640, 2560)
 # Depths of the name scopes of each level; 1 is the outermost scope.
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
