@@ -114,14 +114,19 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
                              colors.TRACE_TRANSFER, {'transfer': transfer})
 
 
-def _memory(schedule: schedule_lib.Schedule,
-            cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
-  """Yields the events of a counter for each pool."""
+def _memory_names(cluster: cluster_lib.Cluster) -> list[str]:
+  """[P], the devices of each pool."""
   pools = cluster.memory_pools.tolist()
-  names = [
+  return [
       ' + '.join(label for label, p in zip(cluster.device_labels, pools)
                  if p == pool) for pool in range(max(pools) + 1)
   ]
+
+
+def _memory(schedule: schedule_lib.Schedule,
+            cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
+  """Yields the events of a counter for each pool."""
+  names = _memory_names(cluster)
   for time, pool, live in zip(trace_tracks.microseconds(schedule.memory_s),
                               schedule.memory_pools.tolist(),
                               schedule.memory_bytes.tolist()):

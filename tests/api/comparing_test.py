@@ -50,6 +50,8 @@ def test_unknown_placers_are_refused_before_the_work():
   for placers in ('metis', []):
     with pytest.raises(errors.GdpError, match='give a list of names'):
       gdp_grappler.compare('no_graph.pb', '2xP100', placers)
+  with pytest.raises(errors.GdpError, match='Unknown order "x"'):
+    gdp_grappler.compare('no_graph.pb', '2xP100', ['metis'], order='x')
 
 
 @pytest.mark.skipif(

@@ -61,6 +61,33 @@ def test_a_plan_of_the_step_places_the_whole_graph(paths, tmp_path):
   assert len({nodes[f'w{i}'].device for i in range(3)}) > 1
 
 
+def _asks():
+  with tf.device('/GPU:1'):
+    weight = tf1.get_variable('w', [64, 64], use_resource=True)
+    inputs = tf1.placeholder(tf.float32, [None, 64], 'inputs')
+    tf.nn.relu(inputs @ weight, 'result')
+  tf1.global_variables_initializer()
+
+
+def test_a_map_overrides_the_devices_of_the_graph(tmp_path):
+  """It did so for a plan, and not for a GraphDef."""
+  graph, output = tmp_path / 'v1.pb', tmp_path / 'placed.pb'
+  graph.write_bytes(graph_defs.built(_asks).SerializeToString())
+  layers = tmp_path / 'map.json'
+  layers.write_text('{"*": "GPU:0"}')
+  assert gdp.run([
+      'place',
+      str(graph), '--cluster=2xP100', f'--plan={layers}', f'--output={output}'
+  ]) == 0
+  nodes = {
+      node.name: node
+      for node in graph_pb2.GraphDef.FromString(output.read_bytes()).node
+  }
+  # What is fed and fetched stays.
+  for name in ('w', 'w/Assign', 'matmul'):
+    assert nodes[name].device.endswith('GPU:0')
+
+
 def test_tensorflow_runs_what_was_placed(paths, tmp_path):
   nodes = _place(paths, tmp_path, '--placer=random')
   for node in nodes.values():

@@ -14,6 +14,13 @@ def test_what_is_assumed_holds_for_the_context_and_the_innermost_wins():
   assert batches.current() is None
 
 
+def test_a_size_that_was_assumed_before_ends_alone():
+  with batches.assumed(32), batches.assumed(64):
+    with batches.assumed(32):
+      pass
+    assert batches.current() == 64
+
+
 def _batched(size):
   data = tf.data.Dataset.range(10).map(lambda i: (tf.fill([3], i), i))
   return data.batch(size).map(lambda x, y: (x, y)).prefetch(1)

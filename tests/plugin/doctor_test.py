@@ -33,6 +33,8 @@ def _states(findings):
     ('{"guard": false, "move_variables": false}', 2, doctor.GOOD,
      'is placed, over the CPU'),
     ('{"mode": "report"}', 2, doctor.GOOD, 'would be placed'),
+    ('{"mode": "report", "cluster": "2xP100"}', 0, doctor.GOOD,
+     'would be placed on "2xP100", which is only reported'),
 ])
 def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
   monkeypatch.setenv('GDP_PLACEMENT', option)
@@ -41,6 +43,15 @@ def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
   assert (finding.what, finding.state) == ('next fit', state)
   assert said in finding.detail
   assert (state == doctor.GOOD) == (not finding.remedy)
+
+
+@pytest.mark.parametrize('option, stays', [('1', True),
+                                           ('{"may_round": true}', False),
+                                           ('{"plan": {"a": "CPU:0"}}', False)])
+def test_it_says_whether_float_arithmetic_stays(monkeypatch, option, stays):
+  monkeypatch.setenv('GDP_PLACEMENT', option)
+  detail = doctor._next_fit(2).detail
+  assert ('float arithmetic of GPUs stays there' in detail) == stays
 
 
 @pytest.mark.parametrize('option, cards, parts, state, said', [

@@ -13,7 +13,7 @@ def test_what_is_said_is_what_was_typed(chosen):
 
 @pytest.mark.parametrize('wrong', [
     'on', None, 3, {}, {'words': 0}, {'words': True}, {'words': 1.5}, {'': 2},
-    {3: 2}, {'words': 10**6}
+    {3: 2}, {'words': 10**6}, ('words', 4), (4,)
 ])
 def test_what_is_wrong_is_told(wrong):
   with pytest.raises(errors.GdpError, match='split_tables'):

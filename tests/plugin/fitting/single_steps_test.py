@@ -1,5 +1,6 @@
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -12,6 +13,7 @@ from helpers import strategies
 @pytest.mark.parametrize('steps, per_call, can_be_single', [
     (1, 1, False),
     (3, 3, True),
+    (np.int64(3), 3, True),
     (None, 1, False),
 ])
 def test_steps_of_a_call(steps, per_call, can_be_single):
