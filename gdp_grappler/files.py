@@ -204,7 +204,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
       that are no UTF-8 are written as Python's escapes.
     make_folder: Whether to make the file's folder if it does not exist.
     private: Whether only this user may read the file and the folders that are
-      made. Then an existing file does not keep its mode.
+      made. Then an existing file does not keep its mode, and is replaced even
+      if it is read-only.
 
   Raises:
     GdpError: the file cannot be written. An old file is unchanged.
@@ -216,7 +217,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
     # A device or a pipe takes the data. A rename would remove it.
     if (status and not stat.S_ISREG(status.st_mode) and _is_taken(path, data)):
       return
-    if _is_read_only(path, status):
+    if not private and _is_read_only(path, status):
       raise _not_written(path, _READ_ONLY)
     # A link stays a link.
     target = pathlib.Path(os.path.realpath(path))

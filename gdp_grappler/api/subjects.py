@@ -122,6 +122,7 @@ class Subject:
     if not any(asked.count(self.step.source)):
       return self
     how = dataclasses.replace(self.how, pins=assumptions.PINS_IGNORED)
+    how.tell('The plan overrides these requests by tf.device.')
 
     def without(step: step_lib.Step) -> step_lib.Step:
       assert step.source is not None

@@ -66,11 +66,11 @@ def run(argv: Sequence[str] | None = None) -> int:
   try:
     with spelling.as_flags(), progress_line.shown('gdp', arguments.quiet):
       code = arguments.action(arguments)
-    sys.stdout.flush()
+    starting.flush_output()
     return code
   except BrokenPipeError:
     # The reader of the output, such as `head`, has closed the pipe.
-    starting.drop_output()
+    starting.drop(sys.stdout)
     return 0
   except errors.GdpError as error:
     progress.say(f'gdp: error: {error}')
@@ -90,7 +90,7 @@ def _discard_output() -> None:
   try:
     sys.stdout.flush()
   except OSError:
-    starting.drop_output()
+    starting.drop(sys.stdout)
 
 
 def _check_words(known: argparse.ArgumentParser,

@@ -73,23 +73,27 @@ def prepare_streams() -> None:
       stream.reconfigure(errors='backslashreplace')
 
 
-def drop_output() -> None:
-  """Drops text for standard output from now on, because nobody reads it.
-
-  Python would try again at the end, fail, and change the exit code.
-  """
-  _drop(sys.stdout)
-
-
 def drop_unwritten() -> None:
-  """Drops text for standard error that cannot be written; see `drop_output`."""
+  """Drops text for standard error that cannot be written; see `drop`."""
   try:
     sys.stderr.flush()
   except OSError:
-    _drop(sys.stderr)
+    drop(sys.stderr)
 
 
-def _drop(stream: TextIO) -> None:
+def flush_output() -> None:
+  """Writes standard output, or drops it if its reader has ended."""
+  try:
+    sys.stdout.flush()
+  except BrokenPipeError:
+    drop(sys.stdout)
+
+
+def drop(stream: TextIO) -> None:
+  """Drops all text for a stream, because nobody reads it.
+
+  Python would try again at the end, fail, and change the exit code.
+  """
   os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

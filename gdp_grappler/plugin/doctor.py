@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.placers.plans import planned
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import settings
 from gdp_grappler.plugin import splitting
@@ -30,6 +31,7 @@ _OF_XLA = {
     xla.Handling.COMPARED: 'a placed step has to beat the step with XLA',
     xla.Handling.HELD_BACK: 'no XLA'
 }
+_CALIBRATE = 'Run: gdp calibrate --device=GPU:N, with the number of this card'
 _NO_GPU = (
     'With fewer than two physical devices nothing can get faster; graphs '
     'are then left as they are.')
@@ -256,11 +258,17 @@ def _next_fit(num_cards: int, parts: int = 1) -> Finding:
                    _ONE_GPU)
   kind = 'logical GPU' if parts > 1 else 'GPU'
   where = f'over the CPU and {units.count(num_gpus, kind)}'
-  may_round = on.may_round or on.plan is not None
-  stays = '' if may_round else ' float arithmetic of GPUs stays there;'
+  stays = '' if _may_round(on) else ' float arithmetic of GPUs stays there;'
   return Finding(
       GOOD, 'next fit', f'{_course_of(on)}, {where};{stays} '
       f'jit_compile="auto": {_OF_XLA[xla.handling(on)]}')
+
+
+def _may_round(on: settings.Settings) -> bool:
+  try:
+    return on.may_round or planned.may_round(on.plan)
+  except errors.GdpError:  # The plan cannot be read.
+    return False
 
 
 def _course_of(on: settings.Settings) -> str:
@@ -287,14 +295,13 @@ def _calibration() -> Iterator[Finding]:
   for card in lacking:
     yield Finding(
         NOTE, 'calibration', f'{card} was never calibrated; steps are '
-        'priced by its data sheet',
-        'Run: gdp calibrate --device=GPU:N, with the number of this card')
+        'priced by its data sheet', _CALIBRATE)
   for part in cluster.calibrated:
     found = part.calibration
     yield Finding(
         GOOD if not found.left_out_for_time else NOTE, 'calibration',
         f'{found.card}: {len(found.kernels)} kernels measured',
-        'Run: gdp calibrate. It continues with the missing steps.'
+        f'{_CALIBRATE}. It continues with the missing steps.'
         if found.left_out_for_time else '')
 
 

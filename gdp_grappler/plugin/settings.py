@@ -46,8 +46,8 @@ class Settings:
     min_ops: Least number of ops of a graph that is placed.
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges
-      if the search or the plan has priorities, and on asynchronous devices for
-      a large predicted gain.
+      if the search or the plan has priorities, and on two or more asynchronous
+      devices for a large predicted gain.
     plan: Devices that replace the placer's choice, even for a longer step.
       Either a file that `gdp place`, `gdp_train` or an editor wrote, or devices
       by layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};

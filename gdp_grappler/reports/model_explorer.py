@@ -30,15 +30,19 @@ def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
     placement: Placement of these ops.
 
   Returns:
-    The file with the graph in the same folder: 'a.graph.json' for 'a.json'.
+    The file with the graph in the same folder (`beside`).
 
   Raises:
     GdpError: a file cannot be written.
   """
   files.write_atomically(path, json.dumps(node_data(graph, placement)))
-  beside = pathlib.Path(path).with_suffix('.graph.json')
-  files.write_atomically(beside, json.dumps(graph_collection(graph)))
-  return beside
+  files.write_atomically(beside(path), json.dumps(graph_collection(graph)))
+  return beside(path)
+
+
+def beside(path: str | os.PathLike[str]) -> pathlib.Path:
+  """Returns the file with the graph: 'a.graph.json' for 'a.json'."""
+  return pathlib.Path(path).with_suffix('.graph.json')
 
 
 def node_data(graph: op_graph.OpGraph,

@@ -91,10 +91,10 @@ class CommandLine:
   def parse(self, argv: list[str]) -> list[str]:
     """Parses flags for `app.run`. A bad flag is one line and exit code 2."""
     if {'--help', '-help', '-h'} & set(argv[1:]):
-      _print(self._help())
+      print_line(self._help())
       sys.exit(0)
     if '--version' in argv[1:]:
-      _print(f'gdp-grappler {gdp_grappler.__version__}')
+      print_line(f'gdp-grappler {gdp_grappler.__version__}')
       sys.exit(0)
     try:
       rest = flags.FLAGS(argv)
@@ -130,12 +130,8 @@ class CommandLine:
             progress_line.shown(self.program, QUIET.value)):
         progress.doing(first)
         code = work()
-      sys.stdout.flush()
+      starting.flush_output()
       return code
-    except BrokenPipeError:
-      # The reader of the output, such as `head`, has closed the pipe.
-      starting.drop_output()
-      return 0
     except errors.GdpError as error:
       return self.fail(str(error))
     except OSError as error:
@@ -162,12 +158,12 @@ class CommandLine:
     return '\n'.join(lines)
 
 
-def _print(text: str) -> None:
+def print_line(text: str) -> None:
   """Prints a text. The reader, such as `head`, may end before the text."""
   try:
     print(text, flush=True)
   except BrokenPipeError:
-    starting.drop_output()
+    starting.drop(sys.stdout)
 
 
 def make_repeatable(tf: types.ModuleType) -> None:

@@ -110,7 +110,7 @@ def _bench() -> int:
     _LINE.say(str(interrupted))
     return 130
   if _JSON.value:
-    print(json.dumps(results))
+    command_line.print_line(json.dumps(results))
   else:
     summary.show(results, _OUT_DIR.value, console)
   failed = runner.failures(results)

@@ -122,7 +122,7 @@ def _placer() -> tuple[types.ModuleType, Any]:
 
 def _print(line: str) -> None:
   progress.make_room()
-  print(line, flush=True)
+  command_line.print_line(line)
 
 
 if __name__ == '__main__':

@@ -54,10 +54,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
        'or control edges into a GraphDef; by default the order of --plan, else '
        f'{order_names.DEFAULT}'))
   parser.add_argument(
-      '--seed', type=common.not_negative, default=0,
-      help=('the same seed gives the same plan with --repeatable; without it, '
-            'only if the clock does not end the search (a time budget, a busy '
-            'machine; default %(default)s)'))
+      '--seed', type=common.not_negative, default=0, help=(
+          'the same seed gives the same plan with --repeatable. Without it, a '
+          'time budget or a busy machine may end the search early, and the '
+          'plan may differ (default %(default)s)'))
   parser.add_argument(
       '--repeatable', action='store_true', help=(
           'let no clock count: --time_budget_s says how many placements are '

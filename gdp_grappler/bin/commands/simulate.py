@@ -52,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
   """Prices the plan, writes the pictures and prints the price."""
   for path in filter(None, (arguments.trace, arguments.node_data)):
     files.check_writable(path)
+  if arguments.node_data:
+    from gdp_grappler.reports import model_explorer
+    files.check_writable(model_explorer.beside(arguments.node_data))
   if arguments.tensorboard:
     files.check_folder(arguments.tensorboard)
     extras.require('A timeline for TensorBoard', 'PIL')

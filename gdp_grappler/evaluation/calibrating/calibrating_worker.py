@@ -113,11 +113,13 @@ def describe(tf: types.ModuleType,
     return exchange.Card(machine.cpu_model(), '', tf.__version__)
   cards = tf.config.list_physical_devices('GPU')
   if not cards:
-    why = ('this TensorFlow is a build without CUDA'
-           if not tf.test.is_built_with_cuda() else
-           f'there is no GPU:{setup.number}, or CUDA_VISIBLE_DEVICES hides all '
-           'GPUs' if os.environ.get('CUDA_VISIBLE_DEVICES') is not None else
-           'the driver or a CUDA library is missing')
+    why = (
+        'this TensorFlow is a build without CUDA'
+        if not tf.test.is_built_with_cuda() else
+        f'there is no GPU:{setup.number}, CUDA_VISIBLE_DEVICES hides all GPUs, '
+        'or the driver or a CUDA library is missing'
+        if os.environ.get('CUDA_VISIBLE_DEVICES') is not None else
+        'the driver or a CUDA library is missing')
     return messages.Failure(f'TensorFlow {tf.__version__} sees no GPU here: '
                             f'{why}')
   details = tf.config.experimental.get_device_details(cards[0])

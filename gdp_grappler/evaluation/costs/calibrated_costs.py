@@ -2,8 +2,10 @@
 
 `gdp calibrate` times ops of each family in sizes from small to large. The
 measured table gives the *slowdown* of a size: the measured seconds, divided by
-the seconds of the roofline. An op that launches no kernel takes the measured
-time of such an op. For other ops the first rule that applies holds:
+the seconds of the roofline. On a synchronous device, an op that launches no
+kernel takes the measured time of such an op. (On an asynchronous one this time
+is the host's, `Device.visit_s`.) For other ops the first rule that applies
+holds:
 
 1. The op's type was measured: the roofline of arithmetic and traffic, times the
    slowdown interpolated between the measured sizes of this type.

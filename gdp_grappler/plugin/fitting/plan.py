@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 from typing import Any, Collection, Mapping, Sequence
 
 import numpy as np
@@ -68,6 +69,15 @@ class FitPlan:
       return self.outcome.message
     return (f'{self.outcome.message}; {len(self.moves)} variables moved, '
             f'{self.moved_bytes / 1e6:.2f} MB')
+
+  @property
+  def may_stay(self) -> bool:
+    """Whether steps may run as they were.
+
+    If not, they would exceed a memory, or an op would not be on the device of
+    its pin.
+    """
+    return self.outcome.fitted and self.outcome.before_s != math.inf
 
   @property
   def changes(self) -> bool:

@@ -268,11 +268,11 @@ class TrainFunction(keras_function.KerasFunction):
     """Whether to time steps as they were and placed.
 
     They are not timed if the step draws from random streams, because a second
-    instance would restart the streams. They are also not timed if steps without
-    placement would exceed a memory.
+    instance would restart the streams. They are also not timed if steps may not
+    run without placement.
     """
     return (self._settings is not None and self._settings.times_steps and
-            plan.changes and not plan.has_streams and plan.outcome.fitted)
+            plan.changes and not plan.has_streams and plan.may_stay)
 
   @property
   def _is_compared(self) -> bool:
@@ -280,9 +280,9 @@ class TrainFunction(keras_function.KerasFunction):
     return self._xla is xla.Handling.COMPARED
 
   def _is_certain(self, plan: plan_lib.FitPlan) -> bool:
-    """Whether the step is placed in any case: by the user's wish, or to fit."""
-    return not plan.outcome.fitted or (self._settings is not None and
-                                       self._settings.has_decided)
+    """Whether the step is placed in any case: by a user's wish, or to fit."""
+    return not plan.may_stay or (self._settings is not None and
+                                 self._settings.has_decided)
 
   # One method for each phase.
 

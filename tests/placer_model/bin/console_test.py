@@ -13,6 +13,18 @@ pathlib.Path(sys.argv[1]).write_text('written')
 """
 
 
+def test_standard_output_stays_if_nobody_reads_standard_error(tmp_path):
+  """The JSON of `gdp_bench --json` was lost."""
+  program = _PROGRAM.replace('force_terminal=False', 'stderr=True')
+  with subprocess.Popen([
+      sys.executable, '-P', '-c', program + "print('json')",
+      tmp_path / 'written'
+  ], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    process.stderr.close()
+    assert process.stdout.read() == b'json\n'
+  assert process.returncode == 0
+
+
 @pytest.mark.parametrize('lines', [0, 1])
 def test_a_program_goes_on_if_nobody_reads_its_output(tmp_path, lines):
   written = tmp_path / 'written'

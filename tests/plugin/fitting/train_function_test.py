@@ -112,6 +112,15 @@ def test_the_step_with_xla_is_what_others_have_to_beat(compiled, said, xla_s,
   assert compiled.report().before_s == xla_s
 
 
+def test_a_pin_holds_without_a_comparison(compiled):
+  """The guard went back to steps in which an op was not at its pin."""
+  outcome = dataclasses.replace(_PLACED, before_s=float('inf'))
+  compiled._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), outcome)
+  compiled._planning_step('batch')
+  assert compiled.report().way == 'placed'
+  assert compiled._course.comparison is None
+
+
 @pytest.mark.parametrize('fitted, way', [(False, 'placed'), (True, 'with XLA')])
 @pytest.mark.parametrize('has_streams', [False, True])
 def test_a_step_that_would_not_fit_is_placed_at_once(compiled, said, fitted,
