@@ -46,47 +46,28 @@ _LARGEST = 1e18  # Larger figures are errors.
 # Names of figures, and their descriptions for tables. Figures are seconds,
 # unless the name says bytes per second or devices.
 FIGURES = {
-    'empty_step_s':
-        'a step that does nothing',
-    'launching_op_s':
-        'from one op that launches a kernel to the next',
-    'cudnn_op_s':
-        'from one op that asks cuDNN to the next',
-    'other_op_s':
-        'from one op that launches no kernel to the next',
-    'small_kernel_s':
-        'from one of the smallest kernels to the next, as the '
-        'stream runs them',
-    'gap_s':
-        'between two kernels of one stream',
-    'side_by_side_op_s':
-        'from one launching op to the next, of all logical '
-        'devices of the card together',
-    'side_by_side_devices':
-        'number of logical devices in that measurement',
-    'hop_s':
-        'from one logical device of the card to another, nothing else '
-        'running',
-    'busy_hop_s':
-        'the same after kernels that still run, without their time',
-    'card_hop_s':
-        'from one card to another, nothing else running',
-    'busy_card_hop_s':
-        'the same after kernels that still run, without their time',
-    'host_hop_s':
-        'from the CPU to the device, or back, nothing else running',
-    'busy_host_hop_s':
-        'the same after kernels that still run, without their time',
-    'copy_issue_s':
-        'from one copy that a thread issues to the next',
-    'to_device_bytes_per_s':
-        'from the CPU',
-    'from_device_bytes_per_s':
-        'to the CPU',
-    'between_devices_bytes_per_s':
-        'within the card',
-    'between_cards_bytes_per_s':
-        'from one card to another',
+    'empty_step_s': 'a step that does nothing',
+    'launching_op_s': 'from one op that launches a kernel to the next',
+    'cudnn_op_s': 'from one op that asks cuDNN to the next',
+    'other_op_s': 'from one op that launches no kernel to the next',
+    'small_kernel_s': 'from one of the smallest kernels to the next, as the '
+                      'stream runs them',
+    'gap_s': 'between two kernels of one stream',
+    'side_by_side_op_s': 'from one launching op to the next, of all logical '
+                         'devices of the card together',
+    'side_by_side_devices': 'number of logical devices in that measurement',
+    'hop_s': 'from one logical device of the card to another, nothing else '
+             'running',
+    'busy_hop_s': 'the same after running kernels, without their time',
+    'card_hop_s': 'from one card to another, nothing else running',
+    'busy_card_hop_s': 'the same after running kernels, without their time',
+    'host_hop_s': 'from the CPU to the device, or back, nothing else running',
+    'busy_host_hop_s': 'the same after running kernels, without their time',
+    'copy_issue_s': 'from one copy that a thread issues to the next',
+    'to_device_bytes_per_s': 'from the CPU',
+    'from_device_bytes_per_s': 'to the CPU',
+    'between_devices_bytes_per_s': 'within the card',
+    'between_cards_bytes_per_s': 'from one card to another',
 }
 
 

@@ -175,7 +175,7 @@ CPU_LAUNCH_S = 2e-6  # An assumption about the smallest op.
 # logical CPUs (two cores of a Xeon).
 CPU_COPY_S = 3.5e-6
 GPU_EFFICIENCY = 0.7  # An assumption: share of the peak of large products.
-# Latency of a copy on its stream. `_CALLBACK_S` has the way to its readers.
+# Latency of a copy on its stream, without the time until its readers start.
 COPY_LATENCY_S = 10e-6
 # Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s (bandwidthTest of the
 # CUDA samples).

@@ -22,8 +22,8 @@ _SETS = 'AVX2'
 # (one core of an AMD EPYC of 2024; McCalpin, "STREAM", 1991 onwards, has 12 to
 # 25 for one thread of servers).
 CORE_BYTES_PER_S = 20e9
-# Assumed times of a tensor between two CPU devices of one process, which pass a
-# pointer through the rendezvous.
+# Two CPU devices of one process pass a tensor's pointer through the rendezvous.
+# Both figures of this transfer are assumed.
 SAME_PROCESS_S = 5e-6
 SAME_PROCESS_BYTES_PER_S = 1e12
 # Vendor, family and model -> key of `device_figures.CPUS`.

@@ -245,7 +245,7 @@ class Evaluator(Protocol):
       ceiling_s: Seconds, [K] or one for all placements. A step above its
         ceiling gets any price above the ceiling. Its memory may be unknown, and
         the placement may count as not valid. None means that only the best of
-        these placements needs an exact price, and all have known memory.
+        these placements needs an exact price, but the memory of all is known.
     """
     del ceiling_s  # Only saves time.
     return self.price(graph, np.asarray(devices)[:, graph.groups])

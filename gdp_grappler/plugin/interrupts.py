@@ -80,9 +80,9 @@ def raise_again(error: BaseException) -> bool:
     error: The exception.
 
   Returns:
-    Whether SIGINT has to be sent. Otherwise the handler is not installed,
-    because this thread runs no signal handlers or blocks SIGINT, or because
-    Python does not know the program's handler.
+    Whether the handler was installed, so that the caller has to send SIGINT.
+    The function installs no handler if this thread runs no signal handlers or
+    blocks SIGINT, or if Python does not know the program's handler.
   """
   before = signal.getsignal(signal.SIGINT)
   if isinstance(before, _Raiser):  # Its signal never came.

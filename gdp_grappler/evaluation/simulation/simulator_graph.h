@@ -41,7 +41,8 @@ struct Param {
 struct Link {
   double latency_s;
   double bytes_per_s;
-  int32_t channels[kMaxChannels];  // Fewer channels: the last one again.
+  // A link with fewer channels repeats its last channel.
+  int32_t channels[kMaxChannels];
 };
 
 // Seconds of the host and the driver for an asynchronous device; see

@@ -10,8 +10,8 @@
 
 namespace gdp {
 
-// Rows of a sparse matrix: the values of row r are those from
-// values[starts[r]] up to, without, values[starts[r + 1]].
+// Rows of a sparse matrix: the values of row r are values[starts[r]] to
+// values[starts[r + 1] - 1].
 struct Rows {
   std::vector<int32_t> starts, values;
 

@@ -4,8 +4,8 @@ A move takes groups from the devices of an incumbent placement to other devices.
 No feature contains the number of a device. The source is the device that loses
 the most work, and the target the device that gains the most. Features in
 seconds are shares of the incumbent's step. Features that span orders of
-magnitude are on a logarithmic scale, on which shares of the step become 0 to 1,
-with a sign if they may be negative.
+magnitude are on a logarithmic scale, which is 0 for a tiny share of the step
+and 1 for the whole step, with a sign if they may be negative.
 """
 
 from __future__ import annotations

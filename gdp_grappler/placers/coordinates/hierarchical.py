@@ -89,7 +89,7 @@ class _PartCosts:
 
   Attributes:
     shares: float64 [k], share of the work that each part should get; sum 1.
-    seconds: Factor that turns the work of a part, over its share, into seconds.
+    seconds: A part takes this factor, times its work, over its share.
     latency_s: Mean latency of a message between two parts, in seconds.
     s_per_byte: Mean seconds per byte between two parts.
   """

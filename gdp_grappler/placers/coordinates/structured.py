@@ -94,8 +94,8 @@ def candidates(problem: placer_lib.Problem,
                weights: np.ndarray | None = None) -> np.ndarray:
   """int32 [K, G], legal placements by coordinates.
 
-  Maps over all devices come first, then those over fewer; each time the most
-  promising first.
+  Maps that use all devices come before maps that use fewer devices. Maps with
+  the same number of devices are sorted, the most promising first.
 
   There are two criteria: the work of the busiest device, and this work plus the
   seconds of the transfers. The best maps by each criterion alternate.

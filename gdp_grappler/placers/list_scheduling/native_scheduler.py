@@ -172,8 +172,9 @@ def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
   A target is full when it has an equal share of the bytes that may be on any
   target, or no room left. If a bundle may not be on the current target or finds
   no room there, the bundle goes to the next target that may have it and has
-  room, else to the one with the least overflow. A bundle that may be on no
-  target goes to another device, likewise.
+  room, or else to the target with the least overflow. A bundle that may be on
+  no target goes to another device with room, or else to the device with the
+  least overflow.
 
   Args:
     order: int [B], the order of the bundles.

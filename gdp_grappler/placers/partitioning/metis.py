@@ -200,7 +200,7 @@ def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
 
 
 def _library_seed(seed: int) -> int:
-  """The seed for METIS: -1 if negative, else positive, as METIS needs."""
+  """The seed for METIS: -1 for a negative seed, else a positive number."""
   return 1 + int(seed) % (_SEEDS - 1) if seed >= 0 else -1
 
 

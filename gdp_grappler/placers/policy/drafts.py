@@ -100,8 +100,8 @@ class Drafts:
 
   Attributes:
     rows: int32 [S, G], different legal placements. All groups on one device of
-      each kind come first, then the other drafts. If some were left out, those
-      with the shortest estimates come first.
+      each kind come first, then the other drafts. If there were
+      too many, only those with the shortest estimates remain, sorted.
     sources: [S], the source of each draft; '' if all groups are on one device.
   """
 

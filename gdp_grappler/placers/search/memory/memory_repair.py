@@ -27,8 +27,8 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Numbers of units that the groups are joined to. A repair is tried with each
-# that is well below the number of groups.
+# Numbers of units that the groups are joined to. A repair is tried with each of
+# these numbers that is well below the number of groups.
 _UNITS = 60, 250, 1000
 # Groups of a problem up to which a repair is also tried with single groups.
 _MOST_PARTS = 3000
