@@ -47,6 +47,11 @@ from gdp_grappler.reports import units
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
+# A graph with an op of this type may set v1 variables and read them in one run,
+# without an edge between the two. Such a graph fails if a read comes first,
+# which a placement can cause.
+_TESTS_VARIABLE = 'IsVariableInitialized'
+
 # Bytes from which a constant may be a weight of a frozen graph.
 _WEIGHT_BYTES = 1024
 
@@ -85,6 +90,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
   step = _step(source, settings, relocatable, notes)
+  if _TESTS_VARIABLE in step.graph.op_types:
+    return _leave_alone(source, 'it tests whether variables have values, so '
+                        'it depends on the order of its ops')
   if shortage_found := shortage.why_none_fits(step.graph, step.cluster):
     return _leave_alone(source, shortage_found)
   graph, simulator = step.graph, step.simulator()

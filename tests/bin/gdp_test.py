@@ -92,12 +92,19 @@ os.chdir({str(tmp_path)!r})
 for command in (['profile', 'none.pb', '--output=p.json'],
                 ['diff', 'rnnlm-2', 'map.json', 'none.json'],
                 ['report', 'rnnlm-2', '--plan=map.json', '--plan=none.json',
-                 '--output=page.html']):
+                 '--output=page.html'],
+                ['place', 'rnnlm-2', '--cluster=2xP100', '--plan=none.json',
+                 '--output=plan.json'],
+                ['place', 'rnnlm-2', '--cluster=2xP100', '--profile=none.json',
+                 '--output=plan.json'],
+                ['show', 'rnnlm-2', '--plan=map.json', '--profile=none.json']):
   assert gdp.run([*command, '--quiet']) == 2
 assert 'tensorflow' not in sys.modules
 """)
-  missing = 'gdp: error: Cannot read plan none.json: No such file'
-  starts = 'gdp: error: Graph none.pb does not exist', missing, missing
+  plan = 'gdp: error: Cannot read plan none.json: No such file'
+  profile = 'gdp: error: Cannot read profile none.json: No such file'
+  starts = ('gdp: error: Graph none.pb does not exist', plan, plan, plan,
+            profile, profile)
   for line, start in zip(done.stderr.splitlines(), starts, strict=True):
     assert line.startswith(start)
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import deadlines
@@ -245,6 +246,18 @@ def test_conflicting_pins_are_an_error():
   ]
   with pytest.raises(errors.InfeasiblePlacementError, match='Remove a pin'):
     optimizer.optimize(_source(*nodes), _RANDOM)
+
+
+def test_a_graph_that_tests_its_variables_stays():
+  """A read came before the first value, and the session's run failed."""
+  with tf.Graph().as_default() as graph, tf.device(graph_defs.CPU(0)):
+    variable = tf.compat.v1.get_variable('v', [2], use_resource=False)
+    tf.compat.v1.is_variable_initialized(variable)
+    tf.tanh(tf.fill([2], 1.))
+  nodes = graph.as_graph_def().node
+  outcome = optimizer.optimize(_source(*nodes), _RANDOM)
+  assert outcome.devices is None
+  assert 'tests whether variables have values' in outcome.message
 
 
 def test_devices_outside_the_cluster_count_as_the_host():

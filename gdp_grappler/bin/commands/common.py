@@ -134,14 +134,9 @@ def planned_step(
   """
   progress.doing(f'reading {plan} and {arguments.graph}')
   from gdp_grappler.api import placing
-  from gdp_grappler.cluster import plan as plan_lib
   asked = request(arguments)
   where = cluster(arguments) or None
-  needs_tensorflow = asked.given is None
-  for path in (plan, *others):  # Reports wrong files before TensorFlow loads.
-    plan_lib.read_layers(path)
-  if needs_tensorflow:
-    load_tensorflow()
+  load_what_it_needs(asked, (plan, *others))
   return placing.load_plan(plan, asked, where, batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 
@@ -156,9 +151,25 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
                              choice.parse(arguments.split_tables))
 
 
-def load_what_it_needs(asked: request_lib.Request) -> None:
-  """Imports TensorFlow, unless the graph file has the costs of its ops."""
-  if asked.given is None:
+def load_what_it_needs(asked: request_lib.Request,
+                       plans: Iterable[str] = ()) -> None:
+  """Imports TensorFlow, unless the graph file has the costs of its ops.
+
+  Args:
+    asked: Its graph and its profile are reported first if they cannot be read.
+    plans: Plan files, of which the same is true.
+
+  Raises:
+    GdpError: the graph, the profile or a plan cannot be read.
+  """
+  from gdp_grappler.cluster import plan as plan_lib
+  from gdp_grappler.evaluation.costs import profile as profile_lib
+  needs_tensorflow = asked.given is None
+  for path in plans:
+    plan_lib.read_layers(path)
+  if needs_tensorflow:
+    if asked.profile:
+      profile_lib.load(asked.profile)
     load_tensorflow()
 
 

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         'TensorFlow ops, so there is no GraphDef to place. End --output in '
         '.json for a plan.')
   where = common.cluster(arguments)
-  common.load_what_it_needs(request)
+  common.load_what_it_needs(request, filter(None, [arguments.plan]))
   if arguments.policy or _runs_policy(registry.get(placer)):
     common.load_tensorflow()
   placed = placing.place(
