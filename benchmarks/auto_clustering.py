@@ -17,10 +17,8 @@ a page in Markdown.
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import itertools
 import statistics
-import subprocess
 import sys
 from typing import Any
 
@@ -29,11 +27,14 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from benchmarks import fit_workers
+from benchmarks import plugin
 from benchmarks import tables
 from benchmarks import timed_fits
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph.sources import tracing_worker
+from gdp_grappler.processes import calls
 
 # This placer divides a graph even if the step becomes slower. Logical devices
 # share their cores, so a placer that minds the price would not divide the
@@ -45,21 +46,18 @@ _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
 _STEPS = 15
 _WARM_UP = 5  # Steps before the timed ones.
 _DEVICES = 2  # Logical CPUs.
+_TIMEOUT_S = 900.  # Seconds for the process of one way.
 # Without this flag XLA makes no clusters on CPUs.
 _FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
 _CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')
-_CHILD = '--child'
 _TITLE = 'Auto-clustering'
 _HEAD = ('graph', 'XLA', 'placed', 'step', 'first step', 'clusters',
          'devices with clusters', 'losses differ')
 _Row = dict[str, Any]
 
 
-def _table(arguments: argparse.Namespace) -> tables.Table | None:
-  """Measures in a child process, and makes the table from its output."""
-  if arguments.child:
-    print(json.dumps(_both_ways(arguments.models[0])))
-    return None
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  plugin.require()
   of_models = progress.of_each('training', arguments.models, _rows)
   rows = [row for rows in of_models for row in rows]
   return tables.Table('two logical CPU devices, measured', _HEAD,
@@ -73,17 +71,16 @@ def _rows(model: str) -> list[_Row]:
     MeasurementError: the model cannot be trained.
   """
   rows: list[_Row] = []
-  for with_xla in (False, True):
-    done = subprocess.run(
-        [sys.executable, '-m', 'benchmarks.auto_clustering', _CHILD, model],
-        env={**os.environ, **(_FLAGS if with_xla else {})}, text=True,
-        capture_output=True, check=False)
-    if done.returncode:
+  for with_xla, option in itertools.product((False, True), (False, _OPTION)):
+    variables = {environment.DISABLE: '0', **(_FLAGS if with_xla else {})}
+    try:
+      row = calls.call(f'{__package__}.auto_clustering:measure', model,
+                       with_xla, option, timeout_s=_TIMEOUT_S,
+                       environment=variables)
+    except calls.CallError as error:
       raise errors.MeasurementError(
-          f'{model} cannot be trained: '
-          f'{(done.stderr.strip().splitlines() or ["killed"])[-1]}')
-    for row in json.loads(done.stdout.strip().splitlines()[-1]):
-      rows.append({'graph': model, 'xla': with_xla, **row})
+          f'{model} cannot be trained: {error}') from error
+    rows.append({'graph': model, 'xla': with_xla, **row})
   stock = rows[0]['losses']
   return [{**row, 'losses': _difference(stock, row['losses'])} for row in rows]
 
@@ -93,17 +90,17 @@ def _difference(first: list[float], second: list[float]) -> float:
   return max(abs(a - b) / abs(a) for a, b in zip(first, second, strict=True))
 
 
-def _both_ways(path: str) -> list[_Row]:
-  """Measures the model as it is, then placed. Runs in the child process."""
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * _DEVICES)
-  if os.environ.get('TF_XLA_FLAGS') == _FLAGS['TF_XLA_FLAGS']:
+def measure(path: str, with_xla: bool, option: Any) -> _Row:
+  """Measures one way, in a process that has done nothing else.
+
+  Args:
+    path: 'module:function' of the model.
+    with_xla: Whether XLA makes clusters.
+    option: Value of the option `gdp_placement`.
+  """
+  plugin.cut_cpu(_DEVICES)
+  if with_xla:
     tf.config.optimizer.set_jit('autoclustering')
-  return [_fitted(path, option) for option in (False, _OPTION)]
-
-
-def _fitted(path: str, option: Any) -> _Row:
   tf.config.optimizer.set_experimental_options({'gdp_placement': option})
   keras.utils.set_random_seed(0)
   model = tracing_worker.call_function(path)
@@ -140,8 +137,7 @@ def _cells(row: _Row) -> list[str]:
 main = tables.program(
     'auto_clustering', __doc__, _TITLE, _table,
     tables.option('models', nargs='*', metavar='MODEL',
-                  default=fit_workers.MODELS),
-    tables.option(_CHILD, action='store_true', help=argparse.SUPPRESS))
+                  default=fit_workers.MODELS))
 
 if __name__ == '__main__':
   sys.exit(main())

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import statistics
 import sys
 from typing import Any, Sequence
+
+import numpy as np
 
 from benchmarks import tables
 from gdp_grappler import progress
@@ -81,9 +82,8 @@ def _placed(problem: placer_lib.Problem,
 
 def _mean(rows: Sequence[_Row], placer: str, budget_s: float) -> float:
   """Returns the geometric mean of steps over seeds, in seconds."""
-  return statistics.geometric_mean(
-      row['step_s'] for row in rows
-      if row['placer'] == placer and row['budget_s'] == budget_s)
+  return tables.mean(row['step_s'] for row in rows
+                     if row['placer'] == placer and row['budget_s'] == budget_s)
 
 
 def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
@@ -97,14 +97,15 @@ def _table(found: Sequence[Sequence[_Row]], placers: Sequence[str],
     ratios = [[
         _mean(rows, other, budget) / _mean(rows, ours, budget) for rows in found
     ] for budget in budgets]
-    for title, mean in (('', statistics.geometric_mean), (', least', min),
-                        (', most', max)):
-      cells.append(
-          [f'{other} / {ours}{title}', *(f'{mean(r):.3f}' for r in ratios)])
+    for title, mean in (('', tables.mean), (', least', np.min), (', most',
+                                                                 np.max)):
+      cells.append([
+          f'{other} / {ours}{title}', *(tables.ratio(mean(r)) for r in ratios)
+      ])
   cells.append([
-      'over less time, most',
-      *(f'{max(_over_less_s(rows, ours, budgets, index) for rows in found):.3f}'
-        for index in range(len(budgets)))
+      'over less time, most', *(tables.ratio(
+          np.max([_over_less_s(rows, ours, budgets, index) for rows in found]))
+                                for index in range(len(budgets)))
   ])
   return tables.Table(
       f'steps of {ours} by budget, simulated; seconds of the processor',

@@ -10,18 +10,16 @@ are null if a plan does not run. With --order=critical_path, rows also have
 "edges", the number of control edges that are predicted to pay, and the steps
 with these edges, "ordered_simulated_s" and "ordered_measured_s". These steps
 are of the proposal with the shortest predicted step with edges. Without --json,
-the program prints a table and a summary of the gains by orders. With
---objective=simulated, searches minimise the simulated step instead of the
-robust price.
+the program prints a table, whose last rows are geometric means of the gains by
+edges. With --objective=simulated, searches minimise the simulated step instead
+of the robust price.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
-import statistics
 import sys
 from typing import Any, Sequence
 
@@ -31,7 +29,7 @@ from gdp_grappler import progress
 os.environ.update(environment.without_plugin())
 os.environ[environment.LEGACY_KERAS] = '1'  # placer_model's.
 
-from gdp_grappler import errors
+from benchmarks import tables
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust_evaluator
@@ -43,8 +41,6 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
 from gdp_grappler.placers.search.edges import edge_selection
-from gdp_grappler.reports import progress_line
-from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
@@ -59,38 +55,13 @@ _Row = dict[str, Any]
 _ROBUST, _SIMULATED = 'robust', 'simulated'
 
 
-def main() -> int:
-  """Runs the program; returns 0, or 2 for an unusable task or placer."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--tasks', default=_TASKS)
-  parser.add_argument('--placers', default=_PLACERS)
-  parser.add_argument('--seed', type=int, default=0)
-  parser.add_argument('--time_budget_s', type=float, default=10.,
-                      help='of searches')
-  parser.add_argument('--objective', choices=(_ROBUST, _SIMULATED),
-                      default=_ROBUST, help='what searches minimise')
-  parser.add_argument('--steps', type=int, default=3)
-  parser.add_argument('--order', choices=order_names.ORDERS,
-                      default=order_names.FIFO)
-  parser.add_argument('--json', action='store_true')
-  arguments = parser.parse_args()
-  try:
-    tasks = tasks_lib.parse(arguments.tasks, registry.names(),
-                            lambda name: registry.get(name).num_devices)
-    with progress_line.shown('emulated_gpus'):
-      of_tasks = progress.of_each('running', tasks,
-                                  lambda task: _rows(task, arguments),
-                                  lambda task: task.name)
-    found = [row for rows in of_tasks for row in rows]
-  except errors.GdpError as error:
-    print(f'emulated_gpus: error: {error}', file=sys.stderr)
-    return 2
-  if arguments.json:
-    print(json.dumps(found, indent=1))
-  else:
-    _print(found)
-  return 0
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  tasks = tasks_lib.parse(arguments.tasks, registry.names(),
+                          lambda name: registry.get(name).num_devices)
+  of_tasks = progress.of_each('running', tasks,
+                              lambda task: _rows(task, arguments),
+                              lambda task: task.name)
+  return _in_table([row for rows in of_tasks for row in rows])
 
 
 def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
@@ -132,9 +103,9 @@ def _ordered(problem: placer_lib.Problem,
   choice = edge_selection.best(problem, proposals, simulator,
                                lambda _: control_edges.OrderConfig())
   order = choice.order
-  # The emulator adds the control edges for priorities itself.
-  placement = dataclasses.replace(
-      choice.placement, priorities=order.priorities if order else None)
+  # The emulator adds the control edges that the placement keeps.
+  placement = choice.with_order if order else dataclasses.replace(
+      choice.placement, priorities=None)
   return {
       'edges':
           len(order.control_edges) if order else 0, 'ordered_simulated_s':
@@ -149,26 +120,30 @@ def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
   return evaluation.step_time_s if evaluation.valid else None
 
 
-def _print(rows: list[_Row]) -> None:
-  keys = [key for key in rows[0] if key.endswith('_s')] if rows else []
-  shown = [('task', 'placer',
-            *(f'{key[:-2].replace("_", " ")} (ms)' for key in keys))]
-  for row in rows:
-    shown.append((str(row['task']), str(row['placer']),
-                  *(_ms(row.get(key)) for key in keys)))
-  print(tables.text(shown, right=range(2, 2 + len(keys))))
-  for placer in dict.fromkeys(row['placer'] for row in rows):
-    gains = [
-        float(row['measured_s']) / float(row['ordered_measured_s'])
-        for row in rows
-        if row['placer'] == placer and row.get('ordered_measured_s')
-    ]
-    if gains:
-      print(f'{placer}: {statistics.geometric_mean(gains):.3f}x by control '
-            'edges, measured, geometric mean')
-  if gains := _over_expert(rows):
-    print(f'least price: {statistics.geometric_mean(gains):.3f}x over the '
-          'expert without control edges, measured, geometric mean')
+def _in_table(rows: list[_Row]) -> tables.Table:
+  """Returns the steps of all plans, and the gains by control edges.
+
+  Args:
+    rows: At least one.
+  """
+  keys = [key for key in rows[0] if key.endswith('_s')]
+  cells = [[row['task'], row['placer'], *(_ms(row[key]) for key in keys)]
+           for row in rows]
+  gains = {
+      f'{placer}, by control edges': [
+          row['measured_s'] / row['ordered_measured_s'] for row in rows
+          if row['placer'] == placer and row['measured_s'] and
+          row.get('ordered_measured_s')
+      ] for placer in dict.fromkeys(row['placer'] for row in rows)
+  }
+  gains['least price, over the expert without control edges'] = (
+      _over_expert(rows))
+  cells += [[
+      f'gain of {name}', *[''] * len(keys), f'{tables.mean(found):.3f}x'
+  ] for name, found in gains.items() if found]
+  head = ('task', 'placer', *(key[:-2].replace('_', ' ') for key in keys))
+  return tables.Table('steps in ms, simulated and measured on emulated GPUs',
+                      head, cells, rows)
 
 
 def _over_expert(rows: list[_Row]) -> list[float]:
@@ -179,8 +154,8 @@ def _over_expert(rows: list[_Row]) -> list[float]:
   result = []
   for task in dict.fromkeys(row['task'] for row in rows):
     plans = [
-        row for row in rows
-        if row['task'] == task and row.get('ordered_measured_s')
+        row for row in rows if row['task'] == task and
+        row.get('ordered_measured_s') and row['ordered_simulated_s']
     ]
     expert_s = [row['measured_s'] for row in plans if row['placer'] == _EXPERT]
     if any(expert_s):
@@ -189,9 +164,22 @@ def _over_expert(rows: list[_Row]) -> list[float]:
   return result
 
 
-def _ms(seconds: str | float | None) -> str:
-  return 'OOM' if seconds is None else f'{1e3 * float(seconds):.2f}'
+def _ms(seconds: float | None) -> str:
+  return 'OOM' if seconds is None else f'{1e3 * seconds:.2f}'
 
+
+main = tables.program(
+    'emulated_gpus', __doc__, 'Emulated GPUs', _table,
+    tables.option('--tasks', default=_TASKS),
+    tables.option('--placers', default=_PLACERS),
+    tables.option('--seed', type=int, default=0),
+    tables.option('--time_budget_s', type=float, default=10.,
+                  help='of searches'),
+    tables.option('--objective', choices=(_ROBUST, _SIMULATED), default=_ROBUST,
+                  help='what searches minimise'),
+    tables.option('--steps', type=int, default=3),
+    tables.option('--order', choices=order_names.ORDERS,
+                  default=order_names.FIFO))
 
 if __name__ == '__main__':
   sys.exit(main())

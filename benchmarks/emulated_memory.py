@@ -92,7 +92,8 @@ def _row(task: str, placer: str, step: step_lib.Step,
          placement: placement_lib.Placement, precision: int) -> _Row:
   """Searches for the least memory with which a step runs.
 
-  The result is exact to `precision` percent of the simulated peak.
+  The result is exact to `precision` percent of the simulated peak, but not to
+  less than one.
 
   Raises:
     GdpError: the plan leaves all GPUs empty, or cannot be emulated.
@@ -118,7 +119,7 @@ def _row(task: str, placer: str, step: step_lib.Step,
         f'The plan of {placer} for {task} does not run with {too_little} % of '
         'the simulated peak, which is most likely an error of the simulator. '
         'Please report it.')
-  while enough - too_little > precision:
+  while enough - too_little > max(precision, 1):
     middle = (too_little + enough) // 2
     if found := run(middle):
       enough, in_use = middle, found

@@ -13,11 +13,15 @@ seconds.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
+import sys
 import time
+from typing import Any
 
 import numpy as np
 
+from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
@@ -28,11 +32,10 @@ from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import m_sct
 from gdp_grappler.placers.list_scheduling import proposals
-from gdp_grappler.reports import progress_line
-from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import graphs
 
+_Row = dict[str, Any]
 _WIDTHS = 4, 8, 32, 64  # Ops of a layer, in turn.
 _WINDOW = 4000  # Tasks of a linear program.
 _OP_S = 1e-3  # Median seconds of an op of a graph in layers.
@@ -40,13 +43,25 @@ _TENSOR_BYTES = 4e6  # Median bytes of a tensor of such a graph.
 
 
 class _ByProgram(m_sct.MSctPlacer):
-  """Makes all our proposals, with the favourite children of the papers."""
+  """Makes all our proposals, with the favourite children of the papers.
+
+  It places one graph.
+  """
+
+  def __init__(self) -> None:
+    super().__init__()
+    self._solved: dict[proposals.Bundles, np.ndarray] = {}
 
   def _favourites(self, shared: proposals.Proposals,
                   bundles: proposals.Bundles) -> np.ndarray:
-    tasks = shared.tasks(bundles)
-    return favourite_children.solve(tasks, bundling.work_s(tasks), shared.link,
-                                    _WINDOW)[None]
+    # Co-placement changes no task.
+    key = dataclasses.replace(bundles, parts=None, transfer_grain=None)
+    if key not in self._solved:
+      tasks = shared.tasks(key)
+      self._solved[key] = favourite_children.solve(tasks,
+                                                   bundling.work_s(tasks),
+                                                   shared.link, _WINDOW)[None]
+    return self._solved[key]
 
 
 def _layered_graph(num_ops: int, width: int,
@@ -115,7 +130,7 @@ def _placed(placer: placer_lib.Placer, graph: op_graph.OpGraph,
   return problem.evaluator.evaluate(graph, placement).step_time_s, busy
 
 
-def _row(num_ops: int, communication: float, count: int) -> tuple[str, ...]:
+def _row(num_ops: int, communication: float, count: int) -> _Row:
   ratios, seconds = [], []
   for seed in range(count):
     graph, op_s = _graph(num_ops, seed)
@@ -128,29 +143,38 @@ def _row(num_ops: int, communication: float, count: int) -> tuple[str, ...]:
     ratios.append(found[0][0] / found[1][0])
     seconds.append([busy for _, busy in found])
   own, program = np.mean(seconds, axis=0)
-  return (f'{num_ops:,}', f'{communication:g}',
-          f'{np.exp(np.log(ratios).mean()):.3f}', f'{min(ratios):.3f}',
-          f'{max(ratios):.3f}', f'{own:.2f}', f'{program:.2f}')
+  return {
+      'ops': num_ops, 'communication': communication,
+      'mean': tables.mean(ratios), 'best': min(ratios), 'worst': max(ratios),
+      'matching_s': own, 'program_s': program
+  }
 
 
-def main() -> None:
-  """Runs the program."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--sizes', type=int, nargs='*', default=[300, 1000])
-  parser.add_argument('--communication', type=float, nargs='*',
-                      default=[.1, .5, 1., 5.])
-  parser.add_argument('--graphs', type=int, default=32, help='of each')
-  flags = parser.parse_args()
-  rows: list[tuple[str, ...]] = [('ops', 'communication', 'mean', 'best',
-                                  'worst', 'matching s', 'program s')]
-  with progress_line.shown('favourite_children'):
-    for size, communication in itertools.product(flags.sizes,
-                                                 flags.communication):
-      progress.doing(f'{size} ops, communication {communication:g}')
-      rows.append(_row(size, communication, flags.graphs))
-  print(tables.titled('Steps by matching over by programs', rows))
+def _cells(row: _Row) -> list[str]:
+  return [
+      f'{row["ops"]:,}', f'{row["communication"]:g}',
+      *(f'{row[key]:.3f}' for key in ('mean', 'best', 'worst')),
+      *(f'{row[key]:.2f}' for key in ('matching_s', 'program_s'))
+  ]
 
+
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  rows = progress.of_each(
+      'placing',
+      list(itertools.product(arguments.sizes, arguments.communication)),
+      lambda case: _row(*case, arguments.graphs))
+  return tables.Table('steps by matching over by programs, simulated',
+                      ('ops', 'communication', 'mean', 'best', 'worst',
+                       'matching s', 'program s'),
+                      [_cells(row) for row in rows], rows)
+
+
+main = tables.program(
+    'favourite_children', __doc__, 'Favourite children', _table,
+    tables.option('--sizes', type=int, nargs='*', default=[300, 1000]),
+    tables.option('--communication', type=float, nargs='*',
+                  default=[.1, .5, 1., 5.]),
+    tables.option('--graphs', type=int, default=32, help='of each'))
 
 if __name__ == '__main__':
-  main()
+  sys.exit(main())

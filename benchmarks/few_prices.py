@@ -22,7 +22,7 @@ seed.
 from __future__ import annotations
 
 import functools
-import statistics
+import math
 import sys
 import time
 from typing import Any, Sequence
@@ -85,7 +85,8 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
   problem = step.problem(simulator)
 
   def seconds(placement: placement_lib.Placement) -> float:
-    return simulator.evaluate(problem.graph, placement).step_time_s
+    found = simulator.evaluate(problem.graph, placement)
+    return found.step_time_s if found.valid else math.inf
 
   best_s = seconds(best_of.BestOfPlacer().place(problem))
   starts = np.concatenate(
@@ -146,22 +147,9 @@ def _cost_table(rows: Sequence[_Row]) -> tables.Table:
 
 
 def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
-  cells, means = [], []
-  for rows in found:
-    ratios = [row['best_of_s'] / row['chosen_s'] for row in rows]
-    means.append(statistics.geometric_mean(ratios))
-    cells.append([
-        rows[0]['task'], *(tables.milliseconds(
-            statistics.geometric_mean(row[name] for row in rows))
-                           for name in _STEPS),
-        *(f'{r:.3f}' for r in (means[-1], min(ratios), max(ratios)))
-    ])
-  cells.append([
-      'geometric mean', '', '', '', f'{statistics.geometric_mean(means):.3f}',
-      f'{min(means):.3f}', f'{max(means):.3f}'
-  ])
   return tables.Table(f'steps simulated, {priced} placements priced', _HEAD,
-                      cells, [row for rows in found for row in rows])
+                      tables.step_cells(found, _STEPS, (_STEPS[0], _STEPS[2])),
+                      [row for rows in found for row in rows])
 
 
 main = tables.program_of_tasks(

@@ -70,9 +70,7 @@ def measure(devices: str, steps: int, num_layers: int,
     on: Whether the option is on.
   """
   if devices == 'two CPUs':
-    tf.config.set_logical_device_configuration(
-        tf.config.list_physical_devices('CPU')[0],
-        [tf.config.LogicalDeviceConfiguration()] * 2)
+    plugin.cut_cpu(2)
   said, ours = _Said(), _OurSeconds()
   logging.getLogger('gdp_grappler').addHandler(said)
   if on:

@@ -166,7 +166,7 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
   problem = dataclasses.replace(step.problem(seed=settings.seed),
                                 time_budget_s=search_s)
   unfit = {placer_table.Need.EXPERT, placer_table.Need.KERAS_2}
-  found: dict[str, float] = {}
+  found = {'-': math.inf}  # No placer, if no placement fits.
   for name, entry in placer_table.table().items():
     if entry.needs & unfit or name == registry.DEFAULT:
       continue
@@ -174,9 +174,10 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
       placement = registry.create(name).place(problem)
     except errors.GdpError:
       continue  # The library is missing, or the placer cannot place the graph.
-    found[name] = control_edges.evaluate(step.graph,
-                                         placement, step.simulator(),
-                                         step.simulator()).step_time_s
+    evaluation = control_edges.evaluate(step.graph, placement, step.simulator(),
+                                        step.simulator())
+    if evaluation.valid:
+      found[name] = evaluation.step_time_s
   best = min(found, key=found.__getitem__)
   return {'best_s': found[best], 'best_by': best}
 

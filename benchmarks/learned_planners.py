@@ -16,7 +16,7 @@ HDP / GDP-one: geometric mean, least and most over seeds.
 from __future__ import annotations
 
 import dataclasses
-import statistics
+import math
 import sys
 import time
 from typing import Any, Sequence
@@ -46,29 +46,17 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
                                     evaluator=watched, time_budget_s=seconds,
                                     clock=time.process_time)
       placement = make().place(problem)
-      row[f'{name}_s'] = simulator.evaluate(problem.graph,
-                                            placement).step_time_s
+      found = simulator.evaluate(problem.graph, placement)
+      row[f'{name}_s'] = found.step_time_s if found.valid else math.inf
       row[f'{name}_priced'] = watched.evaluations
     rows.append(row)
   return rows
 
 
 def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
-  cells, means = [], []
-  for rows in found:
-    theirs, ours = ([row[f'{name}_s'] for row in rows] for name in _PLANNERS)
-    ratios = [t / o for t, o in zip(theirs, ours)]
-    means.append(statistics.geometric_mean(ratios))
-    cells.append([
-        rows[0]['task'], *(tables.milliseconds(statistics.geometric_mean(steps))
-                           for steps in (theirs, ours)),
-        *(f'{r:.3f}' for r in (means[-1], min(ratios), max(ratios)))
-    ])
-  cells.append([
-      'geometric mean', '', '', f'{statistics.geometric_mean(means):.3f}',
-      f'{min(means):.3f}', f'{max(means):.3f}'
-  ])
-  return tables.Table('steps simulated, seconds of the processor', _HEAD, cells,
+  steps = 'hdp_s', 'gdp_paper_s'
+  return tables.Table('steps simulated, seconds of the processor', _HEAD,
+                      tables.step_cells(found, steps, steps),
                       [row for rows in found for row in rows])
 
 

@@ -40,7 +40,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import statistics
 import sys
 from typing import Any, Callable, Iterator, Sequence
 
@@ -158,12 +157,18 @@ def _by_default(config: search_config.SearchConfig) -> Iterator[None]:
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
             placements: Sequence[placement_lib.Placement]) -> float:
-  """Seconds of the best placement, with the control edges that pay."""
+  """Seconds of the best placement, with the control edges that pay.
+
+  They are infinite if the placement exceeds a memory.
+  """
   choice = edge_selection.best(problem, placements, simulator,
                                lambda _: control_edges.OrderConfig())
+  evaluated = simulator.evaluate(problem.graph, choice.placement)
+  if not evaluated.valid:
+    return math.inf
   if choice.order is not None:
     return choice.order.with_edges_s
-  return simulator.evaluate(problem.graph, choice.placement).step_time_s
+  return evaluated.step_time_s
 
 
 def _table(found: Sequence[Sequence[_Row]],
@@ -171,20 +176,20 @@ def _table(found: Sequence[Sequence[_Row]],
   rows = [row for of_task in found for row in of_task]
   cells = [[
       of_task[0]['task'],
-      tables.milliseconds(
-          statistics.geometric_mean(row['all_s'] for row in of_task)),
-      *(f'{statistics.geometric_mean(_ratios(of_task, name)):.3f}'
-        for name in names)
+      tables.milliseconds(tables.mean(row['all_s'] for row in of_task)),
+      *(tables.ratio(tables.mean(_ratios(of_task, name))) for name in names)
   ] for of_task in found]
-  mean = statistics.geometric_mean
   best = [
-      max(mean(_ratios(of_task, name)) for of_task in found) for name in names
+      np.max([tables.mean(_ratios(of_task, name)) for of_task in found])
+      for name in names
   ]
-  for title, summary in (('geometric mean', mean), ('least', min), ('most',
-                                                                    max)):
-    cells.append(
-        [title, '', *(f'{summary(_ratios(rows, name)):.3f}' for name in names)])
-  cells.insert(-2, ['best task', '', *(f'{value:.3f}' for value in best)])
+  for title, summary in (('geometric mean', tables.mean), ('least', np.min),
+                         ('most', np.max)):
+    cells.append([
+        title, '',
+        *(tables.ratio(summary(_ratios(rows, name))) for name in names)
+    ])
+  cells.insert(-2, ['best task', '', *map(tables.ratio, best)])
   return tables.Table(
       'steps simulated, over that of all levers; seconds of '
       'the processor', ('task', 'all', *(f'no {name}' for name in names)),

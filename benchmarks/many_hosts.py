@@ -65,11 +65,11 @@ class _Row:
 
   @property
   def cells(self) -> tuple[str, ...]:
-    fits = math.isfinite(self.step_s)
-    ratio = f'{self.expert_s / self.step_s:.2f}x' if fits else '-'
+    fit = math.isfinite(self.step_s) and math.isfinite(self.expert_s)
     return (self.workload, f'{self.ops:,}', self.placer,
-            tables.milliseconds(self.step_s) if fits else 'out of memory',
-            ratio, str(self.devices), f'{self.seconds:.1f}')
+            tables.milliseconds(self.step_s),
+            f'{self.expert_s / self.step_s:.2f}x' if fit else '-',
+            str(self.devices), f'{self.seconds:.1f}')
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table:

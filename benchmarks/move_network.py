@@ -19,7 +19,7 @@ most over seeds.
 
 from __future__ import annotations
 
-import statistics
+import math
 import sys
 import time
 from typing import Any, Sequence
@@ -43,6 +43,7 @@ _TITLE, _ORDERED_TITLE = 'Move network', 'Move network under priorities'
 _HEAD = ('task', 'loose', 'plain', 'chosen', 'loose / plain', 'plain / chosen',
          'least', 'most')
 _WAYS = 'loose', 'plain', 'chosen'
+_STEPS = 'loose_s', 'plain_s', 'chosen_s'
 _LOOSE = [
     kind for kind in moves.Moves.kinds if not kind.startswith('coordinate')
 ]
@@ -66,7 +67,8 @@ def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
                                          clock=time.process_time)
       while (done := limit.progress(search.evaluations)) < 1:
         search.price_batch(done, search_config.DEFAULT.annealing.batch)
-      row[f'{name}_s'] = search.best_key[-1]
+      invalid, *_, step_s = search.best_key
+      row[f'{name}_s'] = math.inf if invalid else step_s
       row[f'{name}_priced'] = search.evaluations
     rows.append(row)
   return rows
@@ -89,27 +91,11 @@ def _search(
 
 
 def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:
-  cells, sets, networks = [], [], []
-  for rows in found:
-    loose, plain, chosen = (
-        [row[f'{name}_s'] for row in rows] for name in _WAYS)
-    ratios = [p / c for p, c in zip(plain, chosen)]
-    sets.append(statistics.geometric_mean(l / p for l, p in zip(loose, plain)))
-    networks.append(statistics.geometric_mean(ratios))
-    cells.append([
-        rows[0]['task'], *(tables.milliseconds(statistics.geometric_mean(steps))
-                           for steps in (loose, plain, chosen)),
-        *(f'{r:.3f}'
-          for r in (sets[-1], networks[-1], min(ratios), max(ratios)))
-    ])
-  cells.append([
-      'geometric mean', '', '', '', f'{statistics.geometric_mean(sets):.3f}',
-      f'{statistics.geometric_mean(networks):.3f}', f'{min(networks):.3f}',
-      f'{max(networks):.3f}'
-  ])
   order = 'under priorities' if ordered else 'first in, first out'
   return tables.Table(f'steps simulated, {order}; seconds of the processor',
-                      _HEAD, cells, [row for rows in found for row in rows])
+                      _HEAD,
+                      tables.step_cells(found, _STEPS, _STEPS[:2], _STEPS[1:]),
+                      [row for rows in found for row in rows])
 
 
 main = tables.program_of_tasks(

@@ -60,12 +60,14 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
   """Measures the models, and returns the table.
 
   Raises:
-    GdpError: a way has an unknown name.
+    GdpError: a way has an unknown name, or the plugin is not loaded.
   """
+  from benchmarks import plugin
   unknown = [way for way in arguments.ways if way not in one_card_ways.WAYS]
   if unknown:
     raise errors.GdpError(f'--ways has "{unknown[0]}"; valid are '
                           f'{", ".join(one_card_ways.WAYS)}.')
+  plugin.require()
   rows = _measured(arguments)
   where = 'one GPU' if any(row.get('peak_bytes') for row in rows) else (
       'a CPU, which shows nothing of a card')
@@ -93,9 +95,12 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
       return {**head, 'error': _NO_CARD}
     if deadline.passed:
       return {**head, 'error': 'no time was left'}
-    found = known[_key(
-        model,
-        way)] = {**head, **_run(model, way, has_card, arguments.limit_s)}
+    try:
+      found = {**head, **_run(model, way, has_card, arguments.limit_s)}
+    except subprocess.TimeoutExpired:
+      # Not kept, because a run with more time may measure it.
+      return {**head, 'error': f'not done after {arguments.limit_s:g} s'}
+    known[_key(model, way)] = found
     here.write(path, known)
     return found
 
@@ -135,7 +140,11 @@ def read(path: pathlib.Path) -> dict[str, _Row]:
 
 
 def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
-  """Returns the result of a process, or a line that says why it failed."""
+  """Returns the result of a process, or a line that says why it failed.
+
+  Raises:
+    TimeoutExpired: the process took longer than the limit.
+  """
   steps = _STEPS if has_card else _STEPS_ON_CPU
   variables = {**os.environ, **one_card_ways.WAYS[way].variables}
   variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
@@ -145,11 +154,8 @@ def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
       sys.executable, '-m', 'benchmarks.one_card_worker', model, way,
       str(steps)
   ]
-  try:
-    done = subprocess.run(command, env=variables, text=True, timeout=limit_s,
-                          capture_output=True, check=False)
-  except subprocess.TimeoutExpired:
-    return {'error': f'not done after {limit_s:g} s'}
+  done = subprocess.run(command, env=variables, text=True, timeout=limit_s,
+                        capture_output=True, check=False)
   if done.returncode:
     last = (done.stderr.strip().splitlines() or ['killed'])[-1]
     return {'error': last[:300]}

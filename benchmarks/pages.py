@@ -7,6 +7,7 @@ from typing import Iterable, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler.reports import tables
 
 
 class Page:
@@ -52,9 +53,7 @@ class Page:
     Raises:
       GdpError: the page cannot be written. The file is as it was before.
     """
-    escaped = [[cell.replace('|', '\\|') for cell in row] for row in rows]
-    lines = [head, ['---'] * len(head), *escaped]
-    self.put(command, '\n'.join(f'| {" | ".join(line)} |' for line in lines))
+    self.put(command, tables.as_markdown([head, *rows]))
 
   def put(self, command: str, text: str) -> None:
     """Writes the page with another text in place of the table.

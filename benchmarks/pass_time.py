@@ -93,9 +93,7 @@ def _measure(num_layers: int) -> dict[str, float]:
 
 def _table(layers: Sequence[int]) -> tables.Table:
   plugin.require()
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * _DEVICES)
+  plugin.cut_cpu(_DEVICES)
   logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'keep_best': False, 'cache': False}})

@@ -222,7 +222,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> tables.Table:
         (task, str(len(own)), f'{100 * np.abs(off).mean():.1f} %',
          f'{100 * off.mean():+.1f} %',
          f'{100 * np.abs(searched).mean():.1f} %' if len(searched) else '-',
-         f'{100 * min(searched, default=0):+.1f} %'))
+         f'{100 * min(searched):+.1f} %' if len(searched) else '-'))
   return tables.Table(
       'Simulated steps beside steps of a real GPU runtime',
       ('task', 'runs', 'mean error', 'bias', 'of searched', 'lowest searched'),

@@ -54,9 +54,7 @@ def measure(program: str, option: str, retraces: int) -> dict[str, float]:
     option: 'on' or 'off'.
     retraces: Number of retraces.
   """
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * 2)
+  plugin.cut_cpu(2)
   if option == 'on':
     tf.config.optimizer.set_experimental_options({'gdp_placement': True})
   run = _PROGRAMS[program]()

@@ -151,7 +151,7 @@ class _Journal:
 
 
 def _rows(graph: str, ops: int) -> list[_Row]:
-  """Measures the graphs of one size, each placer in a process of its own."""
+  """Makes a graph in one process, and measures it in a fresh one."""
   with tempfile.TemporaryDirectory() as folder:
     path = str(pathlib.Path(folder, 'graph.pb'))
     calls.call(f'{__package__}.scaling:make', graph, ops, path,

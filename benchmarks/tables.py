@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import pathlib
 import shlex
 import sys
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Sequence, TypeVar
+
+import numpy as np
 
 from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.problems import reading
+from gdp_grappler.processes import calls
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 
@@ -107,7 +111,8 @@ def show(arguments: argparse.Namespace, title: str,
     find: Makes the table. It returns None if there is nothing to show.
 
   Returns:
-    The exit code: 0, 1 if `Table.fails`, or 2 after a line about a GdpError.
+    The exit code: 0, 1 if `Table.fails`, or 2 after a line about a GdpError or
+    about a child process that failed.
   """
   try:
     page = pages.Page(arguments.page, title) if arguments.page else None
@@ -117,14 +122,14 @@ def show(arguments: argparse.Namespace, title: str,
     if found is None:
       return 0
     if arguments.json:
-      print(json.dumps(found.rows, indent=2))
+      print(json.dumps(finite(found.rows), indent=2))
     else:
       print(tables.titled(found.caption, [found.head, *found.cells]))
     # Last, so that the user sees the table even if the page cannot be written.
     if page:
       page.replace(arguments.command, found.head, found.cells)
     return int(found.fails)
-  except errors.GdpError as error:
+  except (errors.GdpError, calls.CallError) as error:
     print(f'{arguments.name}: error: {error}', file=sys.stderr)
     return 2
 
@@ -200,5 +205,67 @@ def _main(make: Callable[[], argparse.ArgumentParser], title: Title,
 
 
 def milliseconds(seconds: float | None) -> str:
-  """The text of a cell, such as '1.2 ms'; '-' for None."""
-  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
+  """Returns the text of a step, such as '1.2 ms'; '-' for None.
+
+  Args:
+    seconds: Seconds of the step. Infinite means that it exceeds a memory.
+  """
+  if seconds is None:
+    return '-'
+  return f'{seconds * 1e3:.1f} ms' if seconds < math.inf else 'out of memory'
+
+
+def ratio(value: float) -> str:
+  """Returns the text of a ratio of steps; '-' if neither fits into memory."""
+  return '-' if math.isnan(value) else f'{value:.3f}'
+
+
+def mean(values: Iterable[float]) -> float:
+  """Returns the geometric mean of steps or ratios, which may be infinite or 0.
+
+  The mean of `statistics` fails for a ratio of 0, which is the ratio of a step
+  to one that exceeds a memory.
+  """
+  with np.errstate(divide='ignore', invalid='ignore'):
+    return float(np.exp(np.log(list(values)).mean()))
+
+
+def step_cells(found: Sequence[Sequence[dict[str, Any]]], steps: Sequence[str],
+               *ratios: tuple[str, str]) -> list[list[str]]:
+  """Returns the cells of tasks: their steps, and ratios of these steps.
+
+  A row has the task, the mean of each step and of each ratio over seeds, and
+  the least and the most of the last ratio. The last row is about all tasks.
+
+  Args:
+    found: For each task, a row for each seed. A row has "task" and the steps.
+    steps: Keys of the steps, in seconds.
+    *ratios: Keys of the steps of each ratio.
+  """
+  cells, means = [], []
+  for rows in found:
+    of_seeds = [[row[a] / row[b] for row in rows] for a, b in ratios]
+    means.append([mean(values) for values in of_seeds])
+    cells.append([
+        rows[0]['task'],
+        *(milliseconds(mean(row[key] for row in rows)) for key in steps),
+        *map(ratio, (*means[-1], np.min(of_seeds[-1]), np.max(of_seeds[-1])))
+    ])
+  of_tasks = np.transpose(means)
+  cells.append([
+      'geometric mean', *[''] * len(steps), *map(ratio, map(mean, of_tasks)),
+      ratio(of_tasks[-1].min()),
+      ratio(of_tasks[-1].max())
+  ])
+  return cells
+
+
+def finite(value: Any) -> Any:
+  """Replaces infinities and NaN by None, because JSON has no such numbers."""
+  if isinstance(value, dict):
+    return {key: finite(item) for key, item in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [finite(item) for item in value]
+  if isinstance(value, float) and not math.isfinite(value):
+    return None
+  return value

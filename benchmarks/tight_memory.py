@@ -28,6 +28,8 @@ from typing import Any, Iterator
 import numpy as np
 
 from benchmarks import pages
+from benchmarks import tables as bench_tables
+from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
@@ -45,6 +47,7 @@ _PLACERS = ('m_topo', 'm_etf', 'm_sct', 'heft', 'single_device', _METIS,
             _SEARCH)
 # Largest step of a placer that meets the target, over that of the local search.
 _TARGET = 1.3
+_TITLES = 'Steps', 'Targets'  # Titles of the tables of a page.
 
 
 def _steps(problem: placer_lib.Problem, planted: np.ndarray,
@@ -92,13 +95,13 @@ def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
     if other not in rows[0]['placers'] or other == name:
       cells += ['-', '-']
       continue
-    # The ratio is infinite if only this placer is out of memory, NaN if both
-    # are.
+    # The ratio is infinite if only this placer is out of memory, 0 if only the
+    # other one is, NaN if both are.
     with np.errstate(invalid='ignore'):
       ratios = own / _seconds(rows, other)
     cells += [
         str((ratios > most + 1e-9).sum()),
-        _summary(ratios[np.isfinite(ratios)])
+        _summary(ratios[np.isfinite(ratios) & (ratios > 0)])
     ]
   seconds = sum(row['placers'][name]['placing_s'] for row in rows)
   return [*cells, f'{seconds / len(rows):.1f}']
@@ -120,15 +123,6 @@ def _summary(ratios: np.ndarray) -> str:
 
 def _cell(step_s: float | None) -> str:
   return 'out of memory' if step_s is None else f'{1e3 * step_s:.1f}'
-
-
-def _without_infinities(value: Any) -> Any:
-  """Replaces infinities and NaN by None, because JSON has no such numbers."""
-  if isinstance(value, dict):
-    return {key: _without_infinities(item) for key, item in value.items()}
-  if isinstance(value, float) and not math.isfinite(value):
-    return None
-  return value
 
 
 def _chosen(flags: argparse.Namespace) -> list[tuple[str, bool, int, float]]:
@@ -156,7 +150,7 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
                              clusters.FixedCosts)
     key = case.name, (*flags.placers, 'planted')
     if key not in known:
-      known[key] = _without_infinities(_row(case, flags.placers))
+      known[key] = bench_tables.finite(_row(case, flags.placers))
       if flags.journal is not None:
         with flags.journal.open('a', encoding='utf-8') as file:
           file.write(json.dumps(known[key]) + '\n')
@@ -164,7 +158,7 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-  """Prints both tables, and puts them into the page."""
+  """Prints both tables or the rows, and puts the tables into the page."""
   steps = [('case', *flags.placers, 'planted'),
            *((row['case'], *(_cell(own['step_s'])
                              for own in row['placers'].values()))
@@ -172,18 +166,21 @@ def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
   counts = [('placer', 'out of memory', f'slower than {_METIS}', 'worst, mean',
              f'over {_TARGET}x {_SEARCH}', 'worst, mean', 'seconds to place'),
             *(_missed(rows, name) for name in flags.placers)]
-  print(tables.titled('Simulated steps, ms', steps))
-  print(tables.titled(f'Of {len(rows)}', counts))
+  if flags.json:
+    print(json.dumps(rows, indent=1))
+  else:
+    print(tables.titled('Simulated steps, ms', steps))
+    print(tables.titled(f'Of {len(rows)}', counts))
   if flags.page is not None:
     # The path of the journal does not change the result.
     given = [a for a in sys.argv[1:] if not a.startswith('--journal=')]
     command = shlex.join(['python', '-m', 'benchmarks.tight_memory', *given])
-    for title, (head, *cells) in (('Steps', steps), ('Targets', counts)):
+    for title, (head, *cells) in zip(_TITLES, (steps, counts)):
       pages.Page(flags.page, title).replace(command, head, cells)
 
 
-def main() -> None:
-  """Runs the program."""
+def main() -> int:
+  """Runs the program; returns 0, or 2 for an unusable page or placer."""
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--networks', nargs='*', choices=tight_memory.NETWORKS,
@@ -199,13 +196,18 @@ def main() -> None:
                       help='page with places for "Steps" and "Targets"')
   parser.add_argument('--json', action='store_true')
   flags = parser.parse_args()
-  with progress_line.shown('tight_memory'):
-    rows = list(_rows(flags))
-  if flags.json:
-    print(json.dumps(rows, indent=1))
-  else:
+  try:
+    if flags.page is not None:
+      for title in _TITLES:  # A page without places would lose the results.
+        pages.Page(flags.page, title)
+    with progress_line.shown('tight_memory'):
+      rows = list(_rows(flags))
     _show(flags, rows)
+  except errors.GdpError as error:
+    print(f'tight_memory: error: {error}', file=sys.stderr)
+    return 2
+  return 0
 
 
 if __name__ == '__main__':
-  main()
+  sys.exit(main())

@@ -14,7 +14,9 @@ step. "_priced" and "_took_s" are priced placements and processor seconds. For
 HDP they count until its best placement. For the default placer they count until
 a placement that is not slower than HDP's, with the proposals of the anchors.
 They are null if there is no such placement. Without --json, prints a table of
-these figures and of HDP / ours: geometric mean, least and most over seeds.
+these figures and of HDP / ours: geometric mean, least and most over seeds. If
+some searches find no such placement, the figures are those of the others, and
+the table has their number.
 """
 
 from __future__ import annotations
@@ -100,20 +102,21 @@ def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
 
 
 def _figures(rows: Sequence[_Row]) -> list[str]:
-  """Returns the cells of a row. Cells without a value are '-'."""
+  """Returns the cells of a row, over the seeds in which ours gets there."""
   done = [row for row in rows if row['ours_priced'] is not None]
   mean = functools.partial(_mean, done)
-  if len(done) < len(rows):
+  if not done:
     return [
         tables.milliseconds(_mean(rows, 'hdp_s')), *[''] * 4, 'never', *[''] * 3
     ]
   ratios = [row['hdp_priced'] / row['ours_priced'] for row in done]
+  some = '' if len(done) == len(rows) else f' ({len(done)} of {len(rows)})'
   return [
       tables.milliseconds(mean('hdp_s')), f'{mean("hdp_priced"):,.0f}',
       f'{mean("hdp_took_s"):.1f}', f'{mean("ours_priced"):,.0f}',
-      f'{mean("ours_took_s"):.2f}', f'{statistics.geometric_mean(ratios):.1f}',
-      f'{min(ratios):.1f}', f'{max(ratios):.1f}',
-      f'{mean("hdp_took_s") / mean("ours_took_s"):.1f}'
+      f'{mean("ours_took_s"):.2f}',
+      f'{statistics.geometric_mean(ratios):.1f}{some}', f'{min(ratios):.1f}',
+      f'{max(ratios):.1f}', f'{mean("hdp_took_s") / mean("ours_took_s"):.1f}'
   ]
 
 

@@ -14,6 +14,8 @@ import sys
 import time
 from typing import Any, Mapping
 
+import numpy as np
+
 from gdp_grappler import cores
 from gdp_grappler import environment
 from gdp_grappler.processes import launching
@@ -83,9 +85,11 @@ def _report(plain: dict[str, Any], placed: dict[str, Any],
     print(f'  {name:10} {ops}')
   for name, run in (('as it was', plain), ('placed', placed)):
     print(f'  losses {name:10} {run["losses"]}')
-  apart = max(
+  # Unlike Python's, this maximum is NaN if a loss is.
+  apart = np.max([
       abs(a - b) / abs(a)
-      for a, b in zip(plain['losses'], placed['losses'], strict=True))
+      for a, b in zip(plain['losses'], placed['losses'], strict=True)
+  ])
   agree = apart <= LARGEST_DIFFERENCE
   spread = len(placed['ops']) > 1
   print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops '

@@ -2,7 +2,7 @@
 
 import sys
 
-from gdp_grappler.bin import gdp
+from gdp_grappler.bin import starting
 
 if __name__ == '__main__':
-  sys.exit(gdp.main())
+  sys.exit(starting.gdp())

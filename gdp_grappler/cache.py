@@ -85,8 +85,9 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
     return None
 
 
-def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
-  """Removes the least recently used JSON files of a folder.
+def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int,
+              ending: str = '.json') -> None:
+  """Removes the least recently used files of a folder.
 
   The most recently used file stays, whatever its size, because a process has
   just written it. Half-written files of killed processes are removed once they
@@ -96,6 +97,7 @@ def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
     folder: Folder of the files. Folders below it stay as they are.
     most_entries: Largest number of files that stay.
     most_bytes: Largest total size of the files that stay, in bytes.
+    ending: End of the names of files that may be removed.
   """
   try:
     with os.scandir(folder) as found:
@@ -110,7 +112,7 @@ def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int) -> None:
   whole = sorted(
       ((status.st_mtime, status.st_size, entry.path)
        for status, entry in found_files
-       if entry.name.endswith('.json') and not _is_half_written(entry.name)),
+       if entry.name.endswith(ending) and not _is_half_written(entry.name)),
       reverse=True)
   total = 0
   for count, (_, size, name) in enumerate(whole, 1):

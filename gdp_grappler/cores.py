@@ -6,10 +6,9 @@ import functools
 import math
 import os
 import pathlib
-from typing import Iterator
 
-_CGROUPS = pathlib.Path('/sys/fs/cgroup')
-_OWN_CGROUPS = pathlib.Path('/proc/self/cgroup')
+from gdp_grappler import control_groups
+
 _share = math.inf
 
 
@@ -34,31 +33,8 @@ def keep_to(count: int) -> None:
 
 @functools.cache
 def _quota() -> float:
-  """Returns the cores of the smallest quota of this process, maybe infinite.
-
-  Control groups of Linux have quotas. A group is also limited by the groups
-  around it.
-  """
-  return min(map(_cores_of, _cgroups()), default=math.inf)
-
-
-def _cgroups() -> Iterator[pathlib.Path]:
-  """Yields the folders of this process's groups and of those around them."""
-  try:
-    lines = _OWN_CGROUPS.read_text(errors='replace').splitlines()
-  except OSError:
-    return
-  for line in lines:
-    number, controllers, path = line.split(':', 2)
-    if number == '0':  # Version 2, which has one hierarchy.
-      root = _CGROUPS
-    elif 'cpu' in controllers.split(','):
-      root = _CGROUPS / 'cpu'
-    else:
-      continue
-    # In a container the path may be that outside of the container.
-    group = root / path.strip('/')
-    yield from (group, *group.parents[:len(group.parts) - len(root.parts)])
+  """Returns the cores of the smallest quota of this process, maybe infinite."""
+  return min(map(_cores_of, control_groups.folders('cpu')), default=math.inf)
 
 
 def _cores_of(group: pathlib.Path) -> float:

@@ -26,9 +26,10 @@ DISABLE = 'GDP_DISABLE'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
 QUIETEST = '3'  # Value of `LOG_LEVEL`: only fatal errors.
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
-# The user's value: `placer_model` changes the variable after it has loaded this
-# module.
+# The user's values: `placer_model` and the program gdp change the variables
+# after they have loaded this module.
 _USERS_KERAS = os.environ.get(LEGACY_KERAS, '')
+_USERS_DISABLE = os.environ.get(DISABLE, '')
 
 
 def placement() -> str:
@@ -49,6 +50,11 @@ def capture_directory() -> str:
 def users_keras() -> dict[str, str]:
   """Returns variables that select the user's Keras as `tf.keras` in a child."""
   return {LEGACY_KERAS: _USERS_KERAS} if _USERS_KERAS else {}
+
+
+def is_disabled() -> bool:
+  """Whether the user keeps the plugin out of programs."""
+  return _USERS_DISABLE not in ('', '0')
 
 
 def policy_folder() -> str:

@@ -28,6 +28,11 @@ MOST_PROTO_BYTES = (2 << 30) - 1
 _PART_BYTES = 1 << 20  # Bytes that are read at a time.
 _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _READ_ONLY = 'it is read-only'
+# The prefix is short, because a prefix of the file's own name plus a suffix
+# could exceed the longest possible name.
+_PREFIX = '.gdp'
+# Pattern of the names of unfinished files, which a killed process leaves.
+UNFINISHED = f'{_PREFIX}????????'
 
 
 def read(path: str | os.PathLike[str],
@@ -163,7 +168,7 @@ def _try(folder: pathlib.Path) -> None:
   """Makes an empty file in a folder, and removes it."""
   if not folder.is_dir():
     raise NotADirectoryError
-  handle, temporary = tempfile.mkstemp(dir=folder, prefix='.gdp')
+  handle, temporary = tempfile.mkstemp(dir=folder, prefix=_PREFIX)
   os.close(handle)
   os.unlink(temporary)
 
@@ -261,9 +266,7 @@ def _is_taken(path: str | os.PathLike[str], data: bytes) -> bool:
 
 def _replace(target: pathlib.Path, data: bytes, mode: int) -> None:
   """Replaces a regular file, or makes it."""
-  # The prefix is short, because a prefix of the file's own name plus a suffix
-  # could exceed the longest possible name.
-  handle, temporary = tempfile.mkstemp(dir=target.parent, prefix='.gdp')
+  handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_PREFIX)
   try:
     with os.fdopen(handle, 'wb') as file:
       file.write(data)

@@ -11,6 +11,7 @@ import enum
 import functools
 import json
 import pathlib
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
 
@@ -54,6 +55,20 @@ def load(library: Library) -> ctypes.CDLL:
   except OSError as error:
     raise errors.PluginError(
         f'Cannot load {library.value}: {error}. {_REMEDY}') from error
+
+
+def declare(library: ctypes.CDLL,
+            functions: Mapping[str, tuple[Any, Sequence[Any]]]) -> None:
+  """Declares the types of a library's functions.
+
+  Args:
+    library: The library.
+    functions: By name, the type of the result, or None, and the types of the
+      arguments.
+  """
+  for name, (result, arguments) in functions.items():
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
 
 
 def built_for_tensorflow() -> str:

@@ -98,3 +98,29 @@ class Format:
   def _damaged(self, path: str | os.PathLike[str], why: str) -> errors.GdpError:
     return errors.GdpError(f'{path} is not a usable {self.what}: {why}. Make '
                            f'it anew with `{self.command}`.')
+
+
+def text(content: Mapping[str, Any], field: str) -> str:
+  """Returns a field that is text; for functions that `parsed` calls.
+
+  Raises:
+    KeyError: the field is missing.
+    ValueError: the field is no text.
+  """
+  if not isinstance(content[field], str):
+    raise ValueError(f'{field} is no text')
+  return content[field]
+
+
+def texts(content: Mapping[str, Any], field: str) -> tuple[str, ...]:
+  """Returns a field that is a list of texts; see `text`.
+
+  Raises:
+    KeyError: the field is missing.
+    ValueError: the field is no list of texts.
+  """
+  values = content[field]
+  if not isinstance(values, list) or not all(
+      isinstance(value, str) for value in values):
+    raise ValueError(f'{field} is no list of texts')
+  return tuple(values)

@@ -11,6 +11,8 @@ from typing import Iterable, Iterator
 
 from gdp_grappler import errors
 
+# For messages on how to go on with a run. --restart would remove it.
+SAME_COMMAND = 'the same command (without --restart)'
 _LOCK = '.lock'
 
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from gdp_grappler import control_groups
 from gdp_grappler import cores
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -13,8 +14,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 def _cgroups(monkeypatch, tmp_path):
   """The folder of control groups of a machine with eight cores."""
   monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(8)))
-  monkeypatch.setattr(cores, '_CGROUPS', tmp_path)
-  monkeypatch.setattr(cores, '_OWN_CGROUPS', tmp_path / 'own')
+  monkeypatch.setattr(control_groups, '_ROOT', tmp_path)
+  monkeypatch.setattr(control_groups, '_OWN', tmp_path / 'own')
   cores._quota.cache_clear()
   yield tmp_path
   cores._quota.cache_clear()

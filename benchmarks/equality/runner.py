@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import plugin
 from benchmarks.equality import base
 from benchmarks.equality import fits
 from benchmarks.equality import loops
@@ -59,9 +60,7 @@ class Comparison:
 def main() -> None:
   """Runs the program of the command line."""
   name, option = sys.argv[1:]
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * _DEVICES)
+  plugin.cut_cpu(_DEVICES)
   print(json.dumps(dataclasses.asdict(compare(name, json.loads(option)))))
 
 

@@ -16,6 +16,7 @@ import tensorflow as tf
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
+from gdp_grappler.workloads import stages
 
 tf1 = tf.compat.v1
 _LAYER = re.compile(r'layer(\d+)')
@@ -34,25 +35,8 @@ def build(name: str) -> source_graph.SourceGraph:
 
 
 def layers(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [N], the layer of each op.
-
-  An op outside of all layers gets the layer of the first op that it feeds, or
-  else of the first op that feeds it. If there is none, it gets the first layer.
-  """
-  result = np.array([
-      int(match[1]) if (match := _LAYER.search(name)) else -1
-      for name in graph.names
-  ])
-  backward = graph.topological_order[::-1]
-  consumers = _neighbours(graph, 0, 1)
-  producers = _neighbours(graph, 1, 0)
-  for order, neighbours in ((backward, consumers), (graph.topological_order,
-                                                    producers)):
-    for op in order:
-      if result[op] < 0:
-        result[op] = next((result[n] for n in neighbours[op] if result[n] >= 0),
-                          -1)
-  return np.maximum(result, 0)
+  """int [N], the layer of each op; see `stages.by_name`."""
+  return stages.by_name(graph, _LAYER)
 
 
 def lstm() -> tf.Tensor:
@@ -225,11 +209,3 @@ def _attention(x: tf.Tensor, heads: int) -> tf.Tensor:
   mixed = tf.matmul(tf.nn.softmax(scores / (width // heads)**.5), value)
   joined = tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [batch, length, width])
   return _dense(joined, 'join', width)
-
-
-def _neighbours(graph: op_graph.OpGraph, source: int,
-                target: int) -> list[list[int]]:
-  result: list[list[int]] = [[] for _ in range(graph.num_ops)]
-  for edge in graph.edges.tolist():
-    result[edge[source]].append(edge[target])
-  return result

@@ -30,14 +30,18 @@ _COLOURS = {
 def write(folder: pathlib.Path, rows: Sequence[study.Row],
           orders: Sequence[study.Ordered],
           cluster: cluster_lib.Cluster) -> None:
-  """Writes README.md, placements.csv and fidelity.png."""
+  """Writes README.md, placements.csv and fidelity.png.
+
+  Without rows of placements there is no picture.
+  """
   text = io.StringIO()
   writer = csv.DictWriter(text, _COLUMNS, lineterminator='\n')
   writer.writeheader()
   for row in rows:
     writer.writerow({c: getattr(row, c) for c in _COLUMNS})
   files.write_atomically(folder / 'placements.csv', text.getvalue())
-  draw(folder / 'fidelity.png', rows)
+  if _by_graph(rows):
+    draw(folder / 'fidelity.png', rows)
   files.write_atomically(folder / 'README.md', _page(rows, orders, cluster))
 
 
@@ -177,6 +181,8 @@ def _page(rows: Sequence[study.Row], orders: Sequence[study.Ordered],
   copies = ', '.join(f'{d.copy_s * 1e6:.0f} us'
                      + (f' + bytes / {d.copy_bytes_per_s / 1e9:.2f} GB/s' if d.
                         copy_bytes_per_s else '') for d in cluster.devices)
+  picture = ('![simulated over measured steps](fidelity.png)\n\n'
+             if _by_graph(rows) else '')
   return f"""# How true the simulator is
 
 How far is a simulated step from a measured one? `make fidelity` **simulates**
@@ -190,9 +196,7 @@ placements:
 
 {tables.as_markdown(agreement(rows))}
 
-![simulated over measured steps](fidelity.png)
-
-[placements.csv](placements.csv) has every placement,
+{picture}[placements.csv](placements.csv) has every placement,
 [results.json.gz](results.json.gz) everything. Figures of the cluster, as
 measured:
 

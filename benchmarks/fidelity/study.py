@@ -187,4 +187,4 @@ def load(
   found = files.read_compressed_json(path)
   return ([Row(**row) for row in found['rows']],
           [Ordered(**order) for order in found['orders']],
-          cluster_json.from_json(json.dumps(found['cluster']), str(path)))
+          cluster_json.from_fields(found['cluster'], str(path)))

@@ -16,10 +16,11 @@ On the first card the program runs these parts:
   cards and without;
 * ten models in all ways of `benchmarks.one_card`, which takes several runs.
 
-Each run is under five minutes. Each part writes a file in --out_dir, and a part
-with a file is not run again. So the next run begins with a part that was
-interrupted or had no time. The program ends with its tables as Markdown, for
-docs/results/gpu. They are also in README.md of --out_dir.
+Each run takes under five minutes: a part that takes longer is stopped. Each
+part writes a file in --out_dir, and a part whose file is complete is not run
+again. So the next run begins with a part that was stopped or had no time. The
+program ends with its tables as Markdown, for docs/results/gpu. They are also in
+README.md of --out_dir.
 
 With --device=CPU it is a dry run, in which logical CPUs stand for the card.
 """
@@ -39,7 +40,7 @@ from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import deadlines
 from gdp_grappler import files
 
-_BUDGET_S = 290.  # Seconds for all parts. A run is under five minutes.
+_BUDGET_S = 280.  # Seconds for all parts. A run is under five minutes.
 # Less than that is too short for a part.
 _LEAST_S = 10.
 
@@ -62,8 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
   setting = _setting(arguments)
   setting.out_dir.mkdir(parents=True, exist_ok=True)
-  left_out = _run(setting, deadlines.within(arguments.time_budget_s),
-                  not arguments.without_programs)
+  left_out = _run(setting, not arguments.without_programs)
   text = page.text(setting, left_out)
   files.write_atomically(setting.out_dir / 'README.md', text)
   print(text)
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
                       default=pathlib.Path('build/gpu'))
   parser.add_argument('--device', choices=('GPU', 'CPU'), default='GPU')
   parser.add_argument('--time_budget_s', type=float, default=_BUDGET_S,
-                      help='no part begins later (default %(default)g)')
+                      help='parts are stopped then (default %(default)g)')
   parser.add_argument('--models', type=_names, default=parts_lib.MODELS,
                       metavar='MODULE:FUNCTION,...')
   parser.add_argument('--placed', type=_names, default=parts_lib.PLACED,
@@ -105,20 +105,20 @@ def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
                            arguments.models, arguments.placed,
                            arguments.profiled, arguments.compared,
                            arguments.ways, arguments.steps,
-                           arguments.calibrate_s)
+                           arguments.calibrate_s,
+                           deadline=deadlines.within(arguments.time_budget_s))
 
 
-def _run(setting: parts_lib.Setting, deadline: deadlines.Deadline,
-         programs: bool) -> list[str]:
+def _run(setting: parts_lib.Setting, programs: bool) -> list[str]:
   """Runs parts. A part that is timed runs alone on the card.
 
   Returns:
-    Names of the parts for which there was no time.
+    Names of the parts that are not finished.
   """
   left_out: list[str] = []
-  for timed in (parts_lib.calibrate(setting), parts_lib.steps(setting)):
-    _together([timed], setting, deadline, left_out)
-  _together([parts_lib.predictions(setting)], setting, deadlines.NEVER, [])
+  # A part is made when it begins, because its time limit is the time left.
+  for make in (parts_lib.calibrate, parts_lib.steps, parts_lib.predictions):
+    _alone(make(setting), setting, left_out)
   beside = [parts_lib.losses(setting)]
   if programs:
     beside += [parts_lib.program(name) for name in ('doctor', 'verify')]
@@ -126,32 +126,30 @@ def _run(setting: parts_lib.Setting, deadline: deadlines.Deadline,
       parts_lib.profile(setting, name) for name in setting.profiled
       if (setting.out_dir / 'graphs' / f'{name}.pb').exists()
   ]
-  running = _started(beside, setting, deadline, left_out)
+  running = _started(beside, setting, left_out)
   for part in profiles:
-    _together([part], setting, deadline, left_out)
+    _alone(part, setting, left_out)
   _finished(running, setting, left_out)
   if setting.device == 'GPU':
-    _together([parts_lib.streams(setting)], setting, deadline, left_out)
+    _alone(parts_lib.streams(setting), setting, left_out)
   if programs:  # It needs most of a card.
-    _together([parts_lib.too_big(setting)], setting, deadline, left_out)
-  _together([parts_lib.one_card(setting, deadline.left_s)], setting, deadline,
-            left_out)
+    _alone(parts_lib.too_big(setting), setting, left_out)
+  _alone(parts_lib.one_card(setting), setting, left_out)
   return left_out
 
 
-def _together(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
-              deadline: deadlines.Deadline, left_out: list[str]) -> None:
-  _finished(_started(parts, setting, deadline, left_out), setting, left_out)
+def _alone(part: parts_lib.Part, setting: parts_lib.Setting,
+           left_out: list[str]) -> None:
+  _finished(_started([part], setting, left_out), setting, left_out)
 
 
 def _started(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
-             deadline: deadlines.Deadline,
              left_out: list[str]) -> list[tuple[parts_lib.Part, Any, float]]:
   running = []
   for part in parts:
     if part.is_done(setting.out_dir):
       _say(f'{part.name}: done before')
-    elif deadline.left_s is not None and deadline.left_s < _LEAST_S:
+    elif setting.deadline.remaining_s < _LEAST_S:
       left_out.append(part.name)
     else:
       _say(f'{part.name}: running')

@@ -39,10 +39,10 @@ def make_devices(tf: Any, device: str, count: int) -> None:
     count: Number of logical devices. The CPU gets one more, which stands for
       the host.
   """
+  from benchmarks import plugin
   cards = tf.config.list_physical_devices(device)
   if device == CPU:
-    tf.config.set_logical_device_configuration(
-        cards[0], [tf.config.LogicalDeviceConfiguration()] * (count + 1))
+    plugin.cut_cpu(count + 1)
   elif count > 1:
     limit = tf.config.LogicalDeviceConfiguration(
         memory_limit=_part_megabytes(count))

@@ -28,7 +28,9 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
   until = time.monotonic() + float(seconds)
   import tensorflow as tf
 
+  from benchmarks import plugin
   from benchmarks.gpu import here
+  plugin.require()
   here.make_devices(tf, device, 2)
   tf.config.experimental.enable_op_determinism()
   notices = here.Lines()

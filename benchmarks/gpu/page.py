@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import pathlib
-from typing import Any, Iterator, Sequence
+from typing import Any, Sequence
 
 from benchmarks import one_card
 from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.reports import tables
 
 _LAST_LINES = 2  # Lines of a failed part's log that the page shows.
 
@@ -21,7 +22,7 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
 
   Args:
     setting: The setting. The files are in its folder.
-    left_out: Names of parts for which there was no time.
+    left_out: Names of parts that are not finished.
   """
   found = _calibration(setting.out_dir)
   blocks = [_head(found, setting)]
@@ -34,11 +35,12 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
       _losses(setting),
       _one_card(setting),
       _streams(setting),
+      _too_big(setting),
       _programs(setting)
   ]
   if left_out:
-    blocks.append(f'Left out for want of time: {", ".join(left_out)}. Run it '
-                  'again: it goes on with these.')
+    blocks.append(f'Not finished: {", ".join(left_out)}. Run it again: it goes '
+                  'on with these.')
   return '\n\n'.join(block for block in blocks if block) + '\n'
 
 
@@ -160,9 +162,10 @@ def _one_card(setting: parts_lib.Setting) -> str:
 
 def _streams(setting: parts_lib.Setting) -> str:
   found = _read(setting.out_dir / 'streams.json')
-  ways = list(dict.fromkeys(way for row in found.values() for way in row))
-  rows = [(name, *(_step(row.get(way, {})) for way in ways))
-          for name, row in found.items()]
+  names = list(dict.fromkeys(key.partition('.')[0] for key in found))
+  ways = list(dict.fromkeys(key.partition('.')[2] for key in found))
+  rows = [(name, *(_step(found.get(f'{name}.{way}', {})) for way in ways))
+          for name in names]
   return _table('Steps of fit on a card that is cut, ms, without XLA',
                 ('model', *(way.replace('_', ' ') for way in ways)), rows)
 
@@ -171,6 +174,16 @@ def _step(found: dict[str, Any]) -> str:
   if 'step_s' in found:
     return f'{1e3 * found["step_s"]:.2f}'
   return found.get('error', '-')
+
+
+def _too_big(setting: parts_lib.Setting) -> str:
+  rows = []
+  for way, found in _read(setting.out_dir / 'too_big.json').items():
+    said = found.get('error') or f'trained, loss {found["losses"][-1]:.3g}'
+    peaks = [f'{peak / 1e9:.2f}' for peak in found.get('peak_bytes', ())]
+    rows.append((way, said, ' and '.join(peaks) or '-'))
+  return _table('A model that is too big for one of two logical cards',
+                ('option', 'result', 'peaks of the cards, GB'), rows)
 
 
 def _programs(setting: parts_lib.Setting) -> str:
@@ -188,14 +201,8 @@ def _table(title: str, head: Sequence[str],
            rows: Sequence[Sequence[str]]) -> str:
   if not rows:
     return ''
-  lines = [f'## {title}', '', *_rows([head, ['---'] * len(head), *rows])]
-  return '\n'.join(lines)
-
-
-def _rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-  for row in rows:
-    cells = (cell.replace('|', '\\|').replace('\n', ' ') for cell in row)
-    yield f'| {" | ".join(cells)} |'
+  whole = [[cell.replace('\n', ' ') for cell in row] for row in [head, *rows]]
+  return f'## {title}\n\n{tables.as_markdown(whole)}'
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from typing import Any, Sequence
 
 from benchmarks import one_card as one_card_lib
 from benchmarks import one_card_ways
+from benchmarks.gpu import streams as streams_lib
+from gdp_grappler import deadlines
 from gdp_grappler import environment
 
 _KERAS = 'benchmarks.keras_models'
@@ -29,7 +33,7 @@ SPLIT = tuple(
     f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
 # Models whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
-_LONGEST_S = 280.  # Seconds after which a part is stopped.
+_LONGEST_S = 280.  # Seconds after which a part is stopped at the latest.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Setting:
     profile_s: Time limit of the profile of a graph, in seconds.
     models_s: Time limit of all steps, and again of all losses, in seconds.
     split: Models whose steps are measured on logical GPUs of one card.
+    deadline: Moment at which all parts are stopped.
   """
 
   device: str
@@ -64,6 +69,7 @@ class Setting:
   profile_s: float = 8.
   models_s: float = 110.
   split: tuple[str, ...] = SPLIT
+  deadline: deadlines.Deadline = deadlines.NEVER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +140,7 @@ def streams(setting: Setting) -> Part:
   """Measures steps on the whole card and on parts, with several options."""
   return Part('streams', ('-m', 'benchmarks.gpu.streams',
                           *_of_models(setting, setting.steps, setting.split)),
-              'streams.json', _short(setting.split))
+              'streams.json', streams_lib.keys(_short(setting.split)))
 
 
 def predictions(setting: Setting) -> Part:
@@ -162,20 +168,15 @@ def profile(setting: Setting, name: str) -> Part:
                '--steps=10', f'--devices={setting.device.lower()}'), out.name)
 
 
-def one_card(setting: Setting, left_s: float | None) -> Part:
-  """Runs models in several ways until the time is over. A later run goes on.
-
-  Args:
-    setting: How the parts are run.
-    left_s: Seconds that are left; None for no limit.
-  """
+def one_card(setting: Setting) -> Part:
+  """Runs models in several ways until the time is over. A later run goes on."""
   out = setting.out_dir / 'one_card'
   has_card = setting.device == 'GPU'
   ways = [
       way for way in setting.ways
       if has_card or not one_card_ways.WAYS[way].needs_card
   ]
-  longest_s = min(left_s or _LONGEST_S, _LONGEST_S) / 2
+  longest_s = min(setting.deadline.remaining_s, _LONGEST_S) / 2
   arguments = [
       f'--out_dir={out}', f'--time_budget_s={longest_s:.0f}',
       f'--limit_s={longest_s:.0f}', f'--ways={",".join(ways)}'
@@ -194,23 +195,35 @@ def program(name: str) -> Part:
 
 def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
   """Starts the program. Its output goes to the log."""
-  log = part.log(setting.out_dir).open('w')
   variables = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
   variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
   # Programs without placement disable the plugin themselves.
   variables.pop(environment.DISABLE, None)
-  return subprocess.Popen([sys.executable, *part.command], stdout=log,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                          env=variables)
+  with part.log(setting.out_dir).open('w') as log:
+    process = subprocess.Popen([sys.executable, *part.command], stdout=log,
+                               stderr=subprocess.STDOUT,
+                               stdin=subprocess.DEVNULL, env=variables,
+                               start_new_session=True)
+  atexit.register(_stop, process)  # Ctrl-C does not reach the part.
+  return process
+
+
+def _stop(process: subprocess.Popen[Any]) -> None:
+  """Ends a part and its child processes at once, if the part still runs."""
+  if process.poll() is None:
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def finish(part: Part, process: subprocess.Popen[Any], setting: Setting) -> int:
-  """Waits for a part. If the part makes no file, its exit code is kept."""
+  """Waits for a part, and stops it when its time is over.
+
+  If the part makes no file, its exit code is kept, unless it was stopped.
+  """
   try:
-    code = process.wait(_LONGEST_S)
+    code = process.wait(min(_LONGEST_S, setting.deadline.remaining_s))
   except subprocess.TimeoutExpired:
-    process.kill()
-    code = process.wait()
+    _stop(process)
+    return process.wait()
   if not part.makes:
     (setting.out_dir / f'{part.name}.rc').write_text(f'{code}\n')
   return code
@@ -218,8 +231,9 @@ def finish(part: Part, process: subprocess.Popen[Any], setting: Setting) -> int:
 
 def _of_models(setting: Setting, count: int,
                names: Sequence[str]) -> tuple[str, ...]:
-  return (setting.device, str(setting.out_dir), str(count),
-          str(setting.models_s), *names)
+  limit_s = min(setting.models_s, setting.deadline.remaining_s)
+  return (setting.device, str(setting.out_dir), str(count), f'{limit_s:.0f}',
+          *names)
 
 
 def _short(names: Sequence[str]) -> tuple[str, ...]:

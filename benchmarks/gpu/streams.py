@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 _ONE = '--way'
 
@@ -59,7 +59,7 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
          str) -> None:
   """Runs all ways one after the other."""
   until = time.monotonic() + float(seconds)
-  found: dict[str, dict[str, Any]] = {}
+  found: dict[str, Any] = {}
   for way in WAYS:
     left_s = until - time.monotonic()
     if left_s > 0:
@@ -70,9 +70,22 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
     path = _path(out_dir, way)
     if path.exists():
       for model, row in json.loads(path.read_text()).items():
-        found.setdefault(model, {})[way] = row
+        found[_key(model, way)] = row
   (pathlib.Path(out_dir)
    / 'streams.json').write_text(json.dumps(found, indent=1) + '\n')
+
+
+def keys(models: Iterable[str]) -> tuple[str, ...]:
+  """Returns the keys of streams.json when all is measured.
+
+  Args:
+    models: Short names of the models.
+  """
+  return tuple(_key(model, way) for model in models for way in WAYS)
+
+
+def _key(model: str, way: str) -> str:
+  return f'{model}.{way}'
 
 
 def run_way(way: str, device: str, out_dir: str, steps: str, seconds: str,
@@ -84,6 +97,9 @@ def run_way(way: str, device: str, out_dir: str, steps: str, seconds: str,
   path = _path(out_dir, way)
   path.parent.mkdir(parents=True, exist_ok=True)
   import tensorflow as tf
+
+  from benchmarks import plugin
+  plugin.require()
   if lever is not None:
     set_lever(lever)
   if device == here.CPU:

@@ -82,7 +82,8 @@ def _run(tasks: tuple[str, ...], placers: tuple[str, ...],
   results = runner.run(
       runner.BenchOptions(tasks=','.join(tasks), placers=','.join(placers),
                           out_dir=options.work_dir, settings=options.settings,
-                          command=options.command), options.console)
+                          command=options.command, folder_flag='--work_dir'),
+      options.console)
   return results['tasks']
 
 

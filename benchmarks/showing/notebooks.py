@@ -46,13 +46,17 @@ def run(path: pathlib.Path) -> str:
     work.mkdir()
     # Runs the file with -P, so that cells import the installed packages and not
     # the modules in the file's folder.
-    done = subprocess.run([
+    command = [
         sys.executable, '-P', cells.__file__,
         str(path.resolve()),
         str(outputs)
-    ], cwd=work, env=os.environ | {'TF_CPP_MIN_LOG_LEVEL': '3'},
-                          capture_output=True, text=True, timeout=_TIMEOUT_S,
-                          check=False)
+    ]
+    try:
+      done = subprocess.run(command, cwd=work, capture_output=True, text=True,
+                            env=os.environ | {'TF_CPP_MIN_LOG_LEVEL': '3'},
+                            timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+      return f'It takes longer than {_TIMEOUT_S:g} s.'
     if done.returncode:
       return done.stderr
     _fill(notebook, json.loads(outputs.read_text(encoding='utf-8')))

@@ -1,4 +1,7 @@
-"""Checks the arguments of functions of the API before any work is done."""
+"""Checks the arguments of functions of the API before any work is done.
+
+The cluster of a plan is here, too. It is the default of the argument `cluster`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import os
 from typing import Any, Mapping
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import layer_map
+from gdp_grappler import spelling
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation.ordering import order_names
-from gdp_grappler.placers.plans import planned
 
 
 def check_search(seed: Any, time_budget_s: Any) -> None:
@@ -73,23 +77,50 @@ def check_order(order: Any) -> None:
 
 
 def check_plan(plan: Any) -> None:
-  """Checks that a plan is a map of layers, a readable plan file, or None.
+  """Checks that a plan is a map of layers, or a readable plan file.
 
   Reading a graph may take minutes, so errors in a plan should come earlier.
 
   Raises:
     GdpError: the plan is something else, or the file is missing or damaged.
   """
-  if not (plan is None or isinstance(plan, (str, os.PathLike, Mapping))):
+  if not isinstance(plan, (str, os.PathLike, Mapping)):
     raise errors.GdpError(
         f'plan is {plan!r}; give a plan file, or devices by layer, such as '
         "{'encoder': 'GPU:0'}.")
-  if isinstance(plan, Mapping):
-    layer_map.checked(plan)
-  elif plan is not None:
-    known = planned.of_file(os.fspath(plan))
-    if isinstance(known, str):
-      plan_lib.read(known)
+  layer_devices.layers(plan)
+
+
+def cluster_of(plan: Any, *others: str) -> cluster_lib.Cluster:
+  """Returns the cluster that a plan was made for.
+
+  Args:
+    plan: A plan file.
+    *others: Further plan files, which have to be for the same cluster, and
+      files with a map of layers, which are for every cluster.
+
+  Raises:
+    PlanError: a file is missing or damaged, the first plan is a map of layers,
+      or a further plan is for another cluster.
+  """
+  give = f'Give one, such as {spelling.argument("cluster", "2xP100")}.'
+  if _is_map(plan):
+    name = 'plan' if isinstance(plan, Mapping) else plan
+    raise errors.PlanError(
+        f'{name} is a map of layers, which names no cluster. {give}')
+  found = plan_lib.read(os.fspath(plan)).cluster
+  for other in [path for path in others if not _is_map(path)]:
+    its = plan_lib.read(other).cluster
+    if its != found:
+      raise errors.PlanError(
+          f'{plan} and {other} are for different clusters, {found.name} and '
+          f'{its.name}. Steps on different clusters cannot be compared. {give}')
+  return found
+
+
+def _is_map(plan: Any) -> bool:
+  return (isinstance(plan, Mapping) or
+          plan_lib.read_layers(os.fspath(plan)) is not None)
 
 
 def check_shape(shape: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 import time
 from typing import Any, Mapping, Sequence
@@ -55,7 +56,7 @@ class Comparison:
     """Returns the table as JSON."""
     rows = [{
         'placer': name, 'step_time_s': placed.step_time_s,
-        'speedup': placed.speedup if placed.on_one_device.valid else None,
+        'speedup': placed.speedup if math.isfinite(placed.speedup) else None,
         'fits': placed.fits, 'cut_bytes': placed.placement.cut(placed.graph)[1]
     } for name, placed in self.placed.items()]
     return json.dumps(

@@ -130,16 +130,15 @@ class Difference:
       lines += ['', tables.text(self._shifts()), '']
       lines += [tables.wrapped(tables.left_out(scope))] if scope else []
       lines.append(tables.text(self._ops(scope)))
-    if len(self.moved) > _MOST_OPS:
-      lines.append(f'... and {len(self.moved) - _MOST_OPS} more ops')
-    return '\n'.join(lines)
+    return '\n'.join(lines + tables.more(self.moved, _MOST_OPS, 'ops'))
 
   def __repr__(self) -> str:
     return f'<Difference {self._headline()}>'
 
   def _repr_html_(self) -> str:
     return (tables.paragraph([self._headline()]) + tables.as_html(self._sides())
-            + tables.as_html(self._shifts()) + tables.as_html(self._ops()))
+            + tables.as_html(self._shifts()) + tables.as_html(self._ops())
+            + tables.paragraph(tables.more(self.moved, _MOST_OPS, 'ops')))
 
   def _headline(self) -> str:
     return (f'{len(self.moved)} of {self.num_ops} ops moved; the simulated '

@@ -7,7 +7,6 @@ import fnmatch
 import json
 import re
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -165,7 +164,7 @@ class Explanation:
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
                    f'{units.ms(op.start_s)} of the step; {chain}')
-    lines += _left_out(self.ops, _MOST_OPS, 'ops')
+    lines += tables.more(self.ops, _MOST_OPS, 'ops')
     if self.elsewhere:
       lines += [
           '', tables.wrapped(self._headline()),
@@ -173,7 +172,7 @@ class Explanation:
       ]
     if self.sent:
       lines += ['', 'Sent between devices:', tables.text(self._cuts(scope))]
-      lines += _left_out(self.sent, _MOST_CUTS, 'tensors')
+      lines += tables.more(self.sent, _MOST_CUTS, 'tensors')
     return '\n'.join(lines)
 
   def __repr__(self) -> str:
@@ -189,7 +188,7 @@ class Explanation:
             for op in self.ops[:_MOST_OPS]]
     parts = [
         tables.as_html(ops),
-        tables.paragraph(_left_out(self.ops, _MOST_OPS, 'ops'))
+        tables.paragraph(tables.more(self.ops, _MOST_OPS, 'ops'))
     ]
     if self.elsewhere:
       parts += [
@@ -197,7 +196,10 @@ class Explanation:
           tables.as_html(self._moves())
       ]
     if self.sent:
-      parts.append(tables.as_html(self._cuts()))
+      parts += [
+          tables.as_html(self._cuts()),
+          tables.paragraph(tables.more(self.sent, _MOST_CUTS, 'tensors'))
+      ]
     return ''.join(parts)
 
   def _headline(self) -> str:
@@ -309,8 +311,3 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
          + ', '.join(f'"{graph.names[op]}"'
                      for op in np.argsort(-graph.flops, kind='stable')[:_NAMED])
          + '.'))
-
-
-def _left_out(found: tuple[Any, ...], shown: int, what: str) -> list[str]:
-  return ([f'... and {len(found) - shown} more {what}']
-          if len(found) > shown else [])

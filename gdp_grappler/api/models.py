@@ -85,7 +85,7 @@ def read(
   """
   batch = None
   if data is not None:
-    batch = batch_specs.of(data, batch_size)
+    batch = batch_specs.of(data, batch_size, tell)
   if makes_model(graph):
     with automatic_names.kept(), contextlib.ExitStack() as stack:
       if tables:
@@ -95,7 +95,7 @@ def read(
     if batch is None and signature is not None:
       named = isinstance(signature, Mapping)
       batch = batch_specs.of((signature,) if named else tuple(signature),
-                             batch_size)
+                             batch_size, tell)
     return _of_model(graph, batch_size, tell, architecture, batch),
   if batch is not None:
     raise errors.InvalidGraphError(
@@ -158,7 +158,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
   if getattr(model, 'optimizer', None) is None:
     return _forward(model, name, batch_size, tell, batch)
   if batch is None:
-    batch = batch_specs.of_fitted(model, batch_size)
+    batch = batch_specs.of_fitted(model, batch_size, tell)
     if batch is not None:
       shapes = [tuple(spec.shape) for spec in tf.nest.flatten(batch)]
       tell(f'{name}: batches as it was trained on, {shapes}; data=(x, y) '

@@ -140,10 +140,10 @@ class PlacedStep:
   @property
   def speedup(self) -> float:
     """Step on the best device over this step; infinite if none has room."""
-    alone = self.on_one_device
-    if not alone.valid:
-      return float('inf')
-    return alone.step_time_s / self.step_time_s
+    alone, own_s = self.on_one_device, self.step_time_s
+    if alone.valid and alone.step_time_s == own_s:
+      return 1.  # Steps of a graph without costs take 0 seconds.
+    return alone.step_time_s / own_s if alone.valid and own_s else float('inf')
 
   @property
   def fits(self) -> bool:

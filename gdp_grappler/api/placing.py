@@ -186,7 +186,7 @@ def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
   return deadline.after(_SEARCH_SHARE).left_s
 
 
-def load_plan(plan: str | os.PathLike[str], graph: Any,
+def load_plan(plan: Plan, graph: Any,
               cluster: str | cluster_lib.Cluster | None = None, *,
               batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
               trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
@@ -200,7 +200,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     gdp_grappler.load_plan('plan.json', model).step_time_s
 
   Args:
-    plan: A plan file.
+    plan: A plan file, or devices by layer, which need a cluster.
     graph: The graph that the plan was made for; see `place`.
     cluster: The cluster on which to run; by default that of the plan.
     batch_size: See `place`.
@@ -221,7 +221,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
   """
   arguments.check_plan(plan)
   if cluster is None:
-    cluster = _cluster_of(os.fspath(plan))
+    cluster = arguments.cluster_of(plan)
   with telling.listener(tell, verbose) as heard:
     subject = subjects.read(
         graph, cluster,
@@ -231,16 +231,7 @@ def load_plan(plan: str | os.PathLike[str], graph: Any,
     return of_plan(subject, plan)
 
 
-def _cluster_of(plan: str) -> cluster_lib.Cluster:
-  """Returns the cluster that a plan was made for."""
-  if plan_lib.read_layers(plan) is not None:
-    raise errors.PlanError(
-        f'{plan} is a map of layers, which names no cluster. Give one, such as '
-        f'{spelling.argument("cluster", "2xP100")}.')
-  return plan_lib.read(plan).cluster
-
-
-def simulate(graph: Any, plan: str | os.PathLike[str],
+def simulate(graph: Any, plan: Plan,
              cluster: str | cluster_lib.Cluster | None = None, *,
              order: str | None = None, **reading: Any) -> price_lib.Price:
   """Prices a plan in both orders.
@@ -249,22 +240,22 @@ def simulate(graph: Any, plan: str | os.PathLike[str],
 
   Args:
     graph: The graph that the plan was made for; see `place`.
-    plan: A plan file.
+    plan: A plan file, or devices by layer, which need a cluster.
     cluster: The cluster on which to run; by default that of the plan.
     order: Order of the memory and the schedule in the result, 'fifo' or
       'critical_path'; by default that of the plan.
     **reading: Further arguments of `load_plan`.
 
   Raises:
-    GdpError: the plan cannot be used; see `load_plan`.
-    ValueError: there is no such order.
+    GdpError: the plan cannot be used (see `load_plan`), or there is no such
+      order.
   """
+  arguments.check_order(order)
   return load_plan(plan, graph, cluster, **reading).price(order)
 
 
-def of_plan(subject: subjects.Subject,
-            plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
-  """Returns a step placed by a plan file; for errors see `load_plan`."""
+def of_plan(subject: subjects.Subject, plan: Plan) -> placed_step.PlacedStep:
+  """Returns a step placed by a plan; for errors see `load_plan`."""
   return _planned(subject, plan, None)
 
 
@@ -293,10 +284,11 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
                   order: str | None, profile: str = '') -> plan_lib.Layers:
   """Returns the plan's map of layers; raises errors before the work begins."""
   arguments.check_names(placer=placer, policy=policy, profile=profile)
-  if plan is not None and (policy is not None or placer != registry.DEFAULT):
-    raise errors.GdpError('A plan takes the place of a placer and its policy. '
-                          'Give one of them.')
-  arguments.check_plan(plan)
+  if plan is not None:
+    if policy is not None or placer != registry.DEFAULT:
+      raise errors.GdpError('A plan takes the place of a placer and its '
+                            'policy. Give one of them.')
+    arguments.check_plan(plan)
   arguments.check_order(order)
   registry.factory(placer, policy)  # Some must import before TensorFlow.
   if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
@@ -309,13 +301,12 @@ def _planned(subject: subjects.Subject, plan: Plan, order: str | None,
              whole_graph: bool = False) -> placed_step.PlacedStep:
   known = (layer_map.checked(plan)
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
+  asked = subject.step.graph.may_round
+  if planned.may_round(known) and not asked:
+    subject = subject.with_rounding_allowed()
   if _ignores_pins(subject, known):
     subject = subject.without_asked()
   step = _with_whole(subject) if whole_graph else subject.step
-  asked = step.graph.may_round
-  if planned.may_round(known) and not asked:
-    subject, step = subject.with_rounding_allowed(), step.with_rounding_allowed(
-    )
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
     written = plan_lib.read(known)
@@ -339,7 +330,8 @@ def _ignores_pins(subject: subjects.Subject, plan: planned.Plan) -> bool:
   """Whether to read the graph without its requests by `tf.device`.
 
   True for a map of layers, and for a plan file that breaks a rule. If the plan
-  also breaks other rules, a later check reports them.
+  also breaks other rules, a later check reports them. The subject has to allow
+  the rounding that the plan allows.
   """
   if not isinstance(plan, str):
     return True

@@ -245,6 +245,7 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
                          how.layers)
     if split is not None:
       step = reading.of_source(split, request, found, where, _silent)
+  reading.tell_pins_and_profile(step, request, how.tell)
   is_made = not models.makes_model(graph)
   if not rest:
     return Subject(step, how, lambda: step, is_made)

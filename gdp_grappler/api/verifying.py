@@ -11,15 +11,17 @@ deterministic ops, because results of other kernels differ from run to run.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import sys
 import time
-from typing import Sequence
+from typing import Callable, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.processes import calls
+from gdp_grappler.processes import worker_process
 from gdp_grappler.reports import tables
 
 _MODULE = 'gdp_grappler.api.verify_programs'
@@ -105,24 +107,38 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
     assert gdp_grappler.verify().works
 
   Args:
-    kinds: Kinds of devices, of `KINDS`. None means those of this machine.
+    kinds: Kinds of devices, of `KINDS`, or one of them. None means those of
+      this machine.
 
   Raises:
-    GdpError: a kind is not in `KINDS`, or no process can be started.
+    GdpError: there is no kind, one is not in `KINDS`, or no process can be
+      started.
   """
-  wrong = [kind for kind in kinds or () if kind not in KINDS]
-  if wrong:
-    raise errors.GdpError(f'There are no devices called "{wrong[0]}" to verify '
-                          f'placement on. Give {" or ".join(KINDS)}.')
-  if kinds is None:
+  if isinstance(kinds, str):
+    kinds = [kinds]
+  elif kinds is None:
     kinds = found_kinds()
+  wrong = [f' called "{kind}"' for kind in kinds if kind not in KINDS]
+  if wrong or not kinds:
+    raise errors.GdpError(f'There are no devices{"".join(wrong[:1])} to verify '
+                          f'placement on. Give {" or ".join(KINDS)}.')
   runs = [(program, kind) for kind in kinds for program in _PROGRAMS]
   done: list[Verified] = []
+  started: list[worker_process.WorkerProcess] = []
   with concurrent.futures.ThreadPoolExecutor(len(_PROGRAMS)) as pool:
-    for program in pool.map(lambda run: _verified(*run), runs):
-      done.append(program)
-      progress.reached(
-          len(done) / len(runs), f'{len(done)} of {len(runs)} done')
+    try:
+      for program in pool.map(lambda run: _verified(started.append, *run),
+                              runs):
+        done.append(program)
+        progress.reached(
+            len(done) / len(runs), f'{len(done)} of {len(runs)} done')
+    except BaseException:
+      # At its end the pool waits for its threads, and these for processes.
+      pool.shutdown(wait=False, cancel_futures=True)
+      for process in started:
+        with contextlib.suppress(ProcessLookupError):  # It ends by itself.
+          process.kill()
+      raise
   return Verification(tuple(done))
 
 
@@ -136,13 +152,16 @@ def found_kinds() -> tuple[str, ...]:
   return KINDS if has_gpu else KINDS[:1]
 
 
-def _verified(program: str, kind: str) -> Verified:
+def _verified(started: Callable[[worker_process.WorkerProcess], None],
+              program: str, kind: str) -> Verified:
+  """Runs a program; `started` gets its process."""
   begin = time.monotonic()
   variables = {environment.DISABLE: '0', **(_HIDDEN if kind == 'CPU' else {})}
   try:
     (losses, _), (placed, devices) = calls.call(f'{_MODULE}:{program}', kind,
                                                 timeout_s=_TIMEOUT_S,
-                                                environment=variables)
+                                                environment=variables,
+                                                started=started)
     works, detail = _verdict(losses, placed, devices, kind)
   except calls.CallError as error:
     works, detail = False, f'it failed: {error}'

@@ -43,7 +43,7 @@ def main() -> int:
   try:
     return run()
   finally:
-    starting.drop_unwritten()
+    starting.flush(sys.stderr)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   try:
     with spelling.as_flags(), progress_line.shown('gdp', arguments.quiet):
       code = arguments.action(arguments)
-    starting.flush_output()
+    starting.flush(sys.stdout, BrokenPipeError)
     return code
   except BrokenPipeError:
     # The reader of the output, such as `head`, has closed the pipe.
@@ -76,21 +76,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     progress.say(f'gdp: error: {error}')
     return 2
   except OSError as error:
-    _discard_output()
+    starting.flush(sys.stdout)  # It would fail again at exit.
     where = error.filename or 'input or output'
     progress.say(f'gdp: error: {where}: {error.strerror or error}.')
     return 2
   except KeyboardInterrupt:
     progress.say('gdp: interrupted')
     return 130
-
-
-def _discard_output() -> None:
-  """Drops output that nobody reads, which would fail again at exit."""
-  try:
-    sys.stdout.flush()
-  except OSError:
-    starting.drop(sys.stdout)
 
 
 def _check_words(known: argparse.ArgumentParser,

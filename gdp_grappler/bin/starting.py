@@ -73,20 +73,18 @@ def prepare_streams() -> None:
       stream.reconfigure(errors='backslashreplace')
 
 
-def drop_unwritten() -> None:
-  """Drops text for standard error that cannot be written; see `drop`."""
-  try:
-    sys.stderr.flush()
-  except OSError:
-    drop(sys.stderr)
+def flush(stream: TextIO, failure: type[OSError] = OSError) -> None:
+  """Writes what a stream holds, or drops it after a failure; see `drop`.
 
-
-def flush_output() -> None:
-  """Writes standard output, or drops it if its reader has ended."""
+  Args:
+    stream: Standard output or standard error.
+    failure: The failure. Only `BrokenPipeError` means that nobody reads the
+      stream. Other errors may be a full disk.
+  """
   try:
-    sys.stdout.flush()
-  except BrokenPipeError:
-    drop(sys.stdout)
+    stream.flush()
+  except failure:
+    drop(stream)
 
 
 def drop(stream: TextIO) -> None:

@@ -12,6 +12,9 @@ from gdp_grappler.cluster import device_figures
 
 # If parallel launches take this many times as long, they wait for a lock.
 _CONTENDED = 1.2
+# Figures of `device_figures.CARD_LAUNCH` that a calibration replaces.
+_REPLACED = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
+             'callback_s', 'poll_s')
 
 
 def applied(cluster: cluster_lib.Cluster,
@@ -19,8 +22,11 @@ def applied(cluster: cluster_lib.Cluster,
             names: Collection[str] | None = None) -> cluster_lib.Cluster:
   """The cluster with a calibration of some of its devices.
 
+  It replaces an earlier calibration of these devices. But links keep the
+  earlier measured rate if the new calibration has none.
+
   Args:
-    cluster: Cluster with assumed figures.
+    cluster: Cluster with figures that are assumed or of another calibration.
     calibration: Calibration of a card.
     names: Full names of the devices that are such cards; None means that the
       function finds them by their figures.
@@ -33,8 +39,8 @@ def applied(cluster: cluster_lib.Cluster,
   if not chosen:
     return cluster
   devices = tuple(
-      _device(device, calibration) if device.name in chosen else device
-      for device in cluster.devices)
+      _device(_assumed(device, cluster), calibration) if device.name in
+      chosen else device for device in cluster.devices)
   by_name = {device.name: device for device in devices}
   links = tuple(
       _link(link, calibration, chosen, by_name) for link in cluster.links)
@@ -44,13 +50,31 @@ def applied(cluster: cluster_lib.Cluster,
           if n not in chosen)) for part in cluster.calibrated) if part.devices)
   part = cluster_lib.Calibrated(
       tuple(d.name for d in devices if d.name in chosen), calibration)
-  labels = ', '.join(cluster_lib.labels(part.devices))
-  note = (f'measured: {labels} by gdp calibrate: {len(calibration.kernels)} '
-          f'kernels and {len(calibration.figures)} figures of '
-          f'{calibration.card}, TensorFlow {calibration.tensorflow}')
+  old = set(map(_note, cluster.calibrated))
+  notes = [note for note in cluster.notes if note not in old]
   return dataclasses.replace(cluster, devices=devices, links=links,
-                             notes=(*cluster.notes, note),
+                             notes=(*notes, *map(_note, (*others, part))),
                              calibrated=(*others, part))
+
+
+def _note(part: cluster_lib.Calibrated) -> str:
+  labels = ', '.join(cluster_lib.labels(part.devices))
+  made = part.calibration
+  return (f'measured: {labels} by gdp calibrate: {len(made.kernels)} kernels '
+          f'and {len(made.figures)} figures of {made.card}, TensorFlow '
+          f'{made.tensorflow}')
+
+
+def _assumed(device: cluster_lib.Device,
+             cluster: cluster_lib.Cluster) -> cluster_lib.Device:
+  """The device without the figures of its calibration, if it has one."""
+  if cluster.calibration(device.name) is None:
+    return device
+  if not device.asynchronous:
+    return dataclasses.replace(device, launch_s=device_figures.CPU_LAUNCH_S)
+  figures = {name: device_figures.CARD_LAUNCH[name] for name in _REPLACED}
+  return dataclasses.replace(device, launch_s=device_figures.GPU_LAUNCH_S,
+                             **figures)
 
 
 def _names_of_card(cluster: cluster_lib.Cluster,
@@ -66,13 +90,10 @@ def _names_of_card(cluster: cluster_lib.Cluster,
   """
   devices = [d for d in cluster.devices if d.type == calibration.device_type]
   card = device_figures.card_of(calibration.card)
-  same = [
-      d for d in devices if card is not None and d.peak_flops == card.peak_flops
-  ]
-  known = {c.peak_flops for c in device_figures.CARDS.values()}
-  strangers = [d for d in devices if d.peak_flops not in known]
-  if not same and len(strangers) == len(devices) and len(
-      {d.peak_flops for d in devices}) == 1:
+  same = [d for d in devices if card is not None and _rates(d) == _rates(card)]
+  kinds = set(map(_rates, devices))
+  if len(kinds) == 1 and not kinds & set(
+      map(_rates, device_figures.CARDS.values())):
     same = devices
   if not same:
     raise errors.ClusterError(
@@ -80,6 +101,12 @@ def _names_of_card(cluster: cluster_lib.Cluster,
         f'"{cluster.name}" has no such {calibration.device_type}. Calibrate on '
         'a card of the cluster, or name another cluster.')
   return tuple(device.name for device in same)
+
+
+def _rates(
+    card: cluster_lib.Device | device_figures.Card) -> tuple[float, float]:
+  """Rates that tell cards apart. H100 and H200 differ in the second one."""
+  return card.peak_flops, card.bandwidth_bytes_per_s
 
 
 def _device(device: cluster_lib.Device,

@@ -254,11 +254,14 @@ def _parsed(content: Mapping[str, Any]) -> Calibration:
   kernels = content['kernels']
   if not isinstance(kernels, list) or len(kernels) > _MOST_KERNELS:
     raise ValueError('kernels is no list of a size that makes sense')
-  return Calibration(_text(content, 'card'), _text(content, 'driver'),
-                     _text(content, 'tensorflow'), content['device_type'],
+  return Calibration(sealed_files.text(content, 'card'),
+                     sealed_files.text(content, 'driver'),
+                     sealed_files.text(content, 'tensorflow'),
+                     content['device_type'],
                      tuple((name, _figure(figures, name)) for name in figures),
                      tuple(map(_parsed_kernel, kernels)),
-                     _texts(content, 'done'), _texts(content, 'left_out'))
+                     sealed_files.texts(content, 'done'),
+                     sealed_files.texts(content, 'left_out'))
 
 
 def _parsed_kernel(content: Any) -> Kernel:
@@ -267,22 +270,9 @@ def _parsed_kernel(content: Any) -> Kernel:
   seconds = _figure(content, 'seconds')
   if not seconds:
     raise ValueError('seconds of a kernel is 0')
-  return Kernel(_text(content, 'op_type'), _figure(content, 'flops'),
+  return Kernel(sealed_files.text(content,
+                                  'op_type'), _figure(content, 'flops'),
                 _figure(content, 'io_bytes'), seconds)
-
-
-def _text(content: Mapping[str, Any], field: str) -> str:
-  if not isinstance(content[field], str):
-    raise ValueError(f'{field} is no text')
-  return content[field]
-
-
-def _texts(content: Mapping[str, Any], field: str) -> tuple[str, ...]:
-  values = content[field]
-  if not isinstance(values, list) or not all(
-      isinstance(value, str) for value in values):
-    raise ValueError(f'{field} is no list of texts')
-  return tuple(values)
 
 
 def _figure(content: Mapping[str, Any], field: str) -> float:

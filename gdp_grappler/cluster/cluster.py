@@ -318,7 +318,7 @@ class Cluster:
            if own else f'It has: {", ".join(self.device_labels)}.'))
 
   def to_json(self) -> str:
-    """The cluster as JSON text, which `cluster_json.from_json` reads."""
+    """The cluster as JSON text, which `cluster_json` reads."""
     fields = dataclasses.asdict(dataclasses.replace(self, calibrated=()))
     del fields['calibrated']
     if self.calibrated:

@@ -44,11 +44,12 @@ def read(path: str) -> cluster_lib.Cluster:
   text = _text(path)
   if not text.strip():
     raise cluster_json.not_a_cluster_file(path, 'it is empty')
-  if pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
+  is_json = text.lstrip()[0] in '{['
+  if is_json or pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
     try:
       fields = files.parse_json(text, files.unique)
     except ValueError as error:
-      if text.lstrip()[0] in '{[' or not _looks_like_text(text):
+      if is_json or not _looks_like_text(text):
         raise cluster_json.not_a_cluster_file(path, str(error)) from error
     else:
       return _from_json(fields, path)
@@ -97,7 +98,7 @@ def _text(path: str) -> str:
     data = files.read(path)
     if len(data) > _MOST_BYTES and not plan.has_name(data[:_HEAD_BYTES]):
       raise files.too_large(path, _MOST_BYTES)
-    return data.decode()
+    return data.decode('utf-8-sig')
   except OSError as error:
     raise errors.ClusterError(
         f'Cannot read cluster file {path}: {error.strerror}.') from error

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any, Sequence, TypeVar
 
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -16,30 +15,12 @@ _Part = TypeVar(
     | cluster_lib.Calibrated | cluster_lib.Cluster)
 
 
-def from_json(text: str, origin: str) -> cluster_lib.Cluster:
-  """Reads the text that `cluster.Cluster.to_json` returned.
-
-  Args:
-    text: JSON.
-    origin: Path or other origin of the text, for the error message.
-
-  Raises:
-    ClusterError: the text is not JSON, a field is missing or unknown, or a
-      figure is wrong.
-  """
-  try:
-    fields = files.parse_json(text, files.unique)
-  except ValueError as error:
-    raise not_a_cluster_file(origin, f'{error}') from error
-  return from_fields(fields, origin)
-
-
 def from_fields(fields: object, origin: str) -> cluster_lib.Cluster:
-  """The cluster of a parsed JSON object.
+  """The cluster of a JSON object that `cluster.Cluster.to_json` wrote.
 
   Args:
-    fields: The object.
-    origin: Path or other origin of the object, for the error message.
+    fields: The parsed JSON.
+    origin: Path or other origin of the JSON, for the error message.
 
   Raises:
     ClusterError: a field is missing or unknown, or a figure is wrong.
@@ -70,6 +51,26 @@ def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
       'prints an example.')
 
 
+def full_name(at: str, name: str) -> str:
+  """Full name of a device that a file names in full or for short.
+
+  Args:
+    at: Name of the field, for the error message.
+    name: Name of the device, such as 'GPU:0'.
+
+  Raises:
+    ClusterError: the text is not a device name.
+  """
+  try:
+    full = cluster_lib.canonical_device(name)
+  except errors.ClusterError as error:
+    raise errors.ClusterError(f'{at}: {error}') from error
+  if full.startswith('/job:'):
+    return full
+  kind, number = full.rsplit('device:', 1)[1].split(':')
+  return cluster_lib.local_name(kind, int(number))
+
+
 def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
   """A dataclass from a JSON object; `at` is '' for the whole file."""
   if not isinstance(fields, dict):
@@ -84,6 +85,10 @@ def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
   for name, field in known.items():
     if name not in fields and field.default is dataclasses.MISSING:
       raise errors.ClusterError(f'{prefix}{name} is missing; add it.')
+  ends = {cluster_lib.Device: ('name',), cluster_lib.Link: ('source', 'target')}
+  fields = fields | {
+      end: full_name(f'{at}.{end}', fields[end]) for end in ends.get(kind, ())
+  }
   if kind is cluster_lib.Link:
     channels = _list(f'{at}.channels', fields['channels'])
     fields = {**fields, 'channels': tuple(channels)}
@@ -97,7 +102,8 @@ def _calibrated(at: str, fields: object) -> cluster_lib.Calibrated:
     found = calibration_lib.from_fields(part.calibration, at)
   except errors.GdpError as error:
     raise errors.ClusterError(str(error)) from error
-  return cluster_lib.Calibrated(tuple(names), found)
+  return cluster_lib.Calibrated(
+      tuple(full_name(f'{at}.devices', name) for name in names), found)
 
 
 def _list(at: str, value: object) -> Sequence[Any]:

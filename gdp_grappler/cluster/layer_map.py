@@ -57,18 +57,62 @@ class Matches:
   Attributes:
     patterns: int [N], index of the pattern; -1 for none.
     only_default: bool [N], whether this pattern is '' or '*'.
-    idle: A message for each pattern that matches no op.
-    overruled: A message for each pattern that matches ops, if other patterns
-      hold for all of them.
-    is_near: Whether a name of the graph is similar to a pattern that matches no
-      op.
   """
 
   patterns: np.ndarray
   only_default: np.ndarray
-  idle: tuple[str, ...]
-  overruled: tuple[str, ...] = ()
-  is_near: bool = False
+  _written: Sequence[str]
+  _paths: Sequence[tuple[str, ...]]
+
+  @property
+  def idle(self) -> tuple[str, ...]:
+    """A message for each pattern that matches no op."""
+    return tuple(f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)'
+                                          for n in names)
+                 for pattern, names in self._near.items())
+
+  @property
+  def overruled(self) -> tuple[str, ...]:
+    """A message for each pattern whose ops have other, better patterns."""
+    return tuple(f'"{pattern}" is overruled by "{winner}"'
+                 for pattern, winner in self._winners.items() if winner)
+
+  @property
+  def is_near(self) -> bool:
+    """Whether a name is similar to a pattern that matches no op."""
+    return any(self._near.values())
+
+  @functools.cached_property
+  def _winners(self) -> dict[str, str]:
+    """For each pattern that holds for no op, what holds for most of its ops.
+
+    The value is '' for a pattern that matches no op. Each pattern takes a pass
+    over the graph.
+    """
+    found = np.where(self.only_default, -1, self.patterns)
+    used = set(found.tolist())
+    result = {}
+    for number, pattern in enumerate(self._written):
+      if number in used or not _parts(pattern):
+        continue
+      matcher = _Matcher([pattern], self._paths)
+      own = [i for i, path in enumerate(self._paths) if matcher.best(path) == 0]
+      result[pattern] = (self._written[int(np.bincount(found[own]).argmax())]
+                         if own else '')
+    return result
+
+  @functools.cached_property
+  def _near(self) -> dict[str, list[str]]:
+    """The most similar name, if any, for each pattern that matches no op."""
+    # The number of a part is no number that TensorFlow added.
+    known = {
+        part if choice.PART in part else _bare(part) for path in self._paths
+        for part in path[:-1]
+    }
+    return {
+        pattern: _nearest(pattern, known)
+        for pattern, winner in self._winners.items() if not winner
+    }
 
 
 def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
@@ -121,24 +165,8 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
   paths = list(map(path_of, names))
   matcher = _Matcher(patterns, paths)
   found = np.array(list(map(matcher.best, paths)), int)
-  default = matcher.default
-  idle = set(range(len(patterns))) - set(found.tolist()) - {default}
-  result = np.where(found < 0, default, found)
-  # The number of a part is no number that TensorFlow added.
-  known = {
-      part if choice.PART in part else _bare(part) for path in paths
-      for part in path[:-1]
-  }
-  overruled = {i: _overruled(patterns, i, paths, found) for i in sorted(idle)}
-  near = {
-      patterns[i]: _near(patterns[i], known) for i in overruled
-      if not overruled[i]
-  }
-  return Matches(
-      result, (found < 0) & (result >= 0),
-      tuple(f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)' for n in names)
-            for pattern, names in near.items()),
-      tuple(filter(None, overruled.values())), any(near.values()))
+  result = np.where(found < 0, matcher.default, found)
+  return Matches(result, (found < 0) & (result >= 0), patterns, paths)
 
 
 def has_wildcard(pattern: str) -> bool:
@@ -169,18 +197,7 @@ def plain_name(name: str) -> str:
   return '/'.join(_NUMBERS.sub('', part) for part in path_of(name))
 
 
-def _overruled(patterns: Sequence[str], number: int,
-               paths: Sequence[tuple[str, ...]], found: np.ndarray) -> str:
-  """A message if other patterns hold for all ops of a pattern; else ''."""
-  matcher = _Matcher([patterns[number]], paths)
-  own = [i for i, path in enumerate(paths) if matcher.best(path) == 0]
-  if not own:
-    return ''
-  winner = patterns[int(np.bincount(found[own]).argmax())]
-  return f'"{patterns[number]}" is overruled by "{winner}"'
-
-
-def _near(pattern: str, known: set[str]) -> list[str]:
+def _nearest(pattern: str, known: set[str]) -> list[str]:
   """The known name nearest to the last name of a pattern; [] if none is."""
   last = pattern.rsplit('/', 1)[-1]
   return suggestions.nearest(last, known - {last})

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import pathlib
 import types
 from typing import Any, Mapping, Sequence
 
 from absl import logging
 
+from gdp_grappler import control_groups
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import calibration
@@ -31,8 +31,6 @@ from gdp_grappler.cluster import local_cpu
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
 
-# Memory limit of a container's own cgroup, version 2.
-_CONTAINER_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
 # Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
 # By major compute capability, the card whose figures unknown cards get.
@@ -212,9 +210,13 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
   unused = nvml.visible(facts)
   result = []
   try:
+    shown = tf.config.get_visible_devices('GPU')
     for physical in tf.config.list_physical_devices('GPU'):
       details = tf.config.experimental.get_device_details(physical)
+      # A card that the program hides has a place among NVML's cards, too.
       index = _matching(details, facts, unused)
+      if physical not in shown:
+        continue
       fact = _facts(details) if index is None else facts[index]
       card = _figures(physical.name, fact, index, notes)
       parts = tf.config.get_logical_device_configuration(physical) or [None]
@@ -382,11 +384,12 @@ def _switch(card: _Card) -> str:
 
 
 def _host_memory_bytes() -> int:
-  """Memory of the machine, or the limit of a container if it is smaller."""
-  whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-  try:
-    limit = int(_CONTAINER_LIMIT.read_text())
-  except (OSError, ValueError):
-    # There is no container, or "max": the container has no limit.
-    return whole
-  return min(whole, limit)
+  """Memory of the machine, or the smallest limit of a container or a job."""
+  result = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  for folder in control_groups.folders('memory'):
+    for name in ('memory.max', 'memory.limit_in_bytes'):
+      try:
+        result = min(result, int((folder / name).read_text()))
+      except (OSError, ValueError):
+        continue  # Version 2 writes "max" if there is no limit.
+  return result

@@ -162,8 +162,8 @@ def _read(message: Any, origin: str) -> cluster_lib.Cluster:
         for i, named in enumerate(message.devices))
     links: dict[tuple[str, str], cluster_lib.Link] = {}
     for index, link in enumerate(message.links):
-      ends = (_end(f'links[{index}].source',
-                   link.source), _end(f'links[{index}].target', link.target))
+      ends = (cluster_json.full_name(f'links[{index}].source', link.source),
+              cluster_json.full_name(f'links[{index}].target', link.target))
       if ends in links:
         raise errors.ClusterError(f'links[{index}]: the link {ends[0]} -> '
                                   f'{ends[1]} is listed twice; remove one.')
@@ -204,21 +204,9 @@ def _link(at: str, link: Any, source: str, target: str) -> cluster_lib.Link:
                           link.bandwidth_bytes_per_s, channels)
 
 
-def _end(at: str, name: str) -> str:
-  """Full name of a device."""
-  try:
-    full = cluster_lib.canonical_device(name)
-  except errors.ClusterError as error:
-    raise errors.ClusterError(f'{at}: {error}') from error
-  if full.startswith('/job:'):
-    return full
-  kind, number = full.rsplit('device:', 1)[1].split(':')
-  return cluster_lib.local_name(kind, int(number))
-
-
 def _device(at: str, named: device_properties_pb2.NamedDevice,
             notes: list[str]) -> cluster_lib.Device:
-  name = _end(f'{at}.name', named.name)
+  name = cluster_json.full_name(f'{at}.name', named.name)
   properties = named.properties
   if properties.type not in ('CPU', 'GPU'):
     raise errors.ClusterError(f'{at}.properties.type is "{properties.type}"; '

@@ -277,7 +277,7 @@ def _cluster(path: str,
   try:
     if isinstance(description, str):
       return presets.preset(description)
-    return cluster_json.from_json(json.dumps(description), 'its cluster')
+    return cluster_json.from_fields(description, 'its cluster')
   except errors.ClusterError as error:
     raise _damaged(path, str(error)) from error
 

@@ -45,7 +45,8 @@ def _found(text: str, devices: Sequence[str]) -> cluster_lib.Cluster:
     return connected_devices.local_cluster(devices)
   if text.startswith('grpc:'):
     return remote_devices.remote_cluster(text)
-  if text in presets.NAMES or not (os.sep in text or os.path.exists(text) or
+  # A folder may have the name of a preset.
+  if text in presets.NAMES or not (os.sep in text or os.path.isfile(text) or
                                    text.endswith(cluster_file.SUFFIXES)):
     return presets.preset(text)
   return cluster_file.read(text)

@@ -237,7 +237,8 @@ def rooms_bytes(cluster: cluster_lib.Cluster) -> tuple[int, ...]:
 def size(count: float) -> str:
   """'16.3 GB', or '12 MB', '147 kB' and '12 B' below 1 GB, 1 MB and 1 kB."""
   for unit, name in _UNITS:
-    if count >= unit:
+    # From here on, three digits of the smaller unit would round up to 1000.
+    if count >= .9995 * unit:
       digits = f'{count / unit:{".1f" if name == "GB" else ".3g"}}'
       return f'{digits} {name}'
   return f'{count:.0f} B'

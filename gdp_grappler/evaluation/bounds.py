@@ -56,7 +56,7 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def busiest_channel_s(schedule: schedule_lib.Schedule,
                       cluster: cluster_lib.Cluster,
-                      tensor_bytes: np.ndarray) -> float:
+                      graph: op_graph.OpGraph) -> float:
   """Seconds in which the busiest channel carries data.
 
   This is a lower bound of the placement's step in any order of ops.
@@ -64,12 +64,13 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
   Args:
     schedule: Schedule of a placement.
     cluster: Cluster of the placement.
-    tensor_bytes: int64 [T], sizes of the graph's tensors. Empty tensors occupy
-      no channel.
+    graph: The placed graph. Tensors that are empty, or that no execution
+      makes, occupy no channel.
   """
   tensors = schedule.transfer_tensors
   carries = tensors >= 0  # Messages of control edges have no tensor.
-  carries[carries] = tensor_bytes[tensors[carries]] > 0
+  made_bytes = graph.tensor_bytes * (graph.executions[graph.tensor_ops] > 0)
+  carries[carries] = made_bytes[tensors[carries]] > 0
   if not carries.any():
     return 0.
   source = schedule.transfer_sources[carries]
@@ -87,8 +88,8 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
 
 def _longest_path_s(graph: op_graph.OpGraph, seconds: np.ndarray) -> float:
   """Seconds of the longest path of ops [N] if transfers take no time."""
-  ends = native_graph.longest_from_sources(*graph.successor_arrays,
-                                           graph.topological_order, seconds)
+  ends = native_graph.longest_from_sources(graph.edges, graph.topological_order,
+                                           seconds)
   return float(ends.max(initial=0.))
 
 

@@ -49,15 +49,11 @@ class DeadlineEvaluator(evaluator_lib.Wrapper):
     if key not in self._known:
       if self._known and self._deadline.passed:
         self.skipped += 1
-        return self._not_run()
+        return evaluator_lib.Evaluation.broken(
+            [placement_lib.Violation('run', NOT_RUN)], self.cluster,
+            self.simulated)
       self._known[key] = self._evaluator.evaluate(graph, placement)
     return self._known[key]
-
-  def _not_run(self) -> evaluator_lib.Evaluation:
-    return evaluator_lib.Evaluation(float('inf'),
-                                    (0,) * len(self.cluster.pool_bytes),
-                                    (placement_lib.Violation('run', NOT_RUN),),
-                                    simulated=self.simulated)
 
 
 def _key(placement: placement_lib.Placement) -> bytes:

@@ -37,6 +37,13 @@ class Evaluation:
   simulated: bool
   spread_s: float = 0.
 
+  @classmethod
+  def broken(cls, violations: Sequence[placement_lib.Violation],
+             cluster: cluster_lib.Cluster, simulated: bool) -> Evaluation:
+    """The price of a placement that cannot run."""
+    return cls(math.inf, (0,) * len(cluster.pool_bytes), tuple(violations),
+               simulated)
+
   @property
   def valid(self) -> bool:
     """Whether the placement breaks no rule and fits into memory."""

@@ -26,10 +26,11 @@ class Price:
     fifo_s: Seconds of the simulated step, first in, first out.
     ordered_s: Seconds of the simulated step with the control edges that pay:
       those of the placement's priorities or, without priorities, of the best
-      order. `fifo_s` if no edges pay.
+      order; see `Order.with_edges_s`. `fifo_s` if no edges pay.
     order: Order of the following fields, one of `order_names.ORDERS`.
-    placement: The placement. It has priorities if `order` is by priorities and
-      control edges pay.
+    graph: The graph, with the control edges of this order.
+    placement: The placement. If `order` is by priorities, it keeps the control
+      edges, with the priorities that they enforce.
     evaluation: Price of the placement in this order.
     schedule: Simulated step in this order.
     critical_path_s: Seconds of the longest path of ops and transfers, a lower
@@ -41,6 +42,7 @@ class Price:
   fifo_s: float
   ordered_s: float
   order: str
+  graph: op_graph.OpGraph
   placement: placement_lib.Placement
   evaluation: evaluator_lib.Evaluation
   schedule: schedule_lib.Schedule
@@ -54,6 +56,8 @@ class Price:
     """
     cluster, sent = self.placement.cluster, self.schedule.transfer_tensors
     data = sent[sent >= 0]
+    # A tensor that no execution makes is not sent.
+    data = data[graph.executions[graph.tensor_ops[data]] > 0]
     busy_s = _busy_s(self.placement, self.schedule)
     return {
         'graph': graph.name,
@@ -66,7 +70,7 @@ class Price:
         'peak_bytes': list(self.evaluation.peak_bytes),
         'violations': [v.message for v in self.evaluation.violations],
         'transfers': {
-            'tensors': len(data), 'messages': len(sent) - len(data),
+            'tensors': len(data), 'messages': int((sent < 0).sum()),
             'bytes': int(graph.tensor_bytes[data].sum())
         },
         'devices': [{
@@ -99,17 +103,15 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     ValueError: the placement breaks a rule of the graph or is on another
       cluster, or `order` is unknown.
   """
-  has_order = placement.priorities is not None
-  order = order_names.chosen(order, has_order)
+  order = order_names.chosen(order, placement.priorities is not None)
   critical = critical_path_order.with_critical_path_order(
       graph, placement, simulator)
   assert critical.priorities is not None
   fifo = dataclasses.replace(placement, priorities=None)
   found = control_edges.control_edges(graph, placement, simulator)
-  in_order = edge_pricer.with_edges(graph, found.control_edges)
   drawn, chosen = ((graph, fifo) if order == order_names.FIFO else
-                   (in_order, placement if has_order else dataclasses.replace(
-                       placement, priorities=found.priorities)))
+                   (edge_pricer.with_edges(graph, found.control_edges),
+                    control_edges.attach(placement, found)))
   schedule = simulator.schedule(drawn, fifo)
   slots = np.array([d.slots for d in placement.cluster.devices])
   units = placement.cluster.compute_units
@@ -117,12 +119,10 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   width = np.zeros(len(work_s))
   np.maximum.at(width, units, slots)
   step_s = placement.cluster.step_s
-  return Price(
-      simulator.evaluate(graph, fifo).step_time_s,
-      simulator.evaluate(in_order, fifo).step_time_s, order, chosen,
-      simulator.evaluate(drawn, fifo), schedule,
-      step_s + float(critical.priorities.max(initial=0.)), step_s + float(
-          (work_s / width).max()))
+  return Price(found.fifo_s, found.with_edges_s, order, drawn, chosen,
+               simulator.evaluate(drawn, fifo), schedule,
+               step_s + float(critical.priorities.max(initial=0.)),
+               step_s + float((work_s / width).max()))
 
 
 def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,

@@ -113,10 +113,10 @@ class Robust(evaluator.Evaluator):
     """
     self.cluster = simulator.cluster
     self._simulator, self._config = simulator, config
-    self._draws: weakref.WeakKeyDictionary[
-        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
-    self._close_draws: weakref.WeakKeyDictionary[
-        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
+    # Usual draws, and draws of `price_closely`.
+    self._draws: tuple[weakref.WeakKeyDictionary[op_graph.OpGraph, _Draws],
+                       ...] = (weakref.WeakKeyDictionary(),
+                               weakref.WeakKeyDictionary())
     self._lock = threading.Lock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
@@ -175,12 +175,10 @@ class Robust(evaluator.Evaluator):
     """
     if priorities is None:
       plain = self._simulator.price(graph, devices)
-      return self._with_luck(graph, plain, devices, None,
-                             draws=self._closely(graph))
+      return self._with_luck(graph, plain, devices, None, closely=True)
     plain = self._simulator.price_in_order(graph, devices, priorities)
     return self._with_luck(graph, plain, devices, priorities, math.inf,
-                           self._simulator.orderable(graph),
-                           self._closely(graph))
+                           self._simulator.orderable(graph), closely=True)
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
@@ -217,9 +215,9 @@ class Robust(evaluator.Evaluator):
                  devices: np.ndarray, priorities: np.ndarray | None,
                  ceiling_s: evaluator.Ceiling = math.inf,
                  orderable: np.ndarray | None = None,
-                 draws: _Draws | None = None) -> evaluator.Prices:
-    """Multiplies steps up to the ceiling by the luck of `draws` or of `_of`."""
-    draws = draws or self._of(graph)
+                 closely: bool = False) -> evaluator.Prices:
+    """Multiplies steps up to the ceiling by the luck."""
+    draws = self._of(graph, closely)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
     if priorities is not None:
@@ -230,20 +228,13 @@ class Robust(evaluator.Evaluator):
                                 orderable)
     return dataclasses.replace(plain, seconds=seconds)
 
-  def _of(self, graph: op_graph.OpGraph) -> _Draws:
+  def _of(self, graph: op_graph.OpGraph, closely: bool = False) -> _Draws:
+    known = self._draws[closely]
     with self._lock:
-      draws = self._draws.get(graph)
+      draws = known.get(graph)
       if draws is None:
-        draws = self._draws[graph] = _Draws(graph, self._simulator,
-                                            self._config)
-      return draws
-
-  def _closely(self, graph: op_graph.OpGraph) -> _Draws:
-    with self._lock:
-      draws = self._close_draws.get(graph)
-      if draws is None:
-        draws = self._close_draws[graph] = _Draws(graph, self._simulator,
-                                                  self._config, closely=True)
+        draws = known[graph] = _Draws(graph, self._simulator, self._config,
+                                      closely)
       return draws
 
 

@@ -120,13 +120,13 @@ def path_ranks(graph: op_graph.OpGraph,
     each.
   """
   return _downward(graph, seconds), native_graph.longest_to_sinks(
-      *graph.successor_arrays, graph.topological_order, seconds)
+      graph.edges, graph.topological_order, seconds)
 
 
 def _downward(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
   """Returns seconds [N] of the longest path from a source through each op."""
-  return native_graph.longest_from_sources(*graph.successor_arrays,
-                                           graph.topological_order, seconds)
+  return native_graph.longest_from_sources(graph.edges, graph.topological_order,
+                                           seconds)
 
 
 def _costliest(units: np.ndarray, m: int, seconds: np.ndarray) -> np.ndarray:

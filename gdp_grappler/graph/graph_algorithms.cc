@@ -112,31 +112,6 @@ int64_t gdp_graph_order(int64_t num_ops, const int64_t* starts,
   return -1;
 }
 
-// Writes the cost of the longest path from a source to each op (`down`), and
-// from each op to a sink (`up`), with the op itself. `order` is a result of
-// `gdp_graph_order`. Either output may be null.
-void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
-                     const int32_t* targets, const int32_t* order,
-                     const double* cost, double* down, double* up) {
-  if (down) std::copy(cost, cost + num_ops, down);
-  for (int64_t at = 0; down && at < num_ops; ++at) {
-    const int32_t op = order[at];
-    for (int64_t edge = starts[op]; edge < starts[op + 1]; ++edge) {
-      const int32_t target = targets[edge];
-      down[target] = std::max(down[target], down[op] + cost[target]);
-    }
-  }
-  for (int64_t at = num_ops; up && at-- > 0;) {
-    const int32_t op = order[at];
-    double behind = 0;
-    for (int64_t edge = starts[op]; edge < starts[op + 1]; ++edge) {
-      behind = edge == starts[op] ? up[targets[edge]]
-                                  : std::max(behind, up[targets[edge]]);
-    }
-    up[op] = cost[op] + behind;
-  }
-}
-
 // Upward ranks. On input, `ranks` has the seconds of each op. On output, it has
 // the seconds of the longest path from each op to the end. `edges` is [E, 2].
 // `edge_s` has the seconds from the start of an edge's producer to the start of

@@ -150,7 +150,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   groups, pins, user_pins = fixed_ops.pins(source, table, signatures, groups,
                                            allowed_types, freedom.live,
                                            freedom.holds)
-  frames = _frames(table, flops, properties, trip_count)
+  frames = frames_lib.analyse(nodes, raw_edges, flops,
+                              lambda tensor: properties.shape(*tensor),
+                              trip_count)
   assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
       nodes, raw_edges, frames, shared_lists,
@@ -181,17 +183,6 @@ def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,
   wishes = table.each(pins_lib.has_wish)
   fusions.join(sets, table, wishes)
   sums.join(sets, table, wishes, devices)
-
-
-def _frames(table: node_table.NodeTable, flops: np.ndarray,
-            properties: op_properties.OpProperties,
-            trip_count: float) -> frames_lib.Frames:
-  """Returns the loops, and how often each op runs."""
-  if not table.types & op_kinds.CONTROL_FLOW:
-    return frames_lib.Frames(np.ones(len(table.nodes)))
-  return frames_lib.analyse(table.nodes, table.edges, flops,
-                            lambda tensor: properties.shape(*tensor),
-                            trip_count)
 
 
 def _node_facts(

@@ -8,61 +8,62 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler import native
 
 
-def order(starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def order(num_ops: int,
+          edges: np.ndarray | Sequence[tuple[int, int]]) -> np.ndarray:
   """Returns the ops with producers before consumers, int32 [N'].
 
   Kahn's algorithm, first in, first out. N' < N if edges form a cycle.
 
   Args:
-    starts: int64 [N + 1], where the consumers of each op begin in `targets`.
-    targets: int32 [E], consumers, sorted by producer.
+    num_ops: N.
+    edges: int32 [E, 2], producer and consumer.
 
   Raises:
     MemoryError: there is not enough memory.
   """
-  result = np.empty(len(starts) - 1, np.int32)
-  count = _library().gdp_graph_order(len(result), starts.ctypes.data,
+  sources, targets = np.asarray(edges, np.int32).reshape(-1, 2).T
+  by_source = np.argsort(sources, kind='stable')
+  targets = targets[by_source]
+  starts = np.searchsorted(sources[by_source], np.arange(num_ops + 1))
+  result = np.empty(num_ops, np.int32)
+  count = _library().gdp_graph_order(num_ops, starts.ctypes.data,
                                      targets.ctypes.data, result.ctypes.data)
   _check(count)
   return result[:count]
 
 
-def longest_from_sources(starts: np.ndarray, targets: np.ndarray,
-                         in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def longest_from_sources(edges: np.ndarray, in_order: np.ndarray,
+                         cost: np.ndarray) -> np.ndarray:
   """Returns the cost of the longest path that ends at each op, float64 [N].
 
   Args:
-    starts: int64 [N + 1], where the consumers of each op begin in `targets`.
-    targets: int32 [E], consumers, sorted by producer.
+    edges: int32 [E, 2], producer and consumer.
     in_order: int32 [N], result of `order`.
-    cost: float64 [N], cost of each op.
+    cost: float64 [N], cost of each op, 0 or more.
+
+  Raises:
+    MemoryError: there is not enough memory.
   """
-  result = np.empty(len(cost))
-  cost = np.ascontiguousarray(cost, np.float64)
-  _library().gdp_graph_paths(len(cost), starts.ctypes.data, targets.ctypes.data,
-                             in_order.ctypes.data, cost.ctypes.data,
-                             result.ctypes.data, None)
-  return result
+  return longest_to_sinks(edges[:, ::-1], in_order[::-1].copy(), cost)
 
 
-def longest_to_sinks(starts: np.ndarray, targets: np.ndarray,
-                     in_order: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def longest_to_sinks(edges: np.ndarray, in_order: np.ndarray,
+                     cost: np.ndarray) -> np.ndarray:
   """Returns the cost of the longest path that begins at each op, float64 [N].
 
   The arguments are those of `longest_from_sources`.
+
+  Raises:
+    MemoryError: there is not enough memory.
   """
-  result = np.empty(len(cost))
-  cost = np.ascontiguousarray(cost, np.float64)
-  _library().gdp_graph_paths(len(cost), starts.ctypes.data, targets.ctypes.data,
-                             in_order.ctypes.data, cost.ctypes.data, None,
-                             result.ctypes.data)
-  return result
+  return ranks(edges, in_order, cost[edges[:, 0]], cost)
 
 
 def ranks(edges: np.ndarray, in_order: np.ndarray, edge_s: np.ndarray,
@@ -164,20 +165,15 @@ def _check(status: int) -> None:
 @functools.cache
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.GRAPH)
-  pointer, i64, f64 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-  lib.gdp_graph_order.restype = i64
-  lib.gdp_graph_order.argtypes = [i64, pointer, pointer, pointer]
-  lib.gdp_graph_paths.restype = None
-  lib.gdp_graph_paths.argtypes = [
-      i64, pointer, pointer, pointer, pointer, pointer, pointer
-  ]
-  lib.gdp_graph_ranks.restype = ctypes.c_int32
-  lib.gdp_graph_ranks.argtypes = [i64, i64, pointer, pointer, pointer, pointer]
-  lib.gdp_graph_depth_first.restype = ctypes.c_int32
-  lib.gdp_graph_depth_first.argtypes = [i64, i64, pointer, pointer]
-  lib.gdp_graph_coarsen.restype = ctypes.c_int32
-  lib.gdp_graph_coarsen.argtypes = [
-      i64, pointer, pointer, i64, pointer, pointer, pointer, pointer, f64, f64,
-      pointer
-  ]
+  pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+  f64 = ctypes.c_double
+  native.declare(
+      lib, {
+          'gdp_graph_order': (i64, [i64, *[pointer] * 3]),
+          'gdp_graph_ranks': (i32, [i64, i64, *[pointer] * 4]),
+          'gdp_graph_depth_first': (i32, [i64, i64, pointer, pointer]),
+          'gdp_graph_coarsen':
+              (i32,
+               [i64, pointer, pointer, i64, *[pointer] * 4, f64, f64, pointer]),
+      })
   return lib

@@ -230,8 +230,7 @@ class OpGraph:
     Raises:
       InvalidGraphError: the edges form a cycle.
     """
-    starts, targets = self.successor_arrays
-    result = native_graph.order(starts, targets)
+    result = native_graph.order(self.num_ops, self.edges)
     if len(result) < self.num_ops:
       stuck = np.ones(self.num_ops, bool)
       stuck[result] = False
@@ -250,19 +249,11 @@ class OpGraph:
     return result
 
   @functools.cached_property
-  def successor_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-    """Start of each op's consumers int64 [N + 1], and consumers int32 [E]."""
-    order = np.argsort(self.edges[:, 0], kind='stable')
-    starts = np.zeros(self.num_ops + 1, np.int64)
-    np.cumsum(np.bincount(self.edges[:, 0], minlength=self.num_ops),
-              out=starts[1:])
-    return starts, np.ascontiguousarray(self.edges[order, 1])
-
-  @functools.cached_property
   def successors(self) -> tuple[list[int], list[int]]:
     """Consumers sorted by producer [E], and where each op's begin [N + 1]."""
-    starts, targets = self.successor_arrays
-    return targets.tolist(), starts.tolist()
+    order = np.argsort(self.edges[:, 0], kind='stable')
+    starts = np.searchsorted(self.edges[order, 0], np.arange(self.num_ops + 1))
+    return self.edges[order, 1].tolist(), starts.tolist()
 
   @functools.cached_property
   def fingerprint(self) -> str:

@@ -9,10 +9,9 @@ graph in all files.
 from __future__ import annotations
 
 import re
-from typing import Mapping, Sequence
+from typing import Sequence
 
 import numpy as np
-from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import name_parts
@@ -27,19 +26,6 @@ _NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
 def mark(node: node_def_pb2.NodeDef, name: str) -> None:
   """Writes the name of a node's variable into the node."""
   node.attr[_ATTRIBUTE].s = name.encode()
-
-
-def mark_arguments(graph_def: graph_pb2.GraphDef, names: Mapping[int,
-                                                                 str]) -> None:
-  """Writes the names of variables into the arguments of a function.
-
-  Args:
-    graph_def: Graph of the function; changed in place.
-    names: Names of variables by number of the argument.
-  """
-  for node in graph_def.node:
-    if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in names:
-      mark(node, names[node.attr['index'].i])
 
 
 def is_marked(node: node_def_pb2.NodeDef) -> bool:

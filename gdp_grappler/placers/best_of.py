@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Callable, Sequence
 
@@ -34,22 +33,6 @@ _MOST_NOTICES = 100
 _PART = .5
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Candidate:
-  """The placement of one placer.
-
-  Attributes:
-    name: Name of the placer.
-    placement: The placement.
-    evaluation: Evaluation of the placement, in the order of its priorities if
-      it has priorities.
-  """
-
-  name: str
-  placement: placement_lib.Placement
-  evaluation: evaluator_lib.Evaluation
-
-
 class BestOfPlacer:
   """The best placement of a set of placers, and the placer that found it.
 
@@ -60,9 +43,8 @@ class BestOfPlacer:
   placer whose turn comes after `Problem.time_budget_s` is left out as well.
 
   Attributes:
-    choices: The placement of each placer in the last call of `place`, the best
-      first.
-    skipped: Placers that took no part in that call, and why.
+    winner: The placer whose placement `place` returned last; None before a
+      call.
   """
 
   def __init__(self, names: Sequence[str] | None = None) -> None:
@@ -81,13 +63,7 @@ class BestOfPlacer:
     self._names = tuple(dict.fromkeys(names))
     for name in set(self._names) - set(DEFAULT_NAMES) - set(registry.names()):
       registry.create(name)  # Raises an error that suggests a similar name.
-    self.choices: tuple[Candidate, ...] = ()
-    self.skipped: dict[str, str] = {}
-
-  @property
-  def winner(self) -> str | None:
-    """The placer whose placement `place` returned last; None before a call."""
-    return self.choices[0].name if self.choices else None
+    self.winner: str | None = None
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.
@@ -96,21 +72,19 @@ class BestOfPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster, or
         none of the placers could place it.
     """
-    proposed, self.skipped = propose_each(problem, quickest_first(self._names),
-                                          problem.deadline())
+    proposed, skipped = propose_each(problem, quickest_first(self._names),
+                                     problem.deadline())
     if not proposed:
       raise errors.InfeasiblePlacementError(
           f'None of the placers could place graph "{problem.graph.name}": '
-          + ' '.join(f'{name}: {why}' for name, why in self.skipped.items()))
-    choices = [
-        Candidate(name, best := proposed[name][0],
-                  problem.evaluator.evaluate(problem.graph, best))
-        for name in self._names if name in proposed
-    ]
-    prices = evaluator_lib.Prices.from_evaluations(
-        [choice.evaluation for choice in choices], problem.cluster.pool_bytes)
-    self.choices = tuple(choices[k] for k in prices.ranking())
-    return self.choices[0].placement
+          + ' '.join(f'{name}: {why}' for name, why in skipped.items()))
+    names = [name for name in self._names if name in proposed]
+    placements = [proposed[name][0] for name in names]
+    best = evaluator_lib.Prices.from_evaluations([
+        problem.evaluator.evaluate(problem.graph, each) for each in placements
+    ], problem.cluster.pool_bytes).best()
+    self.winner = names[best]
+    return placements[best]
 
 
 # Function of the name and the proposals of a placer. Returns whether any placer

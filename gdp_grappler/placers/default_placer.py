@@ -17,6 +17,7 @@ from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
@@ -30,7 +31,6 @@ from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
@@ -67,7 +67,7 @@ class DefaultPlacer:
   """Simulated annealing from placements of cheap placers and of networks.
 
   The price of the result is never higher than that of the best start. The time
-  of the search is limited by the time that it can save (`search_worth`). The
+  of the search is limited by the time that it can save (`_worth_s`). The
   policy takes part if the search may take more seconds than a limit. This limit
   is low if the user named the policy or if the policy is loaded already.
   """
@@ -131,19 +131,19 @@ class DefaultPlacer:
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
     # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
-    worth = search_worth.SearchWorth(
-        bounds.lower_bound(problem.graph, problem.cluster,
-                           problem.op_seconds).seconds, _budget_s(problem))
+    bound_s = bounds.lower_bound(problem.graph, problem.cluster,
+                                 problem.op_seconds).seconds
     moves = moves_lib.Moves(problem)
-    if self._asks_policy(problem, worth.seconds(priced.prices)):
+    worth_s = _worth_s(problem, priced.prices, bound_s)
+    if self._asks_policy(problem, worth_s):
       learned.load_ahead(self._policy)
-    coarse = multilevel.coarsened(
-        problem, _coarse_s(problem, worth.seconds(priced.prices), deadline))
-    self._ask(problem, priced, worth, deadline, coarse is not None, moves)
+    coarse = multilevel.coarsened(problem, _coarse_s(problem, worth_s,
+                                                     deadline))
+    self._ask(problem, priced, bound_s, deadline, coarse is not None, moves)
     if _has_time(deadline, each_s * len(blocks)) or not priced.fits:
       each_s = _add_timed(priced, blocks, annealing_placer.BLOCKS,
                           deadline.clock)
-    worth_s = worth.seconds(priced.prices)
+    worth_s = _worth_s(problem, priced.prices, bound_s)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       priced.add(self._of_policy(problem), POLICY, None)
     in_order = self._search(problem, priced, coarse, moves, rng, worth_s,
@@ -198,9 +198,9 @@ class DefaultPlacer:
     return in_order
 
   def _ask(self, problem: placer_lib.Problem,
-           priced: priced_placements.PricedPlacements,
-           worth: search_worth.SearchWorth, deadline: deadlines.Deadline,
-           repeats: bool, moves: moves_lib.Moves) -> None:
+           priced: priced_placements.PricedPlacements, bound_s: float,
+           deadline: deadlines.Deadline, repeats: bool,
+           moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
     If `gdp_policy` takes part, no anchor runs after it in a short time. In a
@@ -222,8 +222,8 @@ class DefaultPlacer:
         problem, priced, begin,
         deadlines.within(config.anchors * deadline.remaining_s, clock))
     took_part = self._asks_moves and self._ask_moves(
-        problem, priced, worth.seconds(priced.prices), deadline.remaining_s,
-        repeats, moves)
+        problem, priced, _worth_s(problem, priced.prices, bound_s),
+        deadline.remaining_s, repeats, moves)
     left_s = share * deadline.remaining_s
     if took_part and priced.fastest_fits:
       if not move_policy.leaves_time(problem, left_s):
@@ -338,6 +338,20 @@ def _add_timed(priced: priced_placements.PricedPlacements, rows: np.ndarray,
 def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
   """Whether there is time for work that nothing can stop."""
   return 0 < deadline.remaining_s >= seconds
+
+
+def _worth_s(problem: placer_lib.Problem, prices: evaluator_lib.Prices,
+             bound_s: float) -> float:
+  """Seconds that a search is worth if it begins with the best placement.
+
+  No placement is faster than the lower bound `bound_s`. So the gain of a search
+  is at most the step of the best placement so far, less the lower bound.
+  """
+  best, budget_s = prices.best(), _budget_s(problem)
+  if not prices.valid[best]:
+    return budget_s  # A placement that runs is worth all of the time.
+  gain_s = float(prices.seconds[best]) - bound_s
+  return min(budget_s, max(search_config.DEFAULT.time.steps * gain_s, 0.))
 
 
 def _coarse_s(problem: placer_lib.Problem, worth_s: float,

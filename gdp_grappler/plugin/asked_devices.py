@@ -80,11 +80,9 @@ def with_feasible_requests(
   from gdp_grappler.plugin import task_links
   if not any(asked.count(source)):
     return source
-  try:
-    cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
-                                       settings.max_memory)
-  except errors.GdpError:
-    return source  # Placing the graph reports the reason.
+  cluster = task_links.known_of(settings, source.devices)
+  if cluster is None:
+    return source
   here = {cluster_lib.canonical_device(name) for name in source.devices}
   here |= {name.removeprefix(cluster_lib.task(name)) for name in here}
 

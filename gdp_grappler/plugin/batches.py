@@ -69,7 +69,10 @@ def _leading(structure: Any) -> int | None:
   from tensorflow import nest
   for part in nest.flatten(structure):
     shape = getattr(part, 'shape', None)
-    if shape is None or getattr(shape, 'rank', len(shape)) in (None, 0):
+    if shape is None:
+      continue
+    # The length of a `TensorShape` of unknown rank is an error.
+    if (shape.rank if hasattr(shape, 'rank') else len(shape)) in (None, 0):
       continue
     return shape[0]
   return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Any, Callable, Protocol, TYPE_CHECKING
+from typing import Any, Callable, TYPE_CHECKING
 
 if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
                       outcome_lib.Outcome]
 
 
-class RunningCall(Protocol):
-  """A call of a Keras function.
+class RunningCall:
+  """A call of a Keras function, whose graphs are placed in the usual way.
 
   Attributes:
     is_placed: Whether functions of this call run by a plan. They are then
@@ -30,22 +30,24 @@ class RunningCall(Protocol):
     was_told: Whether the user got a line about the call.
     waiting_since: Moment at which the pass first got a graph of the step that
       the user waits for, by `time.perf_counter`; None if nobody waits.
+    what: The user's name of the call, such as 'fit of "sequential"'.
   """
 
-  is_placed: bool
-  has_clusters: bool
-  was_told: bool
-  waiting_since: float | None
+  is_placed = False
+  has_clusters = False
+  was_told = False
+  waiting_since: float | None = None
 
-  @property
-  def what(self) -> str:
-    """The user's name of the call, such as 'fit of "sequential"'."""
+  def __init__(self, what: str) -> None:
+    self.what = what
 
   def task(self, query: library.Query) -> Optimize | None:
     """Returns a function that decides on a graph, for this call only.
 
     The placer thread runs the function. None means the usual decision.
     """
+    del query
+    return None
 
   def decided(self) -> None:
     """Notes that the function of `task` has decided within its time limit."""
@@ -56,9 +58,10 @@ _OWN_STEP = (r'_?(?:one_step|multi_step|step)_on_(?:data|iterator)'
              r'(?:_distributed)?')
 # The same with tf_keras' names, which a user's functions may have, too.
 _STEP = rf'{_OWN_STEP}|(?:train|test|predict|step)_function|run_step'
-# Names of functions in graphs: TensorFlow adds a prefix and a number.
-_DECORATED = re.compile(
-    r'(?:__(?:inference|forward)_|(?=__backward_))(.+?)(?:_\d+)*')
+# Names of functions in graphs: TensorFlow adds a prefix and a number. If a
+# function computes gradients, TensorFlow has added `_BACKWARD` and a number to
+# the name before.
+_DECORATED = re.compile(r'__(?:inference|forward)_(.+)_\d+')
 # Names of functions that TensorFlow and Keras wrote, and descriptions of them
 # for users. `{0}` is the group of the pattern.
 _TITLES = (
@@ -77,24 +80,10 @@ _TITLES = (
 _BACKWARD = '__backward_'
 
 
-class Named:
+class Named(RunningCall):
   """A call that only gives its graphs a name. The pass places them as usual."""
 
-  has_clusters = False
-  is_placed = False
   was_told = True
-  waiting_since: float | None = None
-
-  def __init__(self, what: str) -> None:
-    self.what = what
-
-  def task(self, query: library.Query) -> Optimize | None:
-    """See `RunningCall`. The decision is the usual one."""
-    del query
-    return None
-
-  def decided(self) -> None:
-    """See `RunningCall`."""
 
 
 class LeftAlone(Named):
@@ -169,10 +158,16 @@ def undecorated(function: str) -> str:
   """Returns the name of a function without what TensorFlow adds to names.
 
   Examples: 'step' for '__inference_step_873', '__backward_step' for its
-  gradients. Other names stay as they are.
+  gradients, '__inference___backward_step_78_220'. Other names stay as they are.
   """
   match = _DECORATED.fullmatch(function)
-  return match[1] if match else function
+  if not match:
+    return function
+  name, gradients = match[1], ''
+  while name.startswith(_BACKWARD):
+    name = re.sub(r'_\d+$', '', name.removeprefix(_BACKWARD))
+    gradients += _BACKWARD
+  return gradients + name
 
 
 def title(name: str, call: RunningCall | None) -> str:

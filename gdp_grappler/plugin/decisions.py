@@ -74,8 +74,7 @@ def key(
   """
   if not graph or not settings.cache:
     return ''
-  cluster = task_links.KNOWN.cluster(settings.cluster, devices,
-                                     settings.max_memory)
+  cluster = task_links.of(settings, devices)
   plan = settings.plan if isinstance(settings.plan, str) else None
   policy = settings.policy or environment.policy_folder() or _shipped()
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),

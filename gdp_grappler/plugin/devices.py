@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Sequence, TYPE_CHECKING
 
-from gdp_grappler import errors
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
@@ -74,12 +73,8 @@ def never_pay(cluster: cluster_lib.Cluster,
 def steps_stay(settings: settings_lib.Settings) -> bool:
   """Whether spreading a step over the program's devices never pays."""
   from gdp_grappler.plugin import task_links
-  try:
-    cluster = task_links.KNOWN.cluster(settings.cluster, names(),
-                                       settings.max_memory)
-  except errors.GdpError:
-    return False  # Placing a graph reports the reason.
-  return never_pay(cluster, settings)
+  cluster = task_links.known_of(settings, names())
+  return cluster is not None and never_pay(cluster, settings)
 
 
 def has_choice(settings: settings_lib.Settings) -> bool:

@@ -230,6 +230,11 @@ def _next_fit(num_cards: int, parts: int = 1) -> Finding:
     num_cards: Number of GPUs.
     parts: Logical GPUs of each GPU.
   """
+  if environment.is_disabled():
+    return Finding(
+        NOTE, 'next fit', 'runs as without this package: '
+        f'{environment.DISABLE} keeps the plugin out',
+        f'Unset {environment.DISABLE}.')
   try:
     on = settings.from_option(settings.from_text(environment.placement()))
   except ValueError as error:

@@ -30,14 +30,9 @@ def install() -> None:
     return
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
-  _remember_what_keras_resolves()
-  _watch_datasets()
-  _watch_variables()
-  _wrap_servers()
+  _watch_all_programs()
   if environment.placement() or _is_on(None):
-    _wrap_sessions()
-    _wrap_keras()
-    _watch_loading()
+    _watch_placed_programs()
   if environment.split() or 'split' in environment.placement():
     _wait_for_context(context)
 
@@ -124,13 +119,14 @@ def _switch(context: Any, was_on: bool) -> None:
     _arm_split(context)
     _switch_on()
   elif was_on:
+    _arm_split(context)
     _switch_off()
 
 
 def _arm_split(context: Any) -> None:
-  """Prepares the option's split of GPUs, before the runtime starts."""
+  """Prepares the option's split of GPUs, or takes it back, before the start."""
   from gdp_grappler.plugin import splitting
-  splitting.arm(_split_of(context))
+  splitting.arm_of(context, _split_of(context), by_option=True)
 
 
 def _split_of(context: Any) -> int | str | None:
@@ -149,36 +145,24 @@ def _wait_for_context(module: Any) -> None:
     from gdp_grappler.plugin import splitting
     value = splitting.from_environment()
     if value is None:
-      value = _split_of(self)
-    if value is not None:
+      splitting.arm_of(self, _split_of(self), by_option=True)
+    else:
       splitting.arm_of(self, value)
 
   module.Context.__init__ = __init__
 
 
 def _switch_on() -> None:
-  from gdp_grappler.plugin import option
-  _wrap_sessions()
-  _wrap_keras()
-  _watch_loading()
-  option.connect()
+  _watch_placed_programs()
+  _connect()
 
 
 def _switch_off() -> None:
+  switch.note_off()
   # If `variable_moves` is not loaded, no variable has moved.
   moves = sys.modules.get('gdp_grappler.plugin.fitting.variable_moves')
   if moves is not None:
     moves.move_back()
-
-
-def _wrap_sessions() -> None:
-  from gdp_grappler.plugin import sessions
-  sessions.install(_add_option_to)
-
-
-def _wrap_servers() -> None:
-  from gdp_grappler.plugin import servers
-  servers.install(_connect)
 
 
 def _connect() -> None:
@@ -186,32 +170,29 @@ def _connect() -> None:
   option.connect()
 
 
-def _remember_what_keras_resolves() -> None:
+def _watch_all_programs() -> None:
+  """Records what has to be known if the option is switched on later."""
+  from gdp_grappler import variable_scopes
+  from gdp_grappler.plugin import datasets
+  from gdp_grappler.plugin import servers
   from gdp_grappler.plugin import xla
   xla.remember_auto()
-
-
-def _watch_datasets() -> None:
-  from gdp_grappler.plugin import datasets
   datasets.watch()
-
-
-def _watch_variables() -> None:
-  from gdp_grappler import variable_scopes
   variable_scopes.watch()
+  servers.install(_connect)
 
 
-def _wrap_keras() -> None:
+def _watch_placed_programs() -> None:
+  """Wraps functions of sessions and of Keras, for programs with the option."""
+  from gdp_grappler.plugin import loading
+  from gdp_grappler.plugin import sessions
   from gdp_grappler.plugin.fitting import host_creation
   from gdp_grappler.plugin.fitting import tables
   from gdp_grappler.plugin.fitting import trainers
+  sessions.install(_add_option_to)
   trainers.install()
   host_creation.install()
   tables.install()
-
-
-def _watch_loading() -> None:
-  from gdp_grappler.plugin import loading
   loading.install()
 
 

@@ -324,11 +324,15 @@ def _source_graph(query: library.Query,
 
 def _capture(source: source_graph.SourceGraph, query: library.Query,
              directory: str, call: current_call.RunningCall | None) -> None:
+  """Writes a graph to a folder. The graph itself stays without marks."""
   from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
-  captures.name_variables(source.graph_def, captures.alive(query.graph_id))
+  graph_def = type(source.graph_def)()
+  graph_def.CopyFrom(source.graph_def)
+  captures.name_variables(graph_def, captures.alive(query.graph_id))
   try:
-    capture.write(source, query.fingerprint, directory, call)
+    capture.write(dataclasses.replace(source, graph_def=graph_def),
+                  query.fingerprint, directory, call)
   except errors.GdpError as error:
     # Only the reason: the text of the error names a file and so differs for
     # each graph, but equal notices are printed once.

@@ -90,11 +90,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
   step = _step(source, settings, relocatable, notes)
-  if _TESTS_VARIABLE in step.graph.op_types:
-    return _leave_alone(source, 'it tests whether variables have values, so '
-                        'it depends on the order of its ops')
-  if shortage_found := shortage.why_none_fits(step.graph, step.cluster):
-    return _leave_alone(source, shortage_found)
+  if why := _why_to_leave_alone(step):
+    return _leave_alone(source, why)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       _timed(step.problem(simulator, settings.seed), settings, deadline),
@@ -203,6 +200,13 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
 
 
+def _why_to_leave_alone(step: step_lib.Step) -> str | None:
+  if _TESTS_VARIABLE in step.graph.op_types:
+    return ('it tests whether variables have values, so it depends on the '
+            'order of its ops')
+  return shortage.why_none_fits(step.graph, step.cluster)
+
+
 def _leave_alone(source: source_graph.SourceGraph,
                  why: str) -> outcome_lib.Outcome:
   """Leaves a graph as it was, and says why unless it creates variables."""
@@ -233,8 +237,7 @@ def _has_weights(graph: op_graph.OpGraph) -> bool:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
-                                     settings.max_memory)
+  cluster = task_links.of(settings, source.devices)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [

@@ -32,7 +32,7 @@ def placement(problem: placer_lib.Problem,
   graph, cluster = problem.graph, problem.cluster
   gpu = single_device.first_device(cluster, 'GPU')
   if gpu is not None and not any(_GPU in device for device in source.devices):
-    return single_device.OnlyDevicePlacer(gpu).place(problem)
+    return single_device.all_on(problem, gpu)
   homes = _homes(graph)
   index = {name: _in_cluster(name, cluster) for name in set(homes)}
   devices = np.array([index[name] for name in homes])

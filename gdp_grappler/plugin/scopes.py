@@ -52,7 +52,9 @@ class _Scope(contextlib.AbstractContextManager[Any]):
     stack = contextlib.ExitStack()
     if not tf.executing_eagerly():
       graph = tf.compat.v1.get_default_graph()
-      stack.enter_context(graph._attr_scope(self._attributes))
+      # An outer scope of the other kind does not hold inside. None removes it.
+      outer = dict.fromkeys({PIN, LEAVE_ALONE} & graph._attr_scope_map.keys())
+      stack.enter_context(graph._attr_scope({**outer, **self._attributes}))
     _active.attributes.append(self._attributes)
     stack.callback(_active.attributes.pop)
     self._exits.append(stack)
@@ -68,6 +70,10 @@ class pin(_Scope):
   includes the bodies of loops, branches and functions that are traced inside.
   The scope does not affect ops that run eagerly. If scopes are nested, the
   innermost scope holds.
+
+  After the first scope, Grappler no longer fuses, merges or rewrites ops of any
+  function while the option is on, because such ops would lose their device. So
+  numbers may change in their last digits.
 
     with gdp_grappler.pin('GPU:1'):
       x = tf.matmul(x, w)
@@ -118,7 +124,7 @@ def _inherit_in_new_graphs() -> None:
   @functools.wraps(stock)
   def init(self: Any, *args: str, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
-    for attributes in _active.attributes:
+    for attributes in _active.attributes[-1:]:
       self._attr_scope_map.update(attributes)
 
   func_graph.FuncGraph.__init__ = init

@@ -6,7 +6,7 @@ limited by dispatch, or by kernels that fill only a part of the card. A step
 whose kernels fill the card cannot.
 
 Cards are split at the last moment, when the eager runtime starts. The program's
-own configuration is then known and stays unchanged. `arm` replaces
+own configuration is then known and stays unchanged. `arm_of` replaces
 `Context.ensure_initialized` until its first call. If no card is split, one line
 gives the reason.
 """
@@ -30,6 +30,9 @@ _AUTO_PARTS = 2
 _LEAST_AUTO_BYTES = 4 << 30
 
 _lock = threading.Lock()
+# Value by the option, which holds if it is not None, and value by the
+# environment or the latest call of `split`.
+_by_option: int | str | None = None
 _wanted: int | str | None = None
 _stock: Any = None
 
@@ -97,39 +100,34 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
   Raises:
     ValueError: a wrong number of parts.
   """
-  arm(checked(parts))
+  arm_of(_context(), checked(parts))
   if private_threads is not None and not _context()._initialized:
     os.environ[THREAD_MODE] = 'gpu_private' if private_threads else 'global'
 
 
-def arm(value: int | str | None) -> None:
-  """Makes the start of the runtime cut cards.
-
-  Args:
-    value: Result of `checked`. None changes nothing.
-  """
-  if value is None:
-    return
-  arm_of(_context(), value)
-
-
-def arm_of(context: Any, value: int | str) -> None:
+def arm_of(context: Any, value: int | str | None,
+           by_option: bool = False) -> None:
   """Makes the start of an existing context cut cards.
 
   Args:
     context: An eager context.
-    value: Result of `checked`.
+    value: Result of `checked`. None changes nothing or, if it is the option's,
+      takes back what the option said before.
+    by_option: Whether the value is the option's.
   """
-  global _wanted, _stock
+  global _by_option, _wanted, _stock
   with _lock:
     if context._initialized:
-      if value != 1 and value != _wanted:
+      if value not in (None, 1, _now_wanted()):
         _warn('GPUs are not split: TensorFlow has started already. Set the '
               f'option before the first op, or {environment.SPLIT}={value} '
               'in the environment.')
       return
-    _wanted = value
-    if _stock is None:
+    if by_option:
+      _by_option = value
+    elif value is not None:
+      _by_option, _wanted = None, value
+    if _stock is None and value is not None:
       _stock = type(context).ensure_initialized
       type(context).ensure_initialized = _ensure_initialized
 
@@ -144,8 +142,12 @@ def _ensure_initialized(self: Any) -> None:
       type(self).ensure_initialized = stock
       _stock = None
       if not self._initialized:
-        _cut(self, _wanted)
+        _cut(self, _now_wanted())
   self.ensure_initialized()
+
+
+def _now_wanted() -> int | str | None:
+  return _wanted if _by_option is None else _by_option
 
 
 def _cut(context: Any, value: int | str | None) -> None:

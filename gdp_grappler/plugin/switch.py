@@ -44,6 +44,20 @@ def from_environment() -> Any:
     return None
 
 
+# Number of times that the option was switched off.
+_times_off = [0]
+
+
+def note_off() -> None:
+  """Records that the option was switched off, and variables moved back."""
+  _times_off[0] += 1
+
+
+def times_off() -> int:
+  """Returns how many times the option was switched off."""
+  return _times_off[0]
+
+
 def is_set(option: Any) -> bool:
   """Whether an option is on. An empty dict is on, with all defaults."""
   return option is not None and option is not False

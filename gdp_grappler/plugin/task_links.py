@@ -9,12 +9,16 @@ assumes.
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, Sequence
+from typing import Mapping, Sequence, TYPE_CHECKING
 
+from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.link_timing import ping_pong
+
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import settings as settings_lib
 
 _NOTE = 'measured: the network between tasks'
 
@@ -84,3 +88,33 @@ def is_own(name: str | None) -> bool:
 
 # The links of this process.
 KNOWN = TaskLinks()
+
+
+def of(settings: settings_lib.Settings,
+       names: Sequence[str]) -> cluster_lib.Cluster:
+  """Returns the cluster of an option, with the links of this process.
+
+  Args:
+    settings: The user's option.
+    names: Names of the devices of the program.
+
+  Raises:
+    ClusterError: there is no cluster of that name.
+  """
+  return KNOWN.cluster(settings.cluster, names, settings.max_memory)
+
+
+def known_of(settings: settings_lib.Settings,
+             names: Sequence[str]) -> cluster_lib.Cluster | None:
+  """Returns the cluster of an option; None if an error prevents that.
+
+  The placement of a graph reports the error.
+
+  Args:
+    settings: The user's option.
+    names: Names of the devices of the program.
+  """
+  try:
+    return of(settings, names)
+  except errors.GdpError:
+    return None

@@ -9,6 +9,7 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.reports import units
 
@@ -25,8 +26,8 @@ def kept(found: source_graph.SourceGraph, pins: str,
     found: The graph. Its ops may ask for any devices.
     pins: One of `assumptions.PINS`. 'ignore' removes all requests for devices.
     cluster: The cluster that the graph is placed on.
-    tell: Function that is called with lines for the user: how many ops stay on
-      the devices they ask for, and which of these devices the cluster lacks.
+    tell: Function that is called with a line for each requested device that the
+      cluster lacks.
   """
   if not any(asked.count(found)):
     return found
@@ -47,18 +48,28 @@ def kept(found: source_graph.SourceGraph, pins: str,
     return name
 
   result = asked.kept(found, keep)
-  count = sum(asked.count(result))
-  if count:
-    tell(f'{found.name}: {units.count(count, "op")} of it '
-         f'{"stays" if count == 1 else "stay"} on the device that tf.device '
-         f'asked for ({spelling.argument("pins", assumptions.PINS_IGNORED)} '
-         'lifts that).')
   for device, number in lacking.items():
     tell(f'{found.name}: {units.count(number, "op")} of it '
          f'{"asks" if number == 1 else "ask"} for {device}, which cluster '
          f'"{cluster.name}" does not have, and {"is" if number == 1 else "are"}'
          ' placed like any other.')
   return result
+
+
+def tell_kept(graph: op_graph.OpGraph, tell: Callable[[str], None]) -> None:
+  """Tells the user how many ops stay on the devices that they ask for.
+
+  Args:
+    graph: The graph as it was read. Some requests cannot be granted, such as
+      those of ops that share a variable which is elsewhere.
+    tell: Function that is called with a line, or not at all.
+  """
+  count = int(graph.user_pins.sum())
+  if count:
+    tell(f'{graph.name}: {units.count(count, "op")} of it '
+         f'{"stays" if count == 1 else "stay"} on the device that tf.device '
+         f'asked for ({spelling.argument("pins", assumptions.PINS_IGNORED)} '
+         'lifts that).')
 
 
 def _label(name: str, cluster: cluster_lib.Cluster) -> str:

@@ -113,6 +113,10 @@ def read(
           f'{request.graph} brings the costs of its ops, and '
           f'{spelling.argument("profile", request.profile)} would replace '
           f'them. Leave out {spelling.argument("profile")}.')
+    if not isinstance(request.split_tables, str):
+      raise errors.GdpError(
+          f'{request.graph} is a graph of costs, which has no tables to split. '
+          f'Leave out {spelling.argument("split_tables")}.')
     graph, costs = request.given
     step = step_lib.Step(graph, cluster, None, costs)
     return step.with_rounding_allowed() if request.may_round else step
@@ -123,6 +127,7 @@ def read(
                        _tracing(request, architecture), tell, layers)
   if split is not None:
     step = of_source(split, request, cluster, where, _silent)
+  tell_pins_and_profile(step, request, tell)
   return dataclasses.replace(step, expert=_expert(request))
 
 
@@ -147,8 +152,25 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
                             batch_size=request.batch_size,
                             trip_count=request.trip_count,
                             may_round=request.may_round, tell=tell)
+  if not request.profile:
+    return step
   return dataclasses.replace(
-      step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
+      step, cost_model=profiled_costs.from_file(request.profile, step.graph))
+
+
+def tell_pins_and_profile(step: step_lib.Step, request: request_lib.Request,
+                          tell: Tell) -> None:
+  """Tells the user which pins and which costs a step has.
+
+  Args:
+    step: Result of `of_source`, with the tables that are placed.
+    request: The arguments that the user typed.
+    tell: Function that is called with at most two lines.
+  """
+  from gdp_grappler.problems import asking
+  asking.tell_kept(step.graph, tell)
+  if isinstance(step.cost_model, profiled_costs.ProfiledCostModel):
+    tell(_coverage(request.profile, step.cost_model, step.graph, step.cluster))
 
 
 def prepared(found: source_graph.SourceGraph, request: request_lib.Request,
@@ -292,15 +314,6 @@ def _expert(request: request_lib.Request) -> step_lib.Expert | None:
   if workload(request) is None:
     return None
   return functools.partial(registry.expert_devices, request.graph)
-
-
-def _profiled(path: str, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-              tell: Tell) -> profiled_costs.ProfiledCostModel | None:
-  if not path:
-    return None
-  costs = profiled_costs.from_file(path, graph)
-  tell(_coverage(path, costs, graph, cluster))
-  return costs
 
 
 def _coverage(path: str, costs: profiled_costs.ProfiledCostModel,

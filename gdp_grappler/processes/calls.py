@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from gdp_grappler import errors
 from gdp_grappler.processes import launching
@@ -22,9 +22,11 @@ class CallError(Exception):
   """A function did not return; the message says why, in one line."""
 
 
-def call(function: str, *arguments: Any, timeout_s: float,
-         environment: Mapping[str, str] | None = None,
-         keras: bool = True) -> Any:
+def call(
+    function: str, *arguments: Any, timeout_s: float,
+    environment: Mapping[str, str] | None = None, keras: bool = True,
+    started: Callable[[worker_process.WorkerProcess], None] | None = None
+) -> Any:
   """Calls a function in a separate process, and returns its result.
 
   Args:
@@ -34,6 +36,8 @@ def call(function: str, *arguments: Any, timeout_s: float,
     environment: Environment variables that differ from those of
       `launching.environment`.
     keras: Whether the process may import Keras.
+    started: Function that gets the process. Another thread may then end the
+      call by killing the process.
 
   Raises:
     GdpError: no process can be started.
@@ -43,6 +47,8 @@ def call(function: str, *arguments: Any, timeout_s: float,
   process = worker_process.WorkerProcess(f'{__name__}:serve', [function],
                                          environment, keras)
   try:
+    if started is not None:
+      started(process)
     process.send(arguments)
     result, problem = process.receive(timeout_s)
   except worker_process.Died as error:

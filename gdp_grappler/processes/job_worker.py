@@ -62,10 +62,10 @@ def _tried(work: Callable[[], Any]) -> tuple[Any, str]:
 
 def _read(size: int) -> bytes:
   """Reads without a buffer, so that `select` shows whether there is more."""
-  data = b''
+  data = bytearray()
   while len(data) < size:
     part = os.read(sys.stdin.fileno(), size - len(data))
     if not part:
       break
     data += part
-  return data
+  return bytes(data)

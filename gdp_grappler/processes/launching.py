@@ -70,10 +70,12 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
   result = {k: v for k, v in os.environ.items() if k not in _SCRUBBED}
   result.update(environment_lib.users_keras())
   direct = result.get('no_grpc_proxy') or result.get('no_proxy')
+  # Python imports nothing from a path that is no text.
+  paths = [p for p in sys.path if isinstance(p, str) and p]
   result.update({
       environment_lib.DISABLE: '1',
       environment_lib.LOG_LEVEL: environment_lib.QUIETEST,
-      'PYTHONPATH': os.pathsep.join(p for p in sys.path if p),
+      'PYTHONPATH': os.pathsep.join(paths),
       # Otherwise gRPC would look for local workers behind a web proxy.
       'no_grpc_proxy': ','.join(filter(None, [direct, 'localhost,127.0.0.1'])),
   })

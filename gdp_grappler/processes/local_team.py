@@ -47,8 +47,11 @@ class Here(jobs_lib.Machines):
     return LocalTeam(function, setup, 1 if whole_host else self._width)
 
 
-class Worker:
-  """A process that answers jobs, and the folder for its temporary files."""
+class Worker(worker_process.WorkerProcess):
+  """A process that answers jobs, and the folder for its temporary files.
+
+  It answers a job with the result and '', or with None and the reason.
+  """
 
   def __init__(self, function: str, setup: Any) -> None:
     """Starts the process.
@@ -59,47 +62,15 @@ class Worker:
     """
     # A killed process does not remove its files, so the parent does.
     self._folder = scratch.Folder('gdp_job')
-    self._process = worker_process.WorkerProcess(_SERVE, [function],
-                                                 {'TMPDIR': self._folder.name})
+    super().__init__(_SERVE, [function], {'TMPDIR': self._folder.name})
     try:
-      self._process.send(setup)
+      self.send(setup)
     except worker_process.Died:
       pass  # `send` of a job reports this.
 
-  @property
-  def alive(self) -> bool:
-    """Whether the process runs."""
-    return self._process.alive
-
-  @property
-  def pid(self) -> int:
-    """Number of the process."""
-    return self._process.pid
-
-  def fileno(self) -> int:
-    """A file for selectors; readable when the process answers or ends."""
-    return self._process.fileno()
-
-  def send(self, job: jobs_lib.Job) -> None:
-    """Sends a job to the process.
-
-    Raises:
-      Died: the process has ended.
-    """
-    self._process.send(job)
-
-  def receive(self, timeout_s: float) -> tuple[Any, str]:
-    """Returns the result of the job and '', or None and the reason.
-
-    Raises:
-      Died: the process has ended, or takes too long.
-    """
-    result, problem = self._process.receive(timeout_s)
-    return result, problem
-
   def close(self) -> None:
     """Ends the process, and removes its temporary files."""
-    self._process.close()
+    super().close()
     # Forked processes may write for a moment.
     deadline = time.monotonic() + _LEAVING_S
     self._folder.cleanup()
@@ -134,6 +105,7 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       jobs: Sequence[jobs_lib.JobT]) -> Iterator[jobs_lib.Ended[jobs_lib.JobT]]:
     """See `jobs.Team`."""
     waiting = list(enumerate(jobs))[::-1]
+    self._prepare(min(self._count, len(waiting)))
     try:
       while waiting or self._busy:
         while waiting and len(self._busy) < self._count:
@@ -144,6 +116,21 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       for process in self._busy:
         process.close()
       self._busy = {}
+
+  def _prepare(self, count: int) -> None:
+    """Makes sure that there are idle processes, and that all are alive.
+
+    Processes start at the same time, because a process that starts does not
+    read its first job yet, so sending the job may block.
+    """
+    idle, self._idle = self._idle, []
+    for process in idle:
+      if process.alive:
+        self._idle.append(process)
+      else:
+        process.close()
+    while len(self._idle) < count:
+      self._idle.append(Worker(self._function, self._setup))
 
   def _start(self, index: int, job: jobs_lib.JobT) -> None:
     process = (self._idle.pop() if self._idle else Worker(

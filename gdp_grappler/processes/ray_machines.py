@@ -232,9 +232,10 @@ def _largest_host() -> dict[str, float]:
   """
   import ray
   hosts = [node['Resources'] for node in ray.nodes() if node['Alive']]
-  cpus, gpus = max(
-      ((host.get('CPU', 0.), host.get('GPU', 0.)) for host in hosts),
-      key=lambda pair: pair[::-1], default=(0., 0.))
+  # The head of a cluster may offer its GPUs, but no processor.
+  gpus, cpus = max(
+      ((host.get('GPU', 0.), host['CPU']) for host in hosts if host.get('CPU')),
+      default=(0., 0.))
   if not cpus:
     raise errors.GdpError('No host of the Ray cluster has a processor to '
                           'offer. Start one with "ray start --address=...".')

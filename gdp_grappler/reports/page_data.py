@@ -1,7 +1,8 @@
 """The data of a report page, as JSON: columns of ops and of simulated steps.
 
-The data are complete, and the page draws only the part that can be seen. Times
-are in microseconds. Axes have a unit that suits the step time.
+The data have all ops, and the page draws only the part that can be seen. Long
+tables are cut, which a sentence says. Times are in microseconds. Axes have a
+unit that suits the step time.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _ops(graph: op_graph.OpGraph,
 def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
   price = run.price
   schedule, placement = price.schedule, price.placement
-  chain = critical_chain.critical_chain(graph, placement, schedule)
+  chain = critical_chain.critical_chain(price.graph, placement, schedule)
   tensors, size = placement.cut(graph)
   return {
       'name': run.name, 'stepUs': schedule.step_time_s * 1e6, 'warnings': [
@@ -123,10 +124,32 @@ def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
       'memory': _memory(schedule, len(placement.cluster.pool_bytes)),
       'work': _work(placement, schedule), 'critical': sorted(
           p.index for p in chain if not p.is_transfer
-      ), 'chain': _chain_parts(placement, schedule, chain), 'cuts': [
-          _cut(cut) for cut in what_if.cuts(graph, placement)[:_MOST_CUTS]
-      ]
+      ), **_chain_table(_chain_parts(placement, schedule, chain)),
+      **_cut_table(what_if.cuts(graph, placement))
   }
+
+
+def _chain_table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+  longest = sorted(rows, key=lambda row: -(row['us'] + row['gapUs']))
+  kept = {id(row) for row in longest[:_MOST_STRETCHES]}
+  return {
+      'chain': [row for row in rows if id(row) in kept],
+      'chainPart': _part(_MOST_STRETCHES, 'longest', len(rows), 'rows')
+  }
+
+
+def _cut_table(cuts: Sequence[what_if.Cut]) -> dict[str, Any]:
+  return {
+      'cuts': [_cut(cut) for cut in cuts[:_MOST_CUTS]],
+      'cutsPart': _part(_MOST_CUTS, 'largest', len(cuts), 'tensors')
+  }
+
+
+def _part(most: int, which: str, count: int, what: str) -> str:
+  """Returns a sentence about a table that is cut; '' for a complete table."""
+  if count <= most:
+    return ''
+  return f'The table has only the {most} {which} of {count} {what}.'
 
 
 def _cut(cut: what_if.Cut) -> dict[str, Any]:
@@ -214,9 +237,7 @@ def _chain_parts(
           'gapUs': gap_us, 'startUs': part.start_s * 1e6,
           'waitedFor': part.waited_for
       })
-  longest = sorted(rows, key=lambda row: -(row['us'] + row['gapUs']))
-  kept = {id(row) for row in longest[:_MOST_STRETCHES]}
-  return [row for row in rows if id(row) in kept]
+  return rows
 
 
 def _us(seconds: np.ndarray) -> list[float]:

@@ -89,11 +89,18 @@ class ProgressLine:
     self._due_s = self._clock() + _EVERY_S
     text = f'{self._program}: {self._text()}'
     if self._terminal:
-      columns = shutil.get_terminal_size().columns
-      self._write(_ERASE + text[:columns - 1])
+      self._write(_ERASE + text[:self._columns() - 1])
       self._is_shown = True
     else:
       self._write(f'{text}\n')
+
+  def _columns(self) -> int:
+    """Returns the width of the terminal, which may not be standard output."""
+    columns = 0
+    # A program's own stream may have no descriptor.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+      columns = os.get_terminal_size(self._stream.fileno()).columns
+    return columns or shutil.get_terminal_size().columns
 
   def _erase(self) -> None:
     if self._is_shown:
@@ -169,10 +176,16 @@ def _tick(line: ProgressLine, ended: threading.Event) -> None:
 
 @contextlib.contextmanager
 def _own_stderr() -> Iterator[TextIO]:
-  """Opens a copy of standard error, which `quiet` sometimes holds back."""
-  try:
-    copy = os.dup(sys.stderr.fileno())
-  except (AttributeError, OSError, ValueError):
+  """Opens a copy of standard error, which `quiet` sometimes holds back.
+
+  A program's own stream is used itself. Its descriptor may lead elsewhere: in a
+  notebook, to the terminal of the server.
+  """
+  copy, is_pythons = None, sys.stderr is sys.__stderr__
+  if is_pythons:
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+      copy = os.dup(sys.stderr.fileno())
+  if copy is None:
     yield sys.stderr
     return
   stream = open(copy, 'w', encoding=getattr(sys.stderr, 'encoding', None),

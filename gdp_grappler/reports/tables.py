@@ -100,6 +100,18 @@ def left_out(scope: str) -> str:
   return f'Left out below, at the beginning of names: {scope}'
 
 
+def more(rows: Sequence[object], shown: int, what: str) -> list[str]:
+  """Returns a line about rows that a table leaves out; none without such rows.
+
+  Args:
+    rows: All rows.
+    shown: Number of rows in the table.
+    what: What the rows are, such as 'ops'.
+  """
+  left = len(rows) - shown
+  return [f'... and {left} more {what}'] if left > 0 else []
+
+
 def terminal_width() -> int:
   """Returns the characters of a line; 80 without a terminal."""
   return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)

@@ -8,23 +8,18 @@ lists in which the table replaces its parts.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.checkpoint import tensor_callable
 from tensorflow.python.trackable import base
 from tensorflow.python.trackable import data_structures
 
-from gdp_grappler import errors
 from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import table as table_lib
 
 _WHOLE, _LISTS, _WAITING = '_gdp_whole', '_gdp_lists', '_gdp_waiting'
 _CHECKPOINT = 'checkpoint'
-# Name of the optimizer's list of weights.
-_TRAINED = '_trainable_variables'
 _VALUE = base.VARIABLE_VALUE_KEY
 
 
@@ -49,10 +44,6 @@ class _Whole(base.Trackable):
   def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> None:
     self._table.assign(restored_tensors[_VALUE])
 
-  def _checkpoint_adapter(self, path: str) -> Any:
-    _check_is_whole(path, self._table)
-    return super()._checkpoint_adapter(path)
-
 
 def wrap_layer(cls: Any, attribute: str) -> None:
   """Makes layers of a class show TensorFlow their table.
@@ -70,15 +61,7 @@ def wrap_layer(cls: Any, attribute: str) -> None:
       found[attribute] = _whole(table)
     return found
 
-  # TensorFlow calls this method of a layer before it restores a value.
-  def adapter(stock: Any, self: Any, path: str) -> Any:
-    table = getattr(self, attribute, None)
-    if isinstance(table, table_lib.Table):
-      _check_is_whole(path, table)
-    return stock(self, path)
-
   method_wrapping.wrap(cls, '_trackable_children', children)
-  method_wrapping.wrap(cls, '_checkpoint_adapter', adapter)
 
 
 def restore_layer(layer: Any, attribute: str, table: table_lib.Table) -> None:
@@ -106,7 +89,7 @@ def _children(stock: Any, self: Any, save_type: str = _CHECKPOINT,
   found = dict(stock(self, save_type, **how))
   if save_type == _CHECKPOINT:
     for name, child in found.items():
-      if isinstance(child, data_structures.List) and _has_parts(child):
+      if isinstance(child, data_structures.List) and table_lib.has_parts(child):
         found[name] = _joined(self, name, child)
   return found
 
@@ -159,48 +142,6 @@ def _is_list_of(position: Any, nodes: set[tuple[int, int]]) -> bool:
       for child in proto.children)
 
 
-def _check_is_whole(path: str, table: table_lib.Table) -> None:
-  """Raises an error if a checkpoint has the parts of a table.
-
-  Earlier versions wrote each part as a variable in the optimizer's list of
-  weights, and none in the layer.
-
-  Raises:
-    GdpError: the checkpoint has the parts.
-  """
-  part = table_lib.part_of(table.parts[0])
-  if part is None:
-    return
-  pattern = re.compile(f'((?:.*/)?{re.escape(part.table.name)}'
-                       rf'{table_lib.PART})\d+')
-  reader = tf.train.load_checkpoint(path)
-  shapes = reader.get_variable_to_shape_map()
-  if base.OBJECT_GRAPH_PROTO_KEY not in shapes:
-    return
-  graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(
-      reader.get_tensor(base.OBJECT_GRAPH_PROTO_KEY))
-  found: dict[str, list[Any]] = {}
-  for value in (value for node in graph.nodes for value in node.attributes):
-    match = pattern.fullmatch(value.full_name)
-    if match and _TRAINED in value.checkpoint_key.split('/'):
-      found.setdefault(match[1], []).append(shapes[value.checkpoint_key])
-  for parts in found.values():
-    if len(parts) > 1 and _joined_shape(parts, table.axis) == table.shape:
-      raise errors.GdpError(
-          f'The checkpoint "{path}" has the table "{part.table.path}" in '
-          'parts, because an earlier version of gdp_grappler wrote it. Load it '
-          'with that version, and save the weights as .weights.h5 or .keras.')
-
-
-def _joined_shape(shapes: list[Any], axis: int) -> tuple[int, ...] | None:
-  """Shape of the whole; None if these are not the parts of one table."""
-  whole = list(shapes[0])
-  if axis >= len(whole) or any(len(shape) != len(whole) for shape in shapes):
-    return None
-  whole[axis] = sum(shape[axis] for shape in shapes)
-  return tuple(whole)
-
-
 def _is_complete(item: Any) -> bool:
   """Whether all parts of a table or slot exist."""
   if not isinstance(item, table_lib.Table):
@@ -229,7 +170,3 @@ def _whole(table: table_lib.Table) -> _Whole:
     setattr(first, _WHOLE, _Whole(table))
   whole: _Whole = getattr(first, _WHOLE)
   return whole
-
-
-def _has_parts(variables: Any) -> bool:
-  return any(table_lib.part_of(v) is not None for v in variables)

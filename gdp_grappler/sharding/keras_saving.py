@@ -36,23 +36,8 @@ def install() -> None:
 
 
 def _wrap_layers(module: Any) -> None:
-  method_wrapping.wrap(module.Layer, 'get_weights', _get_weights)
-  method_wrapping.wrap(module.Layer, 'set_weights', _set_weights)
-
-
-def _get_weights(stock: Any, self: Any) -> list[Any]:
-  if not _has_parts(self.weights):
-    result: list[Any] = stock(self)
-    return result
-  return [weight.numpy() for weight in table_lib.joined(self.weights)]
-
-
-def _set_weights(stock: Any, self: Any, weights: Any) -> None:
-  own = self.weights
-  if not _has_parts(own):
-    stock(self, weights)
-    return
-  whole_weights.assign(self.name, table_lib.joined(own), weights)
+  whole_weights.wrap_weights(table_lib.has_parts, table_lib.joined,
+                             module.Layer)
 
 
 def _wrap_optimizers(module: Any) -> None:
@@ -96,7 +81,7 @@ def _build(stock: Any, self: Any, variables: Any) -> Any:
   from gdp_grappler.sharding import keras_checkpoints
   if not self.built:
     factored_slots.check_waiting(self, variables, table_lib.joined)
-  if not self.built and _has_parts(variables):
+  if not self.built and table_lib.has_parts(variables):
     whole_weights.warn_of(self, _NOT_BY_ELEMENT)
     keras_checkpoints.hold(self)
   return stock(self, variables)
@@ -111,7 +96,7 @@ def _save(stock: Any, self: Any, store: Any) -> None:
 
 def _load(stock: Any, self: Any, store: Any) -> None:
   own = table_lib.joined(self.variables)
-  if not _has_parts(self.variables) or len(store.keys()) != len(own):
+  if not table_lib.has_parts(self.variables) or len(store.keys()) != len(own):
     stock(self, store)
     return
   for index, variable in enumerate(own):
@@ -123,7 +108,3 @@ def _wrap_tracking(module: Any) -> None:
   from gdp_grappler.sharding import keras_checkpoints
   keras_checkpoints.wrap_optimizer(module.TFOptimizer)
   factored_slots.wrap(module.TFOptimizer, table_lib.joined)
-
-
-def _has_parts(variables: Any) -> bool:
-  return any(table_lib.part_of(v) is not None for v in variables)

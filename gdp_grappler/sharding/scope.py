@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 from typing import Any, Mapping
+import warnings
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import deciding
 from gdp_grappler.sharding import keras_layers
@@ -42,18 +45,30 @@ class split_tables(contextlib.AbstractContextManager[Any]):
       GdpError: the value is not such a mapping.
     """
     self._chosen = choice.checked(tables)
+    self._seen: set[str] = set()  # Names of the layers of all tables.
 
   def __enter__(self) -> None:
+    self._seen.clear()
     keras_layers.install()
     tf_keras_layers.install()
     deciding.enter(self._decide)
 
-  def __exit__(self, *exception: Any) -> None:
+  def __exit__(self, kind: Any, *unused_error: Any) -> None:
     deciding.leave(self._decide)
+    if kind is not None or isinstance(self._chosen, str):
+      return
+    for pattern, _ in self._chosen:
+      if not any(fnmatch.fnmatchcase(name, pattern) for name in self._seen):
+        hint = suggestions.did_you_mean(pattern, sorted(self._seen))
+        warnings.warn(
+            f'split_tables names "{pattern}", but no table of this name was '
+            f'made in its scope.{hint} Tables are weights of Embedding and '
+            'Dense layers that are built in the scope.', stacklevel=2)
 
   def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
               whole_because: str, path: str) -> int:
     del shape, itemsize, path
+    self._seen.add(layer)
     count = choice.of_layer(self._chosen, layer)
     if count > 1 and whole_because:
       raise errors.GdpError(

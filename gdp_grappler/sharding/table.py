@@ -170,6 +170,11 @@ def part_of(variable: Any) -> Part | None:
   return getattr(variable, _MARK, None)
 
 
+def has_parts(variables: Iterable[Any]) -> bool:
+  """Whether any of the variables is a part of a table."""
+  return any(part_of(variable) is not None for variable in variables)
+
+
 def joined(variables: Iterable[Any]) -> list[Any]:
   """Returns variables with one table in place of all parts of a weight or slot.
 

@@ -33,25 +33,10 @@ def install() -> None:
 
 
 def _wrap_layers(module: Any) -> None:
-  for name, wrapper in (('get_weights', _get_weights), ('set_weights',
-                                                        _set_weights),
-                        ('save_own_variables', _save), ('load_own_variables',
-                                                        _load)):
-    method_wrapping.wrap(module.Layer, name, wrapper)
-
-
-def _get_weights(stock: Any, self: Any) -> list[Any]:
-  if not tf_keras_table.has_parts(self.weights):
-    result: list[Any] = stock(self)
-    return result
-  return [weight.numpy() for weight in tf_keras_table.joined(self.weights)]
-
-
-def _set_weights(stock: Any, self: Any, weights: Any) -> None:
-  if not tf_keras_table.has_parts(self.weights):
-    stock(self, weights)
-    return
-  whole_weights.assign(self.name, tf_keras_table.joined(self.weights), weights)
+  whole_weights.wrap_weights(tf_keras_table.has_parts, tf_keras_table.joined,
+                             module.Layer)
+  method_wrapping.wrap(module.Layer, 'save_own_variables', _save)
+  method_wrapping.wrap(module.Layer, 'load_own_variables', _load)
 
 
 def _save(stock: Any, self: Any, store: Any) -> None:

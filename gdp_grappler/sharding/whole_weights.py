@@ -33,6 +33,32 @@ def assign(layer: str, weights: Sequence[Any], values: Sequence[Any]) -> None:
     weight.assign(value)
 
 
+def wrap_weights(has_parts: Callable[[Iterable[Any]], bool], joined: Joined,
+                 cls: Any) -> None:
+  """Makes `get_weights` and `set_weights` treat each table as one weight.
+
+  Args:
+    has_parts: Whether any of the given variables is a part of a table.
+    joined: Function that joins the parts of tables.
+    cls: Class of all layers.
+  """
+
+  def get_weights(stock: Any, self: Any) -> list[Any]:
+    if not has_parts(self.weights):
+      result: list[Any] = stock(self)
+      return result
+    return [weight.numpy() for weight in joined(self.weights)]
+
+  def set_weights(stock: Any, self: Any, weights: Any) -> None:
+    if has_parts(self.weights):
+      assign(self.name, joined(self.weights), weights)
+    else:
+      stock(self, weights)
+
+  method_wrapping.wrap(cls, 'get_weights', get_weights)
+  method_wrapping.wrap(cls, 'set_weights', set_weights)
+
+
 def wrap_h5(joined: Joined, module: Any) -> None:
   """Makes Keras write each table as a whole into files of the HDF5 format.
 

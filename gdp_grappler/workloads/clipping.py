@@ -7,6 +7,8 @@ from typing import Any, Sequence
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 
+from gdp_grappler.workloads import optimizers
+
 
 class ClippedOptimizer(tf1.train.Optimizer):
   """Scales all gradients by one factor, so that their norm has a bound.
@@ -32,29 +34,5 @@ class ClippedOptimizer(tf1.train.Optimizer):
                       name: str | None = None) -> tf.Operation:
     """See `Optimizer`."""
     pairs = [(g, v) for g, v in grads_and_vars if g is not None]
-    squares = []
-    for gradient, variable in pairs:
-      with _scope(variable):
-        squares.append(tf.nn.l2_loss(_values(gradient)))
-    norm = tf.sqrt(2. * tf.add_n(squares))
-    factor = self._norm / tf.maximum(norm, self._norm)
     return self._inner.apply_gradients(
-        [(_scaled(g, factor, v), v) for g, v in pairs], global_step, name)
-
-
-def _scaled(gradient: Any, factor: tf.Tensor,
-            variable: tf.Variable) -> tf.Tensor | tf.IndexedSlices:
-  with _scope(variable):
-    scaled = _values(gradient) * factor
-  if isinstance(gradient, tf.IndexedSlices):
-    return tf.IndexedSlices(scaled, gradient.indices, gradient.dense_shape)
-  return scaled
-
-
-def _values(gradient: Any) -> tf.Tensor:
-  return (gradient.values
-          if isinstance(gradient, tf.IndexedSlices) else gradient)
-
-
-def _scope(variable: tf.Variable) -> Any:
-  return tf.name_scope(f'{variable.op.name}/clip/')
+        optimizers.clip_jointly(self._norm)(pairs), global_step, name)

@@ -182,24 +182,33 @@ def clip_jointly(limit: float) -> Clip:
 
   Gradients are scaled if the norm of all of them exceeds the limit. The result
   is that of `tf.clip_by_global_norm`, but each op is in the scope of its
-  weight.
+  weight. Gradients of embeddings stay slices.
   """
 
   def clip(
-      pairs: Sequence[tuple[tf.Tensor, tf.Variable]]
-  ) -> list[tuple[tf.Tensor, tf.Variable]]:
+      pairs: Sequence[tuple[Any,
+                            tf.Variable]]) -> list[tuple[Any, tf.Variable]]:
     squares = []
     for gradient, variable in pairs:
       with tf.name_scope(f'{variable.op.name}/clip/'):
-        squares.append(tf.nn.l2_loss(gradient))
+        squares.append(tf.nn.l2_loss(_values(gradient)))
     scale = limit / tf.maximum(tf.sqrt(2. * tf.add_n(squares)), limit)
     result = []
     for gradient, variable in pairs:
       with tf.name_scope(f'{variable.op.name}/clip/'):
-        result.append((gradient * scale, variable))
+        scaled = _values(gradient) * scale
+      if isinstance(gradient, tf.IndexedSlices):
+        scaled = tf.IndexedSlices(scaled, gradient.indices,
+                                  gradient.dense_shape)
+      result.append((scaled, variable))
     return result
 
   return clip
+
+
+def _values(gradient: Any) -> tf.Tensor:
+  return (gradient.values
+          if isinstance(gradient, tf.IndexedSlices) else gradient)
 
 
 def _dense(gradient: tf.Tensor, variable: tf.Variable) -> tf.Tensor:

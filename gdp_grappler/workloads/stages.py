@@ -14,19 +14,31 @@ _STAGE = re.compile(r'stage(\d+)')
 def of(graph: op_graph.OpGraph) -> np.ndarray:
   """Returns the stage of each op, int [N].
 
-  It is the first 'stage<k>' in the op's name. An op without one gets the stage
-  of the first op that it feeds, or else of the first op that feeds it, or else
-  0. Then all ops of a group get one stage, so that weights, optimizer slots and
-  updates stay together: the stage of the group's largest variable or, without
-  one, of most of its ops.
+  The stage is the first 'stage<k>' in the op's name (`by_name`). Then all ops
+  of a group get one stage, so that weights, optimizer slots and updates stay
+  together: the stage of the group's largest variable or, without one, of most
+  of its ops.
   """
-  found = map(_STAGE.search, graph.names)
+  return _by_group(graph, by_name(graph, _STAGE))
+
+
+def by_name(graph: op_graph.OpGraph, pattern: re.Pattern[str]) -> np.ndarray:
+  """Returns the stage of each op by its name, int [N].
+
+  An op without a stage in its name gets that of the first op that it feeds, or
+  else of the first op that feeds it, or else 0.
+
+  Args:
+    graph: N ops.
+    pattern: Pattern of a stage in a name. Its first group is the number.
+  """
+  found = map(pattern.search, graph.names)
   result = [int(match[1]) if match else -1 for match in found]
   if min(result, default=0) < 0:
     order = graph.topological_order.tolist()
     _inherit(result, order[::-1], graph.successors)
     _inherit(result, order, _producers(graph))
-  return _by_group(graph, np.maximum(np.array(result, int), 0))
+  return np.maximum(np.array(result, int), 0)
 
 
 def _inherit(stages: list[int], order: list[int],

@@ -11,7 +11,7 @@ The papers contain no vocabulary, optimizer or dropout. Our choices: 10,000
 words as in Penn Treebank, separate weights of embedding and softmax, Adam in
 elementary operations, gradients clipped to a global norm of 0.25 as in the
 authors' code, and dropout 0.1 in all places where the authors have it except on
-the encoding of distances.
+the encoding of distances and on the last output before the softmax.
 """
 
 from __future__ import annotations

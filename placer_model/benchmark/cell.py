@@ -219,7 +219,7 @@ def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
               price.critical_path_s, 'busiest_device_s':
                   price.busiest_s, 'busiest_channel_s':
                       bounds.busiest_channel_s(price.schedule, loaded.cluster,
-                                               loaded.graph.tensor_bytes)
+                                               loaded.graph)
       }
   }
 

@@ -54,8 +54,11 @@ def seconds_to_best(record: Record | None) -> float | None:
 
 
 def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
-  """Returns the geometric mean of the known values, and their number."""
-  known = [value for value in values if value is not None]
+  """Returns the geometric mean of the known values, and their number.
+
+  Zeros are left out, because with one the mean would be zero.
+  """
+  known = [value for value in values if value]
   if not known:
     return None, 0
   return math.exp(math.fsum(map(math.log, known)) / len(known)), len(known)

@@ -71,14 +71,15 @@ COMMUNICATION = ('transfers', 'link')
 def verdict(task: Mapping[str, Any]) -> Verdict | None:
   """Returns what limits the best placement of a task.
 
-  None means that no placement runs or no bound is known.
+  None means that no placement runs, that its step takes no time, or that no
+  bound is known.
   """
   cells = task['cells']
-  best = figures.best(cells)
-  if best is None or not task['lower_bound_s']:
+  best, bound_s = figures.best(cells), task['lower_bound_s']
+  if best is None or not (bound_s and cells[best]['step_time_s']):
     return None
   record = cells[best]
-  step_s, bound_s = record['step_time_s'], task['lower_bound_s']
+  step_s = record['step_time_s']
   ordered = figures.best(cells, key=figures.ORDERED)
   return Verdict(
       task['name'], best, step_s, bound_s, step_s / bound_s,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Sequence
 
+from gdp_grappler import environment
 from gdp_grappler import files
 from placer_model.benchmark import clocks
 from placer_model.benchmark import figures
@@ -24,16 +25,18 @@ _TITLES = {
     'all': 'Every figure of every cell', 'means': 'Geometric means over tasks'
 }
 
-_BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
-               'nor ask the human expert.')
+_BEST_OTHER = (' "Best other" is the fastest of the placers that do not learn, '
+               'other than the human expert; searches start from the expert\'s '
+               'placement, too.')
 _KINDS = (' A portfolio is the best by price of many proposals, by whatever '
           'method it is named after; "published" is that method alone.')
 _MEANS = ('Geometric means over tasks; the number of tasks is in parentheses. '
           'OOM counts placements that exceed a memory.' + _KINDS)
 _NOTES = {
     'table1':
-        ' GDP is the shipped policy without any training on these '
-        'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
+        ' GDP is a policy without any training on these graphs: the shipped '
+        f'one, unless {environment.POLICY} names another.' + _BEST_OTHER
+        + ' Search speed-up: seconds until HDP '
         'found its best placement / seconds that GDP needed.', 'hdp_table':
             _BEST_OTHER, 'means':
                 _KINDS,
@@ -86,13 +89,22 @@ def write(folder: records.Folder, found: dict[str, Any]) -> None:
   files.write_atomically(
       folder.path / 'README.md',
       index(settings, found['command'], tasks,
-            [path.relative_to(folder.path) for path in drawn]))
+            [path.relative_to(folder.path) for path in drawn],
+            (folder.path / 'cells').is_dir()))
 
 
 def index(settings: settings_lib.Settings, command: str,
-          tasks: Sequence[dict[str,
-                               Any]], pictures: Sequence[pathlib.Path]) -> str:
-  """Returns the README.md of an output folder, as Markdown."""
+          tasks: Sequence[dict[str, Any]], pictures: Sequence[pathlib.Path],
+          has_cells: bool) -> str:
+  """Returns the README.md of an output folder, as Markdown.
+
+  Args:
+    settings: Settings of the run.
+    command: Command that made the results.
+    tasks: Summaries of tasks with their 'cells'.
+    pictures: Pictures in the folder.
+    has_cells: Whether the folder has the placements and records of cells.
+  """
   count = sum(len(task['cells']) for task in tasks)
   parts = [
       '# Placers compared',
@@ -109,7 +121,8 @@ def index(settings: settings_lib.Settings, command: str,
         3, f'**Of {count} cells, {len(failed)} failed:**\n\n'
         + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
   parts += [
-      '## The tasks\n\n' + _task_table(tasks), '## Files\n\n' + _files(pictures)
+      '## The tasks\n\n' + _task_table(tasks),
+      '## Files\n\n' + _files(pictures, has_cells)
   ]
   return '\n\n'.join(parts) + '\n'
 
@@ -232,17 +245,18 @@ def _task_table(tasks: Sequence[dict[str, Any]]) -> str:
                       rows).to_markdown().strip()
 
 
-def _files(pictures: Sequence[pathlib.Path]) -> str:
+def _files(pictures: Sequence[pathlib.Path], has_cells: bool) -> str:
   lines = [
       f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
       f'{_TITLES[name]}' for name in _TABLES
   ]
   lines += [
       f'* [{records.RESULTS}]({records.RESULTS}): all of it, with curves; '
-      '`gdp_bench --report` makes this folder of it again',
-      '* plans/: every placement, as `gdp simulate --plan` reads it; '
-      'cells/: a record per cell'
+      '`gdp_bench --report` makes this folder of it again'
   ]
+  if has_cells:
+    lines.append('* plans/: every placement, as `gdp simulate --plan` reads '
+                 'it; cells/: a record per cell')
   if pictures:
     lines.append('* pictures: ' + ', '.join(
         f'[{path.stem}]({path.as_posix()})' for path in pictures))

@@ -52,6 +52,7 @@ class BenchOptions:
     command: The command line, for the index.
     ray: Ray cluster that runs the cells, see `machines.of`. None means
       processes of this machine.
+    folder_flag: Flag that named the output folder, for messages.
   """
 
   tasks: str
@@ -60,6 +61,7 @@ class BenchOptions:
   settings: settings_lib.Settings
   command: str
   ray: str | None = None
+  folder_flag: str = '--out_dir'
 
 
 def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
@@ -81,12 +83,14 @@ def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
             for placer in placer_sets.applicable(
                 placers, clusters[task], bool(task.expert),
                 placer_sets.named_by_user(options.placers))]
-    with (run_folder.held(options.out_dir, '--out_dir'),
+    with (run_folder.held(options.out_dir, options.folder_flag),
           machines_lib.of(options.ray, _workers(options)) as machines):
       folder = records.Folder(options.out_dir)
       bench = _Bench(options, folder, loader, machines, console)
       try:
-        found = report.results(options.settings, options.command,
+        # A Ray cluster says how many cells run side by side.
+        settings = dataclasses.replace(options.settings, jobs=machines.width)
+        found = report.results(settings, options.command,
                                bench.run(tasks, grid))
         report.write(folder, found)
         return found

@@ -10,6 +10,7 @@ import rich.console
 from gdp_grappler.placers import placer_table
 from gdp_grappler.reports import tables as tables_lib
 from placer_model.benchmark import figures
+from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tables
 
 # Columns of `tables.means`, and their names on a terminal.
@@ -29,9 +30,10 @@ def show(results: dict[str, Any], out_dir: str,
     out_dir: Output folder, as the user named it.
     console: Console to print to.
   """
-  kind = results['settings']['reward']
-  small = ', small variants' if results['settings']['quick'] else ''
-  rounding = ', may round' if results['settings'].get('may_round') else ''
+  settings = settings_lib.Settings.from_json(results['settings'])
+  kind = settings.reward
+  small = ', small variants' if settings.quick else ''
+  rounding = ', may round' if settings.may_round else ''
   means = tables.means(results['tasks'])
   columns = [means.head.index(head) for head in _SHOWN]
   rows = [tuple(_SHOWN.values())]
@@ -56,11 +58,18 @@ def show(results: dict[str, Any], out_dir: str,
 
 def _next_steps(results: dict[str, Any]) -> str:
   """Returns a text on what to do with the results."""
-  leaders = collections.Counter(
-      figures.best(task['cells']) for task in results['tasks'])
-  leaders.pop(None, None)
-  if not leaders:
+  every = [task['cells'] for task in results['tasks']]
+  if not any(map(figures.best, every)):
     return 'Next: gdp doctor, which says what does not work here.'
-  [(best, _)] = leaders.most_common(1)
-  return (f'Next: gdp place GRAPH --cluster=CLUSTER --placer={best} '
+  leaders = collections.Counter(
+      figures.best(cells, filter(_places_any_graph, cells)) for cells in every)
+  leaders.pop(None, None)
+  chosen = ''.join(f' --placer={name}' for name, _ in leaders.most_common(1))
+  return (f'Next: gdp place GRAPH --cluster=CLUSTER{chosen} '
           '--output=plan.json, with a graph and a cluster of yours')
+
+
+def _places_any_graph(name: str) -> bool:
+  """Whether this version has a placer, which needs no human expert."""
+  entry = placer_table.table().get(name)
+  return entry is not None and placer_table.Need.EXPERT not in entry.needs

@@ -100,7 +100,7 @@ def table1(tasks: Sequence[Task]) -> Table:
   """Returns GDP's table 1: a row per model, and gains over experts and HDP.
 
   It has all tasks except those of HDP's table. 'best other' is the best placer
-  that does not learn, without the human expert.
+  that does not learn, other than the human expert.
   """
   builder = _Builder(
       ('model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
@@ -250,7 +250,7 @@ def _row(builder: _Builder, task: Task, placer: str,
 
 
 def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
-  """Returns the best placer that neither learns nor is the expert."""
+  """Returns the best placer that does not learn, other than the expert."""
   return figures.best(
       cells, [n for n in cells if n != _EXPERT and not placer_sets.learns(n)])
 

@@ -47,6 +47,9 @@ RAY = flags.DEFINE_string(
     'one on this machine. Results are the same.')
 QUIET = flags.DEFINE_boolean(
     'quiet', False, 'Do not show on standard error what is being done.')
+# Flags that a program may lack, although importing this module defines them.
+_COMMON = (LOCAL_WORKERS, SEED, BATCH_SIZE, TRIP_COUNT, PROFILE, MAX_MEMORY,
+           MAY_ROUND, RAY)
 
 
 class CommandLine:
@@ -86,7 +89,7 @@ class CommandLine:
       self.say(f'interrupted; {interrupted}')
       sys.exit(130)
     finally:
-      starting.drop_unwritten()
+      starting.flush(sys.stderr)
 
   def parse(self, argv: list[str]) -> list[str]:
     """Parses flags for `app.run`. A bad flag is one line and exit code 2."""
@@ -105,6 +108,12 @@ class CommandLine:
       sys.exit(
           self.fail(f'unexpected argument "{rest[1]}"; all input comes by '
                     'flags (--help lists them).'))
+    own = {flag.name for flag in self.flags}
+    for flag in _COMMON:
+      if flag.name not in own and flags.FLAGS[flag.name].present:
+        sys.exit(
+            self.fail(f'--{flag.name} has no effect on {self.program}. Leave '
+                      'it out (--help lists all flags).'))
     missing = [f'--{flag.name}' for flag in self._missing()]
     if missing:
       sys.exit(
@@ -130,7 +139,7 @@ class CommandLine:
             progress_line.shown(self.program, QUIET.value)):
         progress.doing(first)
         code = work()
-      starting.flush_output()
+      starting.flush(sys.stdout, BrokenPipeError)
       return code
     except errors.GdpError as error:
       return self.fail(str(error))

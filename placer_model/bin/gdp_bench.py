@@ -101,7 +101,8 @@ def _bench() -> int:
   from placer_model.bin import console as console_lib
   logging.set_verbosity(logging.WARNING)
   # With --json, standard output is for the program that reads it.
-  console = console_lib.Console(stderr=_JSON.value)
+  console = console_lib.Console(stderr=_JSON.value, quiet=_JSON.value and
+                                command_line.QUIET.value)
   try:
     results = (runner.report_again(pathlib.Path(_REPORT.value),
                                    pathlib.Path(_OUT_DIR.value))

@@ -63,7 +63,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """Runs the console script."""
-  _LINE.run(main, 'the same command goes on after the last round.')
+  _LINE.run(main, f'{run_folder.SAME_COMMAND} goes on after the last round.')
 
 
 def main(argv: list[str]) -> int:

@@ -7,10 +7,10 @@ from typing import Callable
 
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
+from placer_model import infeasible
 from placer_model.hdp import config as config_lib
 from placer_model.hdp import decisions
 from placer_model.hdp import policy as policy_lib
@@ -69,6 +69,7 @@ class Search:
     self.history: list[Step] = []
     self.best_step_time_s = float('inf')
     self.best_devices: np.ndarray | None = None
+    self._last_devices = np.empty(0, np.int32)
     self._problem, self._policy, self._embed = problem, policy, embed
     self._num_groups, self._config = num_groups, config
     self._seed = problem.seed % _SEED_RANGE
@@ -105,13 +106,9 @@ class Search:
           (clock() - start) / budget,
           f'best {self.best_step_time_s * 1e3:.4g} ms')
     if self.best_devices is None:
-      raise errors.InfeasiblePlacementError(
-          f'None of {self._evaluations} sampled placements of '
-          f'"{self._problem.graph.name}" runs on '
-          f'"{self._problem.cluster.name}": all exceed a memory. Give more '
-          'time, more devices or a smaller model.')
-    return placement_lib.from_groups(self._problem.graph, self.best_devices,
-                                     self._problem.cluster)
+      raise infeasible.none_valid(self._problem, self._evaluations,
+                                  self._placement(self._last_devices))
+    return self._placement(self.best_devices)
 
   def step(self) -> Step:
     """Samples one grouping and several placements of it, and updates once."""
@@ -134,6 +131,10 @@ class Search:
              float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 
+  def _placement(self, devices: np.ndarray) -> placement_lib.Placement:
+    return placement_lib.from_groups(self._problem.graph, devices,
+                                     self._problem.cluster)
+
   def _described(
       self, grouping: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return grouping, self._embed(grouping), decisions.allowed_devices(
@@ -144,6 +145,7 @@ class Search:
     prices = self._problem.evaluator.price_groups(self._problem.graph, units)
     self._evaluations += len(prices)
     seconds, best = prices.valid_seconds, prices.best()
+    self._last_devices = units[best]
     if seconds[best] < self.best_step_time_s:
       self.best_step_time_s = float(seconds[best])
       self.best_devices = units[best]

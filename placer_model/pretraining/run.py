@@ -11,6 +11,7 @@ The folder has `weights.npz` (`move_network`), `state.npz` (for resuming),
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -18,7 +19,6 @@ import io
 import json
 import os
 import pathlib
-import shutil
 import time
 from typing import Any, Callable, Mapping
 
@@ -46,6 +46,8 @@ _HELD_OUT_SEED = 1  # Of the searches for tests, so that rounds are comparable.
 _SEARCH = f'{searches.__name__}:make'
 # Part of a run's identity. Change it with the seeds of problems.
 _STREAMS = 'by round and number'
+# Names of logs of rounds, and of held-out logs.
+_LOGS = 'round_*.npz', f'*_{"[0-9a-f]" * 8}.npz'
 # Arrays of a network.
 _ARRAYS = tuple(field.name
                 for field in dataclasses.fields(move_network.MoveNetwork)
@@ -110,7 +112,7 @@ def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
   tests = {
       name:
           run.log_of(
-              f'held_out/{_file_name(name)}',
+              f'held_out/{run.test_name(name, step)}',
               functools.partial(searches.of_step, step, options.config.held_out,
                                 _HELD_OUT_SEED))
       for name, step in held_out.items()
@@ -126,9 +128,9 @@ def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
 def next_steps(model_dir: pathlib.Path) -> str:
   """Returns a text on what to do with the result of a run."""
   return (f'Next: see {model_dir / "curves.json"} for how well moves are '
-          'foretold; the same command with more --rounds goes on. The default '
-          'placer uses the weights of its package, which `make pretrain` makes '
-          'anew in a checkout.')
+          f'foretold; {run_folder.SAME_COMMAND} and with more --rounds goes '
+          'on. The default placer uses the weights of its package, which `make '
+          'pretrain` makes anew in a checkout.')
 
 
 class _Run:
@@ -159,9 +161,22 @@ class _Run:
     self._network: move_network.MoveNetwork | None = None
     if (self._dir / 'state.npz').exists():
       self._restore()
-    elif (self._dir / 'logs').exists():
-      # These logs are of a run that ended in its first round.
-      shutil.rmtree(self._dir / 'logs')
+    else:
+      # Logs are those of a run that ended in its first round.
+      _remove_logs(self._dir / 'logs')
+
+  def test_name(self, task: str, step: step_lib.Step) -> str:
+    """Returns the name of a held-out log, which all that it depends on sets.
+
+    Args:
+      task: Name of the held-out problem.
+      step: The problem, which the user may change without a new name.
+    """
+    readable = ''.join(c if c.isalnum() or c in '.-' else '_' for c in task)
+    content = repr(
+        (task, step.graph.fingerprint, step.cluster.to_json(), self._names))
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    return f'{readable[-60:]}_{digest}'
 
   def log_of(self, name: str, make: Callable[[], logs.Log]) -> logs.Log:
     """Returns a log of the folder, and makes it if it is missing."""
@@ -237,19 +252,25 @@ class _Run:
 
 def restart(model_dir: pathlib.Path) -> None:
   """Removes what a run wrote into its folder, and nothing else."""
-  run_folder.remove(model_dir / name
-                    for name in ('weights.npz', 'state.npz', 'curves.json',
-                                 'logs', 'held_out'))
+  run_folder.remove(
+      model_dir / name for name in ('weights.npz', 'state.npz', 'curves.json'))
+  _remove_logs(model_dir / 'logs')
+  _remove_logs(model_dir / 'held_out')
+
+
+def _remove_logs(folder: pathlib.Path) -> None:
+  """Removes a run's files of a folder, and the folder if that empties it.
+
+  A user may have a folder of the same name for other files.
+  """
+  for pattern in _LOGS:
+    run_folder.remove(folder.glob(pattern))
+  with contextlib.suppress(OSError):
+    folder.rmdir()
 
 
 def _log_name(number: int) -> str:
   return f'logs/round_{number:05d}'
-
-
-def _file_name(task: str) -> str:
-  """Returns a file name that is different for each task."""
-  readable = ''.join(c if c.isalnum() or c in '.-' else '_' for c in task)
-  return f'{readable[-60:]}_{hashlib.sha256(task.encode()).hexdigest()[:8]}'
 
 
 def _line(line: dict[str, Any], last: int) -> str:

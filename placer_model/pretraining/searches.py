@@ -7,6 +7,7 @@ from typing import Callable
 
 import numpy as np
 
+from gdp_grappler import errors
 from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
@@ -98,11 +99,15 @@ def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    GdpError: there is nothing to move.
   """
   log = logs.collect(_problem(step, seed), max(evaluations // _DRAWS, 1),
                      _KNOWN_TEST, np.random.default_rng(seed))
   if log is None:
-    raise ValueError(f'Graph "{step.graph.name}" has nothing to move.')
+    raise errors.GdpError(
+        f'Graph "{step.graph.name}" has no op that could have another device '
+        f'of "{step.cluster.name}", so it tests nothing. Leave it out of '
+        '--held_out, or name a cluster with more devices.')
   return log
 
 

@@ -36,6 +36,7 @@ class Result:
     evaluation: Price with ready ops first in, first out.
     evaluations: Placements priced during the search, the result included.
     seconds: Time that the placer took.
+    seed: Seed of the placer.
     ordered: Price with the control edges that are predicted to pay; None if the
       placement is not valid.
   """
@@ -45,6 +46,7 @@ class Result:
   evaluation: evaluator_lib.Evaluation
   evaluations: int
   seconds: float
+  seed: int
   ordered: evaluator_lib.Evaluation | None = None
 
 
@@ -68,26 +70,6 @@ def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
   return dataclasses.replace(
       result, ordered=control_edges.evaluate(graph, result.placement, evaluator,
                                              simulator, config))
-
-
-def place_all(
-    problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
-    simulator: simulator_lib.Simulator,
-    deadline: deadlines.Deadline = deadlines.NEVER) -> tuple[Result, ...]:
-  """Runs each of `NAMES`.
-
-  Args:
-    problem: Problem that the placers solve.
-    evaluator: Evaluator of their placements' step times.
-    simulator: Predicts which control edges pay.
-    deadline: Time until which control edges may be computed. A placer that
-      tries many cuts may use a part of the remaining time.
-
-  Raises:
-    InfeasiblePlacementError: the graph cannot be placed on the cluster.
-  """
-  return tuple(
-      place(name, problem, evaluator, simulator, deadline) for name in NAMES)
 
 
 def best(results: Sequence[Result]) -> Result:
@@ -126,10 +108,11 @@ def place(name: str, problem: placer_lib.Problem,
 
   Args:
     name: Name of the placer.
-    problem: See `place_all`.
-    evaluator: See `place_all`.
-    simulator: See `place_all`.
-    deadline: See `place_all`.
+    problem: Problem that the placer solves.
+    evaluator: Evaluator of the placement's step time.
+    simulator: Predicts which control edges pay.
+    deadline: Time until which control edges may be computed. A placer that
+      tries many cuts may use a part of the remaining time.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -145,5 +128,5 @@ def place(name: str, problem: placer_lib.Problem,
   evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(
       problem.graph, evaluator, simulator,
-      Result(name, placement, evaluation, watched.evaluations + 1, seconds),
-      deadline)
+      Result(name, placement, evaluation, watched.evaluations + 1, seconds,
+             problem.seed), deadline)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import pathlib
 import re
 import time
-from typing import Any, Callable, Iterator, Mapping, Protocol
+from typing import Any, Callable, Mapping, Protocol
 
 from absl import logging
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from placer_model import run_folder
 from placer_model.training import json_files
 
 # Checkpoints on disk. The older one serves if the newer one is damaged.
 _KEEP = 2
 _IDENTITY = 'config.json'
-# Temporary names of files that are being written.
-_LEFT_BY_THE_KILLED = '.policy.*', '.*.json*', 'plans/.*.json*'
+# Unfinished files and folders of a killed run.
+_LEFT_BY_THE_KILLED = (
+    '.policy.????????',
+    *(f'{folder}{files.UNFINISHED}' for folder in ('', 'plans/', 'policy/')))
 # 'ckpt-ITERATION', with '-1', '-2', ... for further ones of that iteration.
 _NAME = re.compile(r'ckpt-(\d+)(?:-(\d+))?(?:[._]|$)')
 _ANY = 'ckpt-*'
@@ -98,7 +100,8 @@ class Checkpoints:
         kept = f'The checkpoint of iteration {intact} is intact. '
       raise errors.GdpError(
           f'Cannot write checkpoint {path}: {_first_line(error)}. {kept}'
-          'Free some space and run the same command to go on.') from error
+          f'Free some space and run {run_folder.SAME_COMMAND} to go '
+          'on.') from error
     keep = {path.name, *(old.name for old in before[:_KEEP - 1])}
     for name in {
         found.name.split('.')[0].removesuffix('_temp')
@@ -217,27 +220,18 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
       'run with the same --config, or the folder "policy" that it exported.')
 
 
-@contextlib.contextmanager
-def held(model_dir: pathlib.Path) -> Iterator[None]:
-  """Locks a model directory, and removes files of killed runs.
-
-  Raises:
-    GdpError: another run uses the directory, or it cannot be written.
-  """
-  with run_folder.held(model_dir, '--model_dir'):
-    for pattern in _LEFT_BY_THE_KILLED:
-      run_folder.remove(model_dir.glob(pattern))
-    yield
-
-
 def discard(model_dir: pathlib.Path) -> None:
   """Removes what a run has learned, but neither measurements nor exports."""
+  if (model_dir / _IDENTITY).exists():
+    _remove_unfinished(model_dir)
   run_folder.remove(model_dir / name for name in ('checkpoints', 'tensorboard',
                                                   _IDENTITY, 'results.json'))
 
 
 def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
   """Makes `model_dir` the directory of a run, or checks that it already is.
+
+  Unfinished files of a killed run are removed.
 
   Args:
     model_dir: Directory that may be missing, be empty or hold a run.
@@ -261,12 +255,22 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
     raise errors.GdpError(
         f'{path} does not tell whose run this is: it is no object. Restore it, '
         'give another --model_dir, or --restart to begin anew.')
+  # The file of an older run may lack these. Then `searches` was 0, and
+  # `may_round` is unknown.
+  found = {'searches': 0, 'may_round': identity.get('may_round'), **found}
   different = [key for key in identity if found.get(key) != identity[key]]
   if different:
     raise errors.GdpError(
         f'{model_dir} holds a run with another '
         f'{_differences(found, identity, different[0])}. Give another '
         '--model_dir, or the flags of that run to continue it.')
+  _remove_unfinished(model_dir)
+
+
+def _remove_unfinished(model_dir: pathlib.Path) -> None:
+  """Removes what a killed run has left in its directory."""
+  for pattern in _LEFT_BY_THE_KILLED:
+    run_folder.remove(model_dir.glob(pattern))
 
 
 def _differences(found: Mapping[str, Any], identity: Mapping[str, Any],

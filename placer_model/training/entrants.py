@@ -8,11 +8,13 @@ import hashlib
 import json
 import pathlib
 import re
-from typing import Any, Generic, Iterator, Mapping, Sequence, TypeVar
+import time
+from typing import Any, Callable, Generic, Iterator, Mapping, Sequence, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan
 from gdp_grappler.problems import rewards
+from placer_model import run_folder
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
 from placer_model.training import interrupts
@@ -79,6 +81,70 @@ def write_plans(model_dir: pathlib.Path,
   return written
 
 
+def about(options: task_lib.TrainOptions,
+          entrants: Sequence[Entrant[Any]]) -> dict[str, Any]:
+  """Returns what the description of a policy says about its run.
+
+  Args:
+    options: Options of the run.
+    entrants: Graphs of the run.
+  """
+  tasks = [entrant.task for entrant in entrants]
+  return {
+      'graph': ', '.join(task.graph.name for task in tasks),
+      'graph_fingerprint': ', '.join(task.graph.fingerprint for task in tasks),
+      'cluster': ', '.join(task.cluster.name for task in tasks),
+      'seed': options.seed
+  }
+
+
+def graph_record(task: task_lib.Task, placers: Mapping[str, Mapping[str, Any]],
+                 num_units: int, reward: str) -> dict[str, Any]:
+  """Returns a graph's part of results.json.
+
+  Args:
+    task: The graph and its cluster.
+    placers: Name to `results.entry`.
+    num_units: Number of units that the network decides on.
+    reward: One of `rewards.ALL`.
+  """
+  return {
+      'name': task.graph.name, 'cluster': {
+          'name': task.cluster.name, 'devices': list(task.cluster.device_labels)
+      }, 'fingerprint': task.graph.fingerprint, 'num_ops': task.graph.num_ops,
+      'num_groups': task.graph.num_groups, 'num_units': num_units,
+      'placers': placers, 'verdict': results_lib.verdict(placers, reward)
+  }
+
+
+def publish(options: task_lib.TrainOptions, graphs: Sequence[Mapping[str, Any]],
+            plan_path: pathlib.Path, start_s: float, tell: Callable[[str],
+                                                                    None],
+            further: Mapping[str, Any] | None = None) -> dict[str, Any]:
+  """Writes results.json, and prints the tables; returns the file's content.
+
+  Args:
+    options: Options of the run.
+    graphs: Result of `graph_record` for each graph.
+    plan_path: A plan that the run has written.
+    start_s: Start of the run, by the monotonic clock.
+    tell: Prints a text.
+    further: Fields that only one kind of network has.
+
+  Raises:
+    GdpError: the file cannot be written.
+  """
+  record = {
+      'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
+      'config': options.config, 'reward': options.reward, 'seed': options.seed,
+      **(further or {}), 'graphs': list(graphs),
+      'seconds': round(time.monotonic() - start_s, 3)
+  }
+  results_lib.publish(record, options.model_dir,
+                      options.request().typed(), plan_path, tell)
+  return record
+
+
 def file_name(name: str, nameless: str) -> str:
   """Returns a name reduced to the characters of a file name.
 
@@ -132,6 +198,8 @@ def identity(options: task_lib.TrainOptions,
               task.op_seconds.tobytes()).hexdigest() for task in tasks
       ],
       'seed': options.seed,
+      'searches': options.searches,
+      'may_round': options.may_round,
   }
 
 
@@ -153,7 +221,7 @@ def opened(
     GdpError: the model directory is that of another run, or cannot be written.
   """
   with contextlib.ExitStack() as stack:
-    stack.enter_context(checkpoints.held(options.model_dir))
+    stack.enter_context(run_folder.held(options.model_dir, '--model_dir'))
     if options.restart:
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir, identity)

@@ -7,6 +7,7 @@ import pathlib
 import signal
 from typing import Iterator
 
+from placer_model import run_folder
 from placer_model.training import checkpoints
 
 
@@ -27,8 +28,8 @@ def naming_checkpoint(model_dir: pathlib.Path) -> Iterator[None]:
     kept = checkpoints.newest_first(model_dir / 'checkpoints')
     if not kept:
       raise
-    raise Interrupted(f'interrupted; checkpoint {kept[0]} is there. Run the '
-                      'same command again to go on from it.') from None
+    raise Interrupted(f'interrupted; checkpoint {kept[0]} is there. Run '
+                      f'{run_folder.SAME_COMMAND} to go on from it.') from None
 
 
 class Interrupt(contextlib.AbstractContextManager['Interrupt']):

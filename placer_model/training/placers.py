@@ -23,6 +23,7 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.problems import reading
 from placer_model import config as config_lib
 from placer_model import export
+from placer_model import infeasible
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
@@ -92,10 +93,9 @@ class GdpPlacer:
       start_s = start_s or problem.clock()
       progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
-      raise errors.InfeasiblePlacementError(
-          f'None of {own.total_evaluations} sampled placements of '
-          f'"{problem.graph.name}" runs on "{problem.cluster.name}": all '
-          'exceed a memory. Give more time, more devices or a smaller model.')
+      last = trainers[0].placement(trainers[0].say().decisions[0])
+      if own.best_decisions is None:
+        raise infeasible.none_valid(problem, own.total_evaluations, last)
     return trainers[0].best_placement()
 
   def _budget_s(self, problem: placer_lib.Problem) -> float | None:

@@ -92,5 +92,6 @@ def _baselines(
     problem = dataclasses.replace(
         problem, evaluator=deadline_evaluator.DeadlineEvaluator(
             problem.evaluator, deadline.after(_BASELINES_SHARE)))
-  simulator = task.simulator
-  return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)
+  return tuple(
+      baselines_lib.place(name, problem, task.evaluator, task.simulator,
+                          deadline) for name in baselines_lib.NAMES)

@@ -23,8 +23,16 @@ SCHEMA = 2  # Of the file.
 # 'gdp' is the default placer there. With the network of one forward pass it is
 # _GDP.
 TRAINED, _GDP = 'gdp_train', 'gdp'
+_SINGLE = 'single_device'
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 _WORDS = 'All words: gdp glossary.'
+# What columns of the table of several graphs mean, by name of the result.
+_COLUMNS = {
+    _GDP: 'Units: what the policy decides on, groups of ops joined along their '
+          'largest tensors. Policy: its likeliest placement.',
+    TRAINED: 'Units: groups of ops that share a device. Policy: the best '
+             'placement that learning found.'
+}
 # Largest relative difference of equal step times. The simulator's sums round.
 _SAME = 1e-9
 # Parts of the messages of TensorFlow and Linux if a step needs too much memory.
@@ -37,7 +45,7 @@ def versions() -> dict[str, str]:
   return versions_lib.of(_PACKAGES)
 
 
-def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
+def entry(result: baselines_lib.Result) -> dict[str, Any]:
   """Returns one placer's part of results.json.
 
   `step_time_s` is the step time with ready ops first in, first out.
@@ -56,7 +64,7 @@ def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
       'simulated': evaluation.simulated,
       'evaluations': result.evaluations,
       'seconds': round(result.seconds, 3),
-      'seed': seed,
+      'seed': result.seed,
   }
 
 
@@ -113,27 +121,23 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
     placers: Name to `entry`, with 'single_device' and the run's own result.
     reward: One of `rewards.ALL`.
   """
-  name = own(placers)
-  says = 'GDP' if name == _GDP else name
-  single, gdp = placers['single_device'], placers[name]
-  if not gdp['valid']:
-    return f'No placement that runs was found: {gdp["violations"][0]}.'
-  used = [device for device, count in gdp['ops'].items() if count]
-  if not single['valid']:
-    return (f'{says} found a placement that runs, {_ms(gdp)} ({reward}); no '
-            'single device can hold the graph.')
-  ratio = single['step_time_s'] / gdp['step_time_s']
-  if ratio <= 1 + _SAME:
+  name, best = own(placers), _best(placers)
+  single, gdp = placers[_SINGLE], placers[name]
+  if best is None:
+    return f'No placement that runs was found: {_failure(gdp)}.'
+  if best == _SINGLE:
     return f'{_main_device(single)} alone is the best found ({reward}).'
-  others = {n: e for n, e in placers.items() if n != name and e['valid']}
-  best = min(others, key=lambda name: others[name]['step_time_s'])
-  beaten = others[best]['step_time_s'] / gdp['step_time_s']
-  if beaten <= 1 + _SAME:
-    return (f'{best} is the best found, {_ms(others[best])} ({reward}); '
-            f'{says} reached {_ms(gdp)}.')
-  where = ', '.join(used)
-  return (f'{says} found the best placement: {_ms(gdp)} on {where}, '
-          f'{ratio:.3f}x as fast as the best single device ({reward}).')
+  if best != name:
+    reached = (f'reached {_ms(gdp)}'
+               if gdp['valid'] else f'found none that runs: {_failure(gdp)}')
+    return (f'{best} is the best found, {_ms(placers[best])} ({reward}); '
+            f'{_shown(name)} {reached}.')
+  found = f'{_shown(name)} found the best placement: {_ms(gdp)}'
+  if not single['valid']:
+    return f'{found} ({reward}); no single device runs it: {_failure(single)}.'
+  where = ', '.join(device for device, count in gdp['ops'].items() if count)
+  return (f'{found} on {where}, {_ratio(single, gdp)} as fast as the best '
+          f'single device ({reward}).')
 
 
 def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -202,11 +206,11 @@ def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
   """Returns lines for the case that another placer beats the policy."""
   if len(graphs) > 1:
     return []
-  placers = {n: e for n, e in graphs[0]['placers'].items() if e['valid']}
-  best = min(placers, key=lambda name: placers[name]['step_time_s'])
-  if best == own(placers):
+  placers = graphs[0]['placers']
+  best = _best(placers)
+  if best in (None, own(placers)):
     return []
-  if best == 'single_device':
+  if best == _SINGLE:
     return [
         '  nothing is gained by placing this graph here: leave the program as '
         'it is,', '  or try more --iterations, a larger --batch_size or '
@@ -223,7 +227,7 @@ def table(graph_name: str, cluster_name: str,
   """Returns a table of placers, with the kind of reward in its title."""
   rows = [('placer', 'FIFO step', 'ordered step', 'speed-up', 'peak memory',
            'evaluations', 'seconds')]
-  single = placers['single_device']
+  single = placers[_SINGLE]
   for name, item in placers.items():
     rows.append(
         (name, _step(item), _ms(item, 'ordered_step_time_s'),
@@ -240,11 +244,12 @@ def table(graph_name: str, cluster_name: str,
 
 def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
   """Returns a table with a row per graph."""
-  rows = [('graph', 'units', 'single device', 'policy', 'GDP', 'found by',
-           'speed-up')]
+  name = own(graphs[0]['placers'])
+  rows = [('graph', 'units', 'single device', 'policy', _shown(name),
+           'found by', 'speed-up')]
   for graph in graphs:
     placers = graph['placers']
-    single, gdp = placers['single_device'], placers[own(placers)]
+    single, gdp = placers[_SINGLE], placers[name]
     rows.append(
         (f'{graph["name"]}@{graph["cluster"]["name"]}', str(graph['num_units']),
          _step(single), _ms(gdp,
@@ -252,10 +257,9 @@ def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
          _ratio(single, gdp)))
   return tables_lib.titled(
       f'{len(graphs)} graphs, one policy ({reward})', rows,
-      'Steps, first in, first out. Units: what the policy decides on, groups '
-      'of ops joined along their largest tensors. Policy: its likeliest '
-      'placement. GDP: the best placement of the run, and where it is from. '
-      f"Speed-up: single device's step / GDP's. {_WORDS}")
+      f'Steps, first in, first out. {_COLUMNS[name]} {_shown(name)}: the best '
+      'placement of the run, and where it is from. Speed-up: single device\'s '
+      f"step / {_shown(name)}'s. {_WORDS}")
 
 
 def _per_device(evaluation: evaluator_lib.Evaluation,
@@ -265,6 +269,29 @@ def _per_device(evaluation: evaluator_lib.Evaluation,
       label: int(evaluation.peak_bytes[pool])
       for label, pool in zip(cluster.device_labels, cluster.memory_pools)
   }
+
+
+def _best(placers: Mapping[str, Mapping[str, Any]]) -> str | None:
+  """Returns the fastest placer; None if no placement runs.
+
+  Of equal ones, the run's own result is the last, because the run starts from
+  the others' placements.
+  """
+  valid = {
+      name: placers[name]['step_time_s']
+      for name in sorted(placers, key=lambda name: name == own(placers))
+      if placers[name]['valid']
+  }
+  return next((name for name, step_s in valid.items()
+               if step_s <= min(valid.values()) * (1 + _SAME)), None)
+
+
+def _shown(name: str) -> str:
+  return 'GDP' if name == _GDP else name
+
+
+def _failure(item: Mapping[str, Any]) -> str:
+  return str(item['violations'][0]).rstrip('. ')
 
 
 def _main_device(item: Mapping[str, Any]) -> str:

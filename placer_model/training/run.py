@@ -22,6 +22,7 @@ from gdp_grappler.features import schema
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
+from placer_model import run_folder
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
@@ -100,7 +101,7 @@ def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
-  result = {
+  return {
       **entrants_lib.identity(options, tasks),
       'units': options.kind_of_units,
       'init_policy': str(options.init_policy) if options.init_policy else None,
@@ -108,10 +109,6 @@ def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
       'train': train,
       'placer': dataclasses.asdict(placer_config),
   }
-  # Absent at 0, so that runs from before this option can be resumed.
-  if options.searches:
-    result['searches'] = options.searches
-  return result
 
 
 def _entrants(options: task_lib.TrainOptions, config: train_config.TrainConfig,
@@ -197,7 +194,7 @@ def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
   if interrupt.pending:
     raise interrupts.Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
-        'written. Run the same command again to go on from there.')
+        f'written. Run {run_folder.SAME_COMMAND} to go on from there.')
 
 
 def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
@@ -213,27 +210,12 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
     raise errors.GdpError(
         results_lib.why_none_is_valid(_violations(entrants[0], said[0]))
         + f' The checkpoint in {options.model_dir} is kept.')
-  graphs = [entrant.task.graph for entrant in entrants]
-  clusters = [entrant.task.cluster for entrant in entrants]
   export.export_policy(
-      batch.placer, str(options.model_dir / 'policy'), {
-          'units': options.kind_of_units, 'graph': ', '.join(
-              graph.name for graph in graphs), 'graph_fingerprint': ', '.join(
-                  g.fingerprint for g in graphs), 'cluster': ', '.join(
-                      cluster.name for cluster in clusters),
-          'seed': options.seed
-      })
+      batch.placer, str(options.model_dir / 'policy'),
+      {'units': options.kind_of_units, **entrants_lib.about(options, entrants)})
   written = entrants_lib.write_plans(options.model_dir, entrants)
-  record = {
-      'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
-      'config': options.config, 'reward': options.reward, 'seed': options.seed,
-      'graphs': [
-          _record(options, e, d, deadline) for e, d in zip(entrants, said)
-      ], 'seconds': round(time.monotonic() - start, 3)
-  }
-  results_lib.publish(record, options.model_dir,
-                      options.request().typed(), written[0], tell)
-  return record
+  graphs = [_record(options, e, d, deadline) for e, d in zip(entrants, said)]
+  return entrants_lib.publish(options, graphs, written[0], start, tell)
 
 
 def _violations(entrant: _Entrant,
@@ -264,11 +246,10 @@ def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
       task.graph, task.evaluator, task.simulator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
-                           state.total_evaluations, state.seconds), deadline)
-  placers = {
-      r.placer: results_lib.entry(r, options.seed)
-      for r in (*entrant.baselines, found)
-  }
+                           state.total_evaluations, state.seconds,
+                           options.seed), deadline)
+  every = *entrant.baselines, found
+  placers = {result.placer: results_lib.entry(result) for result in every}
   own = task.evaluator.evaluate(task.graph, trainer.placement(said))
   placers['gdp'] |= {
       'iterations': state.iteration,
@@ -277,15 +258,5 @@ def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
       'policy_step_time_s': own.step_time_s if own.valid else None,
       'curve': [list(pair) for pair in state.curve],
   }
-  return {
-      'name': task.graph.name,
-      'cluster': {
-          'name': task.cluster.name, 'devices': list(placement.counts())
-      },
-      'fingerprint': task.graph.fingerprint,
-      'num_ops': task.graph.num_ops,
-      'num_groups': task.graph.num_groups,
-      'num_units': trainer.num_units,
-      'placers': placers,
-      'verdict': results_lib.verdict(placers, options.reward),
-  }
+  return entrants_lib.graph_record(task, placers, trainer.num_units,
+                                   options.reward)

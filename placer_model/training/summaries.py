@@ -13,10 +13,11 @@ import tensorflow as tf
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.reports import tensorboard
 from gdp_grappler.reports import units
+from placer_model import run_folder
 from placer_model.training import task as task_lib
 
-_REMEDY = ('Free some space and run the same command to go on from the last '
-           'checkpoint.')
+_REMEDY = (f'Free some space and run {run_folder.SAME_COMMAND} to go on from '
+           'the last checkpoint.')
 
 
 class _Trainer(Protocol):

@@ -40,10 +40,11 @@ def test_a_wrong_name_is_named():
 def test_a_wrong_plan_is_named(tmp_path):
   path = tmp_path / 'map.json'
   path.write_text('{"a": "GPU:0"}')
-  for plan in (None, str(path), path, {'a': 'GPU:0'}):
+  for plan in (str(path), path, {'a': 'GPU:0'}):
     arguments.check_plan(plan)
-  with pytest.raises(errors.GdpError, match='plan is 3; give a plan file'):
-    arguments.check_plan(3)
+  for plan in (3, None):
+    with pytest.raises(errors.GdpError, match=f'plan is {plan}; give a plan f'):
+      arguments.check_plan(plan)
 
 
 @pytest.mark.parametrize('text, said', [

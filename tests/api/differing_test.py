@@ -53,7 +53,9 @@ def test_all_of_it_is_json_and_a_table():
   fields = json.loads(difference.to_json())
   assert len(fields['moved']) == 30 and fields['change_s'] == 0
   assert '... and 10 more ops' in str(difference)
-  assert '<table>' in difference._repr_html_()
+  # A notebook showed 20 of 30 ops, without a word.
+  page = difference._repr_html_()
+  assert '<table>' in page and '... and 10 more ops' in page
   assert repr(difference).startswith('<Difference 30 of 30 ops moved;')
 
 

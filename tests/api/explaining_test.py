@@ -160,8 +160,8 @@ def test_what_may_not_move_is_not_priced():
   assert explanation.elsewhere == ()
   assert explanation.ops[0].kind == 'colocation'
   assert explanation.ops[0].why == (
-      'shares a device with op0 (one resource, list or reference), which is '
-      'pinned to GPU:1 by the program')
+      "shares a device with op0 (the graph's co-location), which is pinned to "
+      'GPU:1 by the graph')
 
 
 def test_only_what_does_not_wait_is_off_the_chain():
@@ -193,6 +193,13 @@ def test_a_real_graph_is_explained(placed, capsys):
   assert '<table>' in explanation._repr_html_()
   assert repr(explanation).startswith('<Explanation of ')
   assert '\n' not in repr(explanation)
+
+
+def test_a_notebook_says_which_tensors_it_leaves_out():
+  """It showed 10 of 29 tensors, without a word."""
+  explanation = gdp_grappler.explain(_placed(graphs.chain(30), [1, 2] * 15),
+                                     '*')
+  assert '... and 19 more tensors' in explanation._repr_html_()
 
 
 @pytest.mark.parametrize('pattern, said', [

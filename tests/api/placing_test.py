@@ -1,5 +1,6 @@
 """Tests of `place`, `load_plan` and `simulate`, on graphs in files."""
 
+import dataclasses
 import json
 import pathlib
 
@@ -9,6 +10,7 @@ from tensorflow.core.framework import graph_pb2
 
 import gdp_grappler
 from gdp_grappler import errors
+from gdp_grappler.api import comparing
 from gdp_grappler.api import placing
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
@@ -16,6 +18,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.reports import units
 from helpers import clusters
+from helpers import graph_defs
 from helpers import graphs
 
 _GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
@@ -261,3 +264,68 @@ def test_a_map_names_no_cluster(tmp_path):
 def test_a_batch_size_is_a_whole_number(batch_size):
   with pytest.raises(errors.GdpError, match='batch_size is .*; give a whole'):
     gdp_grappler.place(_GRAPH, _CLUSTER, batch_size=batch_size)
+
+
+def test_layers_and_none_get_the_error_of_a_file():
+  """Both calls ended with a TypeError of `os.fspath`."""
+  for use in (gdp_grappler.load_plan,
+              lambda plan, graph: gdp_grappler.simulate(graph, plan)):
+    with pytest.raises(
+        errors.PlanError, match='plan is a map of layers, which '
+        'names no cluster. Give one'):
+      use({'dense': 'GPU:0'}, _GRAPH)
+    with pytest.raises(errors.GdpError, match='plan is None; give a plan file'):
+      use(None, _GRAPH)
+  assert gdp_grappler.load_plan({'dense': 'GPU:0'}, _GRAPH, _CLUSTER).layers
+
+
+def test_simulate_refuses_an_unknown_order_before_it_reads_the_graph():
+  """It read the graph, and then raised a ValueError."""
+  with pytest.raises(errors.GdpError, match='Unknown order "lifo"'):
+    gdp_grappler.simulate('none.pb', 'none.json', order='lifo')
+
+
+def test_steps_of_0_seconds_are_as_fast_as_each_other(tmp_path, capsys):
+  """A graph without seconds ended with a ZeroDivisionError."""
+  path = tmp_path / 'graph.json'
+  path.write_text(json.dumps({'nodes': [{'name': 'a', 'seconds': 0}]}))
+  compared = gdp_grappler.compare(path, _CLUSTER, ['single_device'])
+  assert compared.best.step_time_s == 0 and compared.best.speedup == 1
+  compared.show()
+  compared.best.show()
+  assert '1.00x as fast' in capsys.readouterr().out
+
+
+def test_only_the_other_step_takes_seconds(placed):
+  """The quotient was a ZeroDivisionError, and no JSON has an infinity."""
+  free = _free(placed)
+  assert free.speedup == float('inf')
+  compared = comparing.Comparison({'free': free}, {})
+  assert json.loads(compared.to_json())['placers'][0]['speedup'] is None
+
+
+def _free(placed):
+  """A step of 0 s, whose best single device takes some seconds."""
+  free = dataclasses.replace(placed)
+  vars(free).update(step_time_s=0.)
+  return free
+
+
+def test_rounding_that_a_plan_allows_breaks_no_rule(tmp_path):
+  """The plan lost the requests by tf.device, and claimed to override them."""
+
+  def make():
+    import tensorflow as tf
+    ones = tf.compat.v1.placeholder(tf.float32, [8, 8])
+    with tf.device('/GPU:1'):
+      product = tf.matmul(ones, ones)
+    tf.exp(product)
+
+  graph, plan, told = tmp_path / 'graph.pb', tmp_path / 'plan.json', []
+  graph.write_bytes(graph_defs.built(make).SerializeToString())
+  gdp_grappler.place(graph, _CLUSTER, plan={'MatMul': 'GPU:1',
+                                            'Exp': 'CPU:0'}).save(plan)
+  loaded = gdp_grappler.load_plan(plan, graph, tell=told.append)
+  assert loaded.devices['Exp'] == 'CPU:0' and loaded.graph.may_round
+  assert loaded.graph.user_pins.any()
+  assert not any('overrides' in line for line in told)

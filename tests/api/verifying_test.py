@@ -1,5 +1,7 @@
 """Tests of `verify` and of `gdp verify`."""
 
+import threading
+
 import pytest
 
 import gdp_grappler
@@ -129,3 +131,43 @@ def test_a_program_that_dies_is_told(monkeypatch):
   assert 'it failed: killed by signal 9' in str(verification)
   assert '<p>' in verification._repr_html_()
   assert repr(verification).startswith('<Verification ')
+
+
+def test_ctrl_c_ends_the_programs(monkeypatch):
+  """The command waited for its programs, for up to ten minutes."""
+  running, said, call = threading.Semaphore(0), [], calls.call
+
+  def interrupted(function, unused_kind, *, started, **unused_options):
+    if function.endswith(':keras_fit'):
+      running.acquire()
+      running.acquire()
+      raise KeyboardInterrupt
+
+    def noted(process):
+      started(process)
+      running.release()
+
+    try:
+      call('helpers.child_functions:hang', timeout_s=20, started=noted)
+    except calls.CallError as error:
+      said.append(str(error))
+      raise
+
+  monkeypatch.setattr(calls, 'call', interrupted)
+  with pytest.raises(KeyboardInterrupt):
+    gdp_grappler.verify(['CPU'])
+  assert len(said) == 2 and all('was killed' in line for line in said)
+
+
+def test_no_kind_is_not_a_success():
+  """It said that placement works here, of no program."""
+  with pytest.raises(
+      errors.GdpError, match='no devices to verify placement on'
+      '. Give CPU or GPU'):
+    gdp_grappler.verify([])
+
+
+def test_a_kind_may_be_a_text(monkeypatch):
+  """There were no devices called "C"."""
+  _answers(monkeypatch, lambda function: _GOOD)
+  assert [p.kind for p in gdp_grappler.verify('CPU').programs] == ['CPU'] * 3

@@ -1,18 +1,15 @@
 """What placers find in little time and in much: the program that says so."""
 
-import importlib
 import json
-import pathlib
-import types
 
 import pytest
 
+from helpers import benchmarks
+
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.budgets')
+def _program():
+  return benchmarks.module('budgets')
 
 
 def _arguments(*further: str) -> list[str]:
@@ -48,3 +45,15 @@ def test_the_table_compares_placers_and_budgets(program):
       ['b / a, most', '2.000', '4.000', '2.000'],
       ['over less time, most', '1.000', '0.500', '1.500'],
   ]
+
+
+def test_a_step_that_exceeds_a_memory_has_a_ratio(program):
+  """The program ended with an error, because a mean of 0 does not exist."""
+  rows = [{
+      'task': 'one', 'seed': 0, 'placer': placer, 'budget_s': 1.,
+      'step_s': step_s, 'taken_s': 1.
+  } for placer, step_s in (('a', float('inf')), ('b', 2.))]
+  table = program._table([rows], ('a', 'b'), (1.,))
+  assert table.cells == [['one', 'out of memory'], ['b / a', '0.000'],
+                         ['b / a, least', '0.000'], ['b / a, most', '0.000'],
+                         ['over less time, most', '-']]

@@ -5,6 +5,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import step as step_lib
 from helpers import benchmarks
 from helpers import clusters
@@ -64,6 +65,12 @@ def test_the_least_memory_is_bracketed(step, asked):
   assert coarse.too_little < 1.13 <= coarse.enough <= coarse.too_little + .2
 
 
+def test_no_percent_is_divided(step, asked):
+  """With --precision=0 the bisection never ended."""
+  assert look(step, GPU, precision=0) == look(step, GPU, precision=1)
+  assert asked
+
+
 def test_a_plan_that_needs_much_more_is_followed(step, monkeypatch):
   monkeypatch.setattr(
       emulated_memory, '_in_use', lambda step, placement, memory_bytes:
@@ -84,8 +91,9 @@ def test_a_plan_without_a_gpu_has_no_peak(step, asked):
 def test_another_failure_is_no_lack_of_memory(step, monkeypatch):
   monkeypatch.setattr(
       emulated_memory.emulator_lib.Emulator, 'evaluate',
-      lambda self, graph, placement: self._invalid(
-          (placement_lib.Violation('run', 'it hangs'),)))
+      lambda self, graph, placement: evaluator_lib.Evaluation(
+          float('inf'), (),
+          (placement_lib.Violation('run', 'it hangs'),), False))
   with pytest.raises(errors.GdpError, match='it hangs'):
     look(step, GPU)
 

@@ -1,18 +1,16 @@
 """What few prices bring: the program that says so."""
 
-import importlib
 import json
-import pathlib
 import types
 
 import pytest
 
+from helpers import benchmarks
+
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.few_prices')
+def _program():
+  return benchmarks.module('few_prices')
 
 
 def test_searches_stand_beside_the_best_that_does_not_search(program, capsys):
@@ -40,7 +38,7 @@ def test_what_the_policy_costs_is_told_by_part(program, capsys):
 
 def test_clocks_count_a_function_within_another_once():
   owner = types.SimpleNamespace(outer=lambda: owner.inner(), inner=_busy)
-  part_times = importlib.import_module('benchmarks.part_times')
+  part_times = benchmarks.module('part_times')
   before = owner.inner
   with part_times.clocked({'a': [(owner, 'outer')],
                            'b': [(owner, 'inner')]}) as s:

@@ -3,7 +3,12 @@ import pathlib
 
 import pytest
 
+from gdp_grappler import environment
+from gdp_grappler.placers import placer_table
+from gdp_grappler.placers import step as step_lib
 from helpers import benchmarks
+from helpers import clusters
+from helpers import graphs
 
 pytestmark = pytest.mark.e2e
 _STEP = pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb'
@@ -89,3 +94,19 @@ def test_what_is_refused_gets_one_line(finished, says):
   assert refused.code == 2 and not refused.stdout
   line = refused.stderr.strip().splitlines()[-1]
   assert line.startswith('fit_gain: error: ') and says in line
+
+
+@pytest.mark.parametrize('memory_bytes, by', [(100, '-'), (1 << 30, 'm_etf')])
+def test_the_best_of_the_other_placers_fits(monkeypatch, memory_bytes, by):
+  """A plan that exceeds a memory could be the best."""
+  # The program sets them, too.
+  for name, value in environment.without_plugin().items():
+    monkeypatch.setenv(name, value)
+  fit_gain = benchmarks.module('fit_gain')
+  stock = placer_table.table()
+  monkeypatch.setattr(placer_table, 'table', lambda: {'m_etf': stock['m_etf']})
+  step = step_lib.Step(graphs.chain(4, 1000, flops=1.),
+                       clusters.make_cluster(2, memory_bytes=memory_bytes))
+  found = fit_gain._best(step, fit_gain.settings_lib.Settings(), 1.)
+  assert found['best_by'] == by
+  assert (found['best_s'] < float('inf')) == (by != '-')

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 import pytest
 from tensorflow.core.protobuf import config_pb2
@@ -27,6 +28,10 @@ def _setting(folder, **changes):
       })
 
 
+def _left(seconds):
+  return deadlines.Deadline(seconds, lambda: 0.)
+
+
 @pytest.mark.e2e
 def test_all_parts_run_and_are_not_run_again(tmp_path):
   done = benchmarks.run('gpu', *_DRY, '--calibrate_s=9', folder=tmp_path)
@@ -36,7 +41,7 @@ def test_all_parts_run_and_are_not_run_again(tmp_path):
                 'Losses over CPU', 'One card, in several ways'):
     assert f'## {title}' in done.stdout
   assert '| branches | equal to the last bit |' in done.stdout
-  assert 'Left out for want of time' not in done.stdout
+  assert 'Not finished' not in done.stdout
   assert '| branches | without XLA | ' in done.stdout
   out = tmp_path / 'out'
   assert (out / 'README.md').read_text() in done.stdout
@@ -84,7 +89,7 @@ def test_commands_are_those_of_a_user(tmp_path):
   assert '--devices=gpu' in parts.profile(setting, 'cnn').command
   streams = parts.streams(setting)
   assert streams.command[1] == 'benchmarks.gpu.streams'
-  assert streams.wants == ('cnn', 'experts', 'two_towers', 'mlp')
+  assert streams.wants[:2] == ('cnn.whole', 'cnn.split_2')
 
 
 def test_levers_are_options_of_tensorflow(monkeypatch):
@@ -110,12 +115,12 @@ def test_levers_are_in_what_gpus_are_made_with(monkeypatch):
 
 
 def test_models_on_one_card_are_done_when_all_ways_are(tmp_path):
-  setting = _setting(tmp_path, compared=('a:cnn',), ways=('plain', 'split2'))
-  part = parts.one_card(setting, 100.)
+  setting = _setting(tmp_path, compared=('a:cnn',), ways=('plain', 'split2'),
+                     deadline=_left(100.))
+  part = parts.one_card(setting)
   assert '--time_budget_s=50' in part.command
   assert part.wants == ('cnn.plain', 'cnn.split2')
-  assert parts.one_card(setting, None).wants == part.wants
-  dry = parts.one_card(_setting(tmp_path, device='CPU'), 100.)
+  dry = parts.one_card(_setting(tmp_path, device='CPU'))
   assert 'small_mixture.xla' in dry.wants
   assert not any('split' in name for name in dry.wants)
   (tmp_path / 'one_card').mkdir()
@@ -129,8 +134,8 @@ def test_models_on_one_card_are_done_when_all_ways_are(tmp_path):
 def test_no_part_begins_when_time_is_out(tmp_path):
   from benchmarks.gpu import __main__ as program
   left_out = []
-  started = program._started([parts.program('doctor')], _setting(tmp_path),
-                             deadlines.within(0.), left_out)
+  started = program._started([parts.program('doctor')],
+                             _setting(tmp_path, deadline=_left(0.)), left_out)
   assert not started and left_out == ['doctor']
 
 
@@ -153,8 +158,13 @@ def test_tables_of_what_is_there(tmp_path):
       }))
   (tmp_path / 'streams.json').write_text(
       json.dumps({
-          'cnn': {'whole': {'step_s': .02}, 'split_2': {'step_s': .015}},
-          'mlp': {'split_2': {'error': 'OOM'}}
+          'cnn.whole': {'step_s': .02}, 'cnn.split_2': {'step_s': .015},
+          'mlp.split_2': {'error': 'OOM'}
+      }))
+  (tmp_path / 'too_big.json').write_text(
+      json.dumps({
+          'off': {'error': 'OOM when\nallocating'},
+          'on': {'losses': [2., 1.5], 'peak_bytes': [4.5e9, 4e9]}
       }))
   (tmp_path / 'verify.rc').write_text('0\n')
   (tmp_path / 'verify.log').write_text('one\nAll is well.\n')
@@ -171,4 +181,54 @@ def test_tables_of_what_is_there(tmp_path):
   assert '| cnn | 20.00 | 15.00 |' in text
   assert '| mlp | - | OOM |' in text
   assert '| gdp verify | 0 | one / All is well. |' in text
-  assert 'Left out for want of time: doctor.' in text
+  assert '| off | OOM when allocating | - |' in text
+  assert '| on | trained, loss 1.5 | 4.50 and 4.00 |' in text
+  assert 'Not finished: doctor.' in text
+
+
+def test_ways_that_were_not_measured_are_measured_by_the_next_run(
+    tmp_path, monkeypatch):
+  """The part was done as soon as each model had been measured in one way."""
+  streams = benchmarks.module('gpu.streams')
+  setting = _setting(tmp_path, split=('a:cnn', 'a:mlp'))
+  begun = []
+
+  def run(command, **unused_options):
+    way = command[4]
+    begun.append(way)
+    if len(begun) < 4:
+      (tmp_path / f'streams_{way}.json').write_text('{"cnn": {}, "mlp": {}}')
+
+  monkeypatch.setattr(streams.subprocess, 'run', run)
+  arguments = parts.streams(setting).command[2:]
+  streams.main(*arguments)
+  assert set(begun) == set(streams.WAYS)
+  assert not parts.streams(setting).is_done(tmp_path)
+  for way in streams.WAYS:
+    (tmp_path / f'streams_{way}.json').write_text('{"cnn": {}, "mlp": {}}')
+  streams.main(*arguments)
+  assert parts.streams(setting).is_done(tmp_path)
+
+
+def test_models_get_no_more_time_than_is_left(tmp_path):
+  """A part that began at the last moment took minutes."""
+  for left_s, given in ((50., '50'), (500., '110')):
+    setting = _setting(tmp_path, deadline=_left(left_s))
+    for make in (parts.steps, parts.losses, parts.streams):
+      assert given in make(setting).command
+
+
+def test_a_part_is_stopped_with_its_children_and_is_not_done(tmp_path):
+  """Its children lived on, and the part counted as done for good."""
+  pipe = tmp_path / 'pipe'
+  os.mkfifo(pipe)
+  child = f'import time; kept = open({str(pipe)!r}, "w"); time.sleep(999)'
+  parent = ('import subprocess, sys; '
+            f'subprocess.run([sys.executable, "-c", {child!r}])')
+  part = parts.Part('doctor', ('-c', parent))
+  setting = _setting(tmp_path, deadline=_left(0.))
+  process = parts.start(part, setting)
+  with pipe.open() as stream:  # Waits for the child.
+    assert parts.finish(part, process, setting) == -signal.SIGKILL
+    assert not stream.read()  # Waits for the end of the child.
+  assert not part.is_done(tmp_path)

@@ -1,21 +1,17 @@
 """HDP beside GDP-one: the program that compares them."""
 
-import importlib
 import json
-import pathlib
-import types
 
 import pytest
 
+from helpers import benchmarks
 from placer_model import config as network_config
 from placer_model.hdp import config as hdp_config
 
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.learned_planners')
+def _program():
+  return benchmarks.module('learned_planners')
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,8 @@
 
 import dataclasses
 import functools
-import importlib
 import json
-import pathlib
 import time
-import types
-from typing import Iterator
 
 import pytest
 
@@ -20,17 +16,15 @@ from gdp_grappler.placers.search.memory import memory_packing
 from gdp_grappler.placers.search.memory import memory_repair
 from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.problems import reading
+from helpers import benchmarks
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
 
 @pytest.fixture(name='program', scope='module')
-def _program() -> Iterator[types.ModuleType]:
-  """Programs of `benchmarks` are installed nowhere."""
-  with pytest.MonkeyPatch.context() as patches:
-    patches.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-    yield importlib.import_module('benchmarks.levers')
+def _program():
+  return benchmarks.module('levers')
 
 
 @pytest.fixture(name='problem', scope='module')

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import pathlib
 
 import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
+from helpers import benchmarks
 
 
 @pytest.fixture(name='program')
-def _program(monkeypatch):
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.many_hosts')
+def _program():
+  return benchmarks.module('many_hosts')
 
 
 def test_layers_go_to_the_first_device_of_each_host(program):
@@ -43,3 +40,10 @@ def test_a_row_for_each_way(program, capsys):
 def test_bad_input_is_one_line(program, capsys):
   assert program.main(['--tasks=no-such', '--quiet']) == 2
   assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_over_an_expert_that_does_not_fit_there_is_no_ratio(program):
+  """The ratio was "infx"."""
+  row = program._Row('rnnlm-8', 9, 'hierarchical', .001, float('inf'), 2, 3.)
+  assert row.cells == ('rnnlm-8', '9', 'hierarchical', '1.0 ms', '-', '2',
+                       '3.0')

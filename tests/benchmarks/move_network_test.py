@@ -1,18 +1,15 @@
 """What the network brings: the program that says so."""
 
-import importlib
 import json
-import pathlib
-import types
 
 import pytest
 
+from helpers import benchmarks
+
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.move_network')
+def _program():
+  return benchmarks.module('move_network')
 
 
 def test_both_ways_of_searching_are_compared(program, capsys):

@@ -5,6 +5,7 @@ import subprocess
 import types
 
 import pytest
+from tensorflow.python.eager import context
 
 from helpers import benchmarks
 
@@ -69,6 +70,7 @@ def test_nothing_begins_when_time_is_out(ran, capsys, tmp_path):
 
 
 def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran):
+  """A later run with more time did not measure the way again."""
   del ran
 
   def late(*unused_args, timeout, **unused_options):
@@ -77,11 +79,20 @@ def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran):
   monkeypatch.setattr(one_card.subprocess, 'run', late)
   row, = _rows(capsys, tmp_path, '--models=a:cnn', '--ways=xla', '--limit_s=7')
   assert row['error'] == 'not done after 7 s'
+  assert one_card.read(tmp_path / one_card.FILE) == {}
 
 
 def test_an_unknown_way_is_one_line(capsys, ran):
   assert one_card.main(['--quiet', '--ways=fast']) == 2
   assert '--ways has "fast"; valid are xla, plain' in capsys.readouterr().err
+  assert not ran
+
+
+def test_without_the_plugin_nothing_is_measured(monkeypatch, capsys, ran):
+  """Ways of placement were measured without placement."""
+  monkeypatch.delattr(context.Context, '_gdp_hook')
+  assert one_card.main(['--quiet', '--models=a:cnn', '--ways=true']) == 2
+  assert 'has not loaded the plugin' in capsys.readouterr().err
   assert not ran
 
 

@@ -7,12 +7,14 @@ import os
 import types
 
 import pytest
+import rich.console
 
 from gdp_grappler import environment
 from gdp_grappler import errors
 from helpers import bench_results
 from helpers import benchmarks
 from placer_model import config
+from placer_model import run_folder
 from placer_model.benchmark import settings as settings_lib
 
 _CELL = bench_results.cell
@@ -375,3 +377,12 @@ def test_bad_input_is_one_line(finished, why):
 def test_a_page_says_how_it_was_made(paper, flags, said):
   program = paper.__main__
   assert said in program._head(program._parse(['table1', *flags]))
+
+
+def test_a_folder_in_use_is_named_by_its_flag(paper, tmp_path):
+  """The message named --out_dir, but the folder was that of --work_dir."""
+  options = paper.cells.Options(settings_lib.Settings(), tmp_path, 'command',
+                                rich.console.Console(quiet=True))
+  with (run_folder.held(tmp_path, '--work_dir'),
+        pytest.raises(errors.GdpError, match='another --work_dir')):
+    paper.cells._run(('rnnlm-2@tiny@2xP100',), ('single_device',), options)

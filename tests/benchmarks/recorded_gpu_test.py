@@ -99,3 +99,10 @@ def test_json_has_a_row_for_each_run(tmp_path, capsys):
 def test_a_folder_without_runs_is_one_error(tmp_path, capsys):
   assert recorded_gpu.main([f'--runs={tmp_path}', '--quiet']) == 2
   assert 'measured.json' in capsys.readouterr().err
+
+
+def test_a_task_without_searched_runs_has_no_error_of_them():
+  """The lowest error of no runs was "+0.0 %"."""
+  table = recorded_gpu._table(
+      [{'task': 'a', 'run': 'm_etf', 'simulated_s': 1.1, 'measured_s': 1.}])
+  assert table.cells == [('a', '1', '10.0 %', '+10.0 %', '-', '-')]

@@ -1,20 +1,18 @@
 """Runs of gdp_bench with several seeds: the program that puts them together."""
 
-import importlib
 import json
 import pathlib
 import types
 
 import pytest
 
+from helpers import benchmarks
 from placer_model.benchmark import records
 
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.seeds')
+def _program():
+  return benchmarks.module('seeds')
 
 
 def _cell(seed, step_s, ordered_s):

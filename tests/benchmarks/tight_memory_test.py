@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import argparse
 import collections
-import importlib
 import json
-import pathlib
-import types
 
 import pytest
 
+from helpers import benchmarks
 from helpers import tight_memory
 
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.tight_memory')
+def _program():
+  return benchmarks.module('tight_memory')
 
 
 def test_a_share_has_every_room_once_and_several_fills_of_each_network(program):
@@ -49,7 +45,7 @@ def test_a_run_goes_on_and_its_page_is_brought_up_to_date(
         'single_device', 'metis', '--fills', *fills, f'--journal={journal}',
         f'--page={page}'
     ])
-    program.main()
+    assert program.main() == 0
 
   run('.6')
   known = [json.loads(line) for line in journal.read_text().splitlines()]
@@ -64,3 +60,45 @@ def test_a_run_goes_on_and_its_page_is_brought_up_to_date(
       f'--page={page}', '')
   assert '| metis | 0 | - | - | - | - |' in text
   assert 'Of 4' in capsys.readouterr().out
+
+
+def test_cases_in_which_the_other_placer_is_out_of_memory_have_no_ratio(
+    program):
+  """Their ratio was 0, and with it the mean of all cases."""
+  rows = [{
+      'placers': {
+          'heft': {'step_s': 2., 'placing_s': 0.},
+          'metis': {'step_s': step_s, 'placing_s': 0.}
+      }
+  } for step_s in (1., None)]
+  assert program._missed(rows, 'heft')[2:4] == ['1', '2.00x, 2.000x']
+
+
+def test_a_page_without_places_is_refused_before_the_run(
+    program, tmp_path, monkeypatch, capsys):
+  """The page was read only after the whole run, whose results were lost."""
+  page = tmp_path / 'page.md'
+  page.write_text('nothing')
+  monkeypatch.setattr('sys.argv', ['tight_memory', f'--page={page}'])
+  monkeypatch.setattr(program, '_rows', None)
+  assert program.main() == 2
+  assert 'has no place for the table' in capsys.readouterr().err
+
+
+def test_the_page_is_written_beside_json(program, tmp_path, monkeypatch,
+                                         capsys):
+  """With --json the page silently stayed as it was."""
+  page = tmp_path / 'page.md'
+  page.write_text(''.join(
+      f'<!-- {title}; made by `x`. -->\n<!-- End of {title}. -->\n'
+      for title in program._TITLES))
+  monkeypatch.setattr(
+      'sys.argv',
+      ['tight_memory', f'--page={page}', '--json', '--placers', 'metis'])
+  row = {
+      'case': 'a case', 'placers': {'metis': {'step_s': 2., 'placing_s': 0.}}
+  }
+  monkeypatch.setattr(program, '_rows', lambda flags: iter([row]))
+  assert program.main() == 0
+  assert json.loads(capsys.readouterr().out) == [row]
+  assert '| a case | 2000.0 |' in page.read_text()

@@ -1,18 +1,15 @@
 """How soon we are as good as HDP: the program that says so."""
 
-import importlib
 import json
-import pathlib
-import types
 
 import pytest
 
+from helpers import benchmarks
+
 
 @pytest.fixture(name='program')
-def _program(monkeypatch) -> types.ModuleType:
-  """Programs of `benchmarks` are installed nowhere."""
-  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
-  return importlib.import_module('benchmarks.until_hdp')
+def _program():
+  return benchmarks.module('until_hdp')
 
 
 def test_we_are_as_good_before_long(program, capsys):
@@ -34,3 +31,18 @@ def test_who_never_gets_there_is_told(program):
   }
   cells = program._table([[row]]).cells
   assert 'never' in cells[0] and 'never' in cells[1]
+
+
+def test_one_seed_that_never_gets_there_does_not_hide_the_others(program):
+  """All figures were "never" as soon as one search failed."""
+  row = {
+      'task': 'task', 'hdp_s': .1, 'hdp_priced': 30, 'hdp_took_s': 8.,
+      'ours_s': .1, 'ours_priced': 3, 'ours_took_s': 2.
+  }
+  late = {**row, 'ours_s': None, 'ours_priced': None, 'ours_took_s': None}
+  cells, mean = program._table([[row, late]]).cells
+  assert cells == [
+      'task', '100.0 ms', '30', '8.0', '3', '2.00', '10.0 (1 of 2)', '10.0',
+      '10.0', '4.0'
+  ]
+  assert mean[6:] == cells[6:]

@@ -74,3 +74,32 @@ def test_bad_input_gets_one_line(plans, capsys, command, said):
   assert gdp.run([*(text.format(plans[0]) for text in command), '--quiet']) == 2
   error = capsys.readouterr().err
   assert said in error and error.count('\n') == 1
+
+
+@pytest.fixture(scope='module')
+def other_card(tmp_path_factory):
+  """A plan for another cluster."""
+  plan = str(tmp_path_factory.mktemp('other') / 'v100.json')
+  assert gdp.run([
+      'place', _GRAPH, '--cluster=2xV100', '--placer=metis', f'--output={plan}'
+  ]) == 0
+  return plan
+
+
+def test_plans_for_two_clusters_need_one(plans, other_card, tmp_path, capsys):
+  """The second plan was priced on the cluster of the first, without a word."""
+  page = f'--output={tmp_path}/page.html'
+  commands = (['diff', _GRAPH, plans[0], other_card], [
+      'report', _GRAPH, f'--plan={plans[0]}', f'--plan={other_card}', page
+  ])
+  for command in commands:
+    assert gdp.run(command) == 2
+    assert 'are for different clusters, 2xP100 and 2xV100. ' in (
+        capsys.readouterr().err)
+    assert gdp.run([*command, '--cluster=2xP100']) == 0
+
+
+def test_a_map_of_layers_is_for_each_cluster(plans, tmp_path):
+  layers = tmp_path / 'map.json'
+  layers.write_text('{"dense": "GPU:1"}')
+  assert gdp.run(['diff', _GRAPH, plans[0], str(layers)]) == 0

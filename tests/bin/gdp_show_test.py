@@ -37,7 +37,8 @@ def test_a_plan_by_layer(layers, tmp_path, capsys):
 
 def test_what_was_written_is_a_plan(layers, tmp_path, capsys):
   written = tmp_path / 'layers.json'
-  command = ['show', _GRAPH, '--cluster=2xP100', '--json', '--quiet']
+  # The command for the edited map once followed the JSON.
+  command = ['show', _GRAPH, '--cluster=2xP100', '--json']
   assert gdp.run([*command, f'--plan={layers}', f'--output={written}']) == 0
   first = json.loads(capsys.readouterr().out)
   assert gdp.run([*command, f'--plan={written}']) == 0

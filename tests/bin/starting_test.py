@@ -1,5 +1,6 @@
 import importlib.metadata
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -92,3 +93,11 @@ def test_a_closed_stream_drops_all_text(monkeypatch):
   starting.prepare_streams()
   print('x', flush=True)
   sys.stdout.close()
+
+
+def test_the_package_as_a_program_begins_there(monkeypatch):
+  """SIGTERM of `python -m gdp_grappler` left temporary files behind."""
+  monkeypatch.setattr(starting, 'gdp', lambda: 7)
+  with pytest.raises(SystemExit) as ended:
+    runpy.run_module('gdp_grappler', run_name='__main__')
+  assert ended.value.code == 7

@@ -79,6 +79,13 @@ def test_without_such_a_card_it_is_refused():
     calibrated.applied(presets.preset('2xP100'), calibrations.make())
 
 
+def test_a_card_of_the_same_flops_is_another_card():
+  """A calibration of an H200 was used for H100s."""
+  with pytest.raises(errors.ClusterError, match='has no such GPU'):
+    calibrated.applied(presets.preset('2xH100'),
+                       calibrations.make('NVIDIA H200'))
+
+
 def test_a_card_that_nobody_knows_is_taken_to_be_that_of_the_cluster():
   before = presets.preset('2xP100')
   odd = dataclasses.replace(
@@ -93,6 +100,22 @@ def test_a_second_calibration_takes_the_place_of_the_first():
   once = calibrated.applied(presets.preset('1xH100'), calibrations.make())
   again = calibrated.applied(once, calibrations.make(launching_op_s=4e-6))
   assert len(again.calibrated) == 1 and again.devices[1].dispatch_s == 4e-6
+
+
+@pytest.mark.parametrize('first', [{}, {'launching_op_s': 1e-6}])
+def test_figures_of_devices_are_those_of_the_second(first):
+  """Its shorter launch, other figures of cards and its note stayed."""
+  before = presets.preset('2xH100')
+  second = calibrations.make(launching_op_s=4e-6, gap_s=2e-6)
+  once = calibrated.applied(before, calibrations.make(**first))
+  again = calibrated.applied(once, second)
+  expected = calibrated.applied(before, second)
+  assert again.devices == expected.devices
+  assert again.calibrated == expected.calibrated
+  assert len(again.notes) == len(before.notes) + 1
+  part = calibrated.applied(once, second, once.device_names[1:2])
+  assert [note.split(' by ')[0] for note in part.notes[-2:]
+         ] == ['measured: GPU:1', 'measured: GPU:0']
 
 
 def test_cluster_files_keep_it(tmp_path):

@@ -52,6 +52,16 @@ def test_a_file_without_a_suffix(tmp_path):
     assert cluster_file.read(str(plain)) == cluster
 
 
+@pytest.mark.parametrize('name', ['c.txt', 'c.pbtxt', 'c.json'])
+@pytest.mark.parametrize('mark', ['', '\ufeff'])
+def test_json_is_known_by_its_content(tmp_path, name, mark):
+  """JSON in a .txt file, or behind a byte order mark, was refused."""
+  cluster = presets.preset('2xP100')
+  path = tmp_path / name
+  path.write_text(mark + cluster.to_json())
+  assert cluster_file.read(str(path)) == cluster
+
+
 def test_our_json_needs_no_tensorflow(tmp_path):
   path = tmp_path / 'c.json'
   path.write_text(presets.preset('2xP100').to_json())

@@ -158,6 +158,23 @@ def test_a_name_of_a_layer_that_a_longer_one_overrules_is_told():
   assert found.overruled == ('"table" is overruled by "net/table"',)
 
 
+def test_who_wants_no_messages_does_not_pay_for_them(monkeypatch):
+  """Each pattern without ops took a pass over the graph in each match."""
+  made = []
+
+  class _Counted(layer_map._Matcher):
+
+    def __init__(self, *args):
+      super().__init__(*args)
+      made.append(self)
+
+  monkeypatch.setattr(layer_map, '_Matcher', _Counted)
+  found = layer_map.match(['a', 'b', 'c'], ['a/op'])
+  assert found.patterns.tolist() == [0] and len(made) == 1
+  assert found.idle == ('"b"', '"c"') and not found.overruled
+  assert not found.is_near and len(made) == 3
+
+
 def test_nobody_is_asked_whether_what_was_written_was_meant():
   found = layer_map.match(['dense_1/a', 'net/b'], ['net/dense_1/MatMul'])
   assert found.idle == ('"dense_1/a"', '"net/b"')

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import control_groups
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
@@ -57,8 +58,9 @@ class _Tf:
 
   __version__ = '2.21.0'
 
-  def __init__(self, *titles, parts=(None,), capability=(6, 0)):
+  def __init__(self, *titles, parts=(None,), capability=(6, 0), hidden=0):
     self._titles, self._parts, self._capability = titles, parts, capability
+    self._hidden = hidden  # Number of cards, from the first one.
     self.config = self
     self.experimental = self
 
@@ -67,6 +69,9 @@ class _Tf:
     return [
         _Physical(f'/physical_device:GPU:{i}') for i in range(len(self._titles))
     ]
+
+  def get_visible_devices(self, kind):
+    return self.list_physical_devices(kind)[self._hidden:]
 
   def get_device_details(self, card):
     return {
@@ -180,6 +185,17 @@ def test_parts_of_a_card_share_the_card_and_its_wires(monkeypatch):
   assert cluster.link_arrays[1][1, 2] == .78 * 366e9
 
 
+def test_hidden_cards_have_no_logical_device(monkeypatch):
+  """Each GPU had the figures of another card if the program hid a card."""
+  first = dataclasses.replace(_P100, pcie_lanes=8)
+  cluster = _local(_Tf(_P100.title, _P100.title, parts=(1024, 2048), hidden=1),
+                   _Nvml(first, _P100), monkeypatch, gpus=2)
+  assert [d.memory_bytes for d in cluster.devices[1:]] == [1 << 30, 2 << 30]
+  assert cluster.cut_cards.tolist() == [-1, 0, 0]
+  # The hidden card has a slot of half this width.
+  assert cluster.link_arrays[1][0, 1:].tolist() == [12e9, 12e9]
+
+
 def test_whole_cards_share_nothing(monkeypatch):
   cluster = _local(_Tf(_P100.title, _P100.title), _Nvml(_P100, _P100),
                    monkeypatch)
@@ -275,15 +291,22 @@ def test_no_cpu():
     local_devices.local_cluster([_TASK + 'GPU:0'])
 
 
-@pytest.mark.parametrize('limit, has_limit', [('4096\n', True),
-                                              ('max\n', False),
-                                              (str(1 << 62), False),
-                                              (None, False)])
-def test_a_container_has_the_memory_that_it_may_use(tmp_path, monkeypatch,
-                                                    limit, has_limit):
-  path = tmp_path / 'memory.max'
-  if limit is not None:
-    path.write_text(limit)
-  monkeypatch.setattr(local_devices, '_CONTAINER_LIMIT', path)
+@pytest.mark.parametrize('own, file, limit, has_limit', [
+    ('0::/', 'memory.max', '4096\n', True),
+    ('0::/', 'memory.max', 'max\n', False),
+    ('0::/', 'memory.max', str(1 << 62), False),
+    ('0::/slurm/job', 'slurm/memory.max', '4096\n', True),
+    ('3:memory:/job', 'memory/job/memory.limit_in_bytes', '4096\n', True),
+    ('3:cpu:/', 'memory/memory.limit_in_bytes', '4096\n', False),
+])
+def test_a_container_has_the_memory_that_it_may_use(tmp_path, monkeypatch, own,
+                                                    file, limit, has_limit):
+  """Only the limit of a container's own group of version 2 was seen."""
+  monkeypatch.setattr(control_groups, '_ROOT', tmp_path)
+  monkeypatch.setattr(control_groups, '_OWN', tmp_path / 'own')
+  (tmp_path / 'own').write_text(own)
+  path = tmp_path / file
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(limit)
   whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   assert local_devices._host_memory_bytes() == (4096 if has_limit else whole)

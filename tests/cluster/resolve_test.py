@@ -40,6 +40,13 @@ def test_a_file_in_the_folder_one_is_in(tmp_path, monkeypatch):
     resolve.resolve('yours.pbtxt')
 
 
+def test_a_folder_does_not_hide_a_preset(tmp_path, monkeypatch):
+  """The folder was read as a cluster file."""
+  (tmp_path / '2xP100').mkdir()
+  monkeypatch.chdir(tmp_path)
+  assert resolve.resolve('2xP100') == presets.preset('2xP100')
+
+
 @pytest.mark.parametrize('target', ['grpc://', 'grpc:host:1', 'grpc://a b:1'])
 def test_targets_that_are_none(target):
   with pytest.raises(errors.ClusterError, match='is not a target'):

@@ -147,11 +147,16 @@ def test_parts_of_one_table_count_as_one():
 
 @pytest.mark.parametrize('count, said', [
     (16.34e9, '16.3 GB'),
+    (999_600_000, '1.0 GB'),
+    (999_400_000, '999 MB'),
     (12e6, '12 MB'),
+    (999_500, '1 MB'),
     (147_456, '147 kB'),
+    (999.6, '1 kB'),
     (12, '12 B'),
 ])
 def test_a_size_has_a_unit_that_suits_it(count, said):
+  """Sizes just below a unit were written as "1e+03 MB"."""
   assert shortage.size(count) == said
 
 

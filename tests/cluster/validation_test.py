@@ -25,7 +25,7 @@ def _fields(path, value):
     del inner[last]
   else:
     inner[last] = value
-  return json.dumps(fields)
+  return fields
 
 
 @pytest.mark.parametrize('path, value, message', [
@@ -39,7 +39,7 @@ def _fields(path, value):
     (['devices', 1, 'type'
      ], 'abc', f"devices[1].type ({_GPU}) is 'abc'; give CPU or GPU"),
     (['devices', 1, 'type'], 'gpu', "is 'gpu'; give CPU or GPU"),
-    (['devices', 1, 'name'], 'card', "but the name says 'CARD'"),
+    (['devices', 1, 'name'], 'card:0', "but the name says 'CARD'"),
     (['devices', 1, 'name'], _CPU,
      'devices[1].name: device "' + _CPU + '" is listed twice, at devices[0]'),
     (['devices', 1, 'memory_bytes'
@@ -90,7 +90,7 @@ def _fields(path, value):
 ])
 def test_wrong_files_are_explained(path, value, message):
   with pytest.raises(errors.ClusterError) as error:
-    cluster_json.from_json(_fields(path, value), 'cluster.json')
+    cluster_json.from_fields(_fields(path, value), 'cluster.json')
   assert message in str(error.value)
   assert str(error.value).startswith('cluster.json: ')
   assert '\n' not in str(error.value)
@@ -101,7 +101,7 @@ def test_wrong_files_are_explained(path, value, message):
                                          (['devices', 2, 'memory'], _CPU),
                                          (['step_s'], 0)])
 def test_figures_at_the_border_are_right(path, value):
-  cluster_json.from_json(_fields(path, value), 'cluster.json')
+  cluster_json.from_fields(_fields(path, value), 'cluster.json')
 
 
 def test_one_memory_has_one_size():

@@ -21,7 +21,7 @@ def results():
         ('Tanh', [_ONE, False]),  # In the body of a loop.
         ('Sinh', [_ONE, False]),  # In a branch.
         ('Atan', [_TWO, False]),  # In an inner scope.
-        ('Erf', [_ONE, True]),  # In both kinds.
+        ('Erf', ['', True]),  # In an inner scope of the other kind.
         ('Asin', [_ONE, False]),  # In a function traced inside.
         ('Softplus', ['', True]),
         ('Exp', ['', False]),  # Outside.

@@ -9,6 +9,8 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import price
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -46,6 +48,31 @@ def test_the_order_that_is_asked_for_is_drawn():
     price.price(graph, own, simulator, 'best')
 
 
+def test_an_ordered_price_keeps_its_edges(monkeypatch):
+  """A step that ran by a price once had the edges of another search."""
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  found = price.price(graph, placement, simulator, 'critical_path')
+  monkeypatch.setattr(edge_pricer, 'EdgePricer', None)  # No search.
+  edges = control_edges.chooser(simulator)(graph, found.placement)
+  assert len(edges)
+  np.testing.assert_array_equal(found.graph.edges,
+                                edge_pricer.with_edges(graph, edges).edges)
+
+
+def test_the_ordered_step_is_that_of_its_control_edges():
+  """It once left out the seconds of edges, which the plugin's line has."""
+  simulator = simulator_lib.Simulator(presets.preset('2xP100'))
+  graph = graphs.random_graph(0, 200)
+  placement = placement_lib.from_groups(
+      graph,
+      np.random.default_rng(0).integers(1, 3, graph.num_groups),
+      simulator.cluster)
+  found = price.price(graph, placement, simulator, 'critical_path')
+  order = control_edges.control_edges(graph, placement, simulator)
+  assert found.ordered_s == order.with_edges_s > found.schedule.step_time_s
+
+
 def test_tensors_are_counted_once_per_device():
   graph = graphs.fan_out(4, 300)
   placement = placement_lib.Placement([1, 1, 2, 2, 0], clusters.make_cluster())
@@ -53,6 +80,18 @@ def test_tensors_are_counted_once_per_device():
                       simulator_lib.Simulator(placement.cluster))
   assert found.to_json(graph)['transfers'] == {
       'tensors': 2, 'messages': 0, 'bytes': 600
+  }
+
+
+def test_a_tensor_that_nothing_makes_is_not_counted():
+  """A condition that is not taken once added its bytes to the transfers."""
+  graph = graphs.make_graph([(0, 2, 100), (1, 2, 300)])
+  graph = graph.replace(executions=np.array([1., 0., 1.]))
+  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
+  found = price.price(graph, placement,
+                      simulator_lib.Simulator(placement.cluster))
+  assert found.to_json(graph)['transfers'] == {
+      'tensors': 1, 'messages': 0, 'bytes': 100
   }
 
 

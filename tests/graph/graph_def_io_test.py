@@ -226,6 +226,17 @@ def test_groups_that_tensorflow_spread_stay_as_they_are():
   assert graph.pins == tuple(map(graph_defs.CPU, (0, 0, 1)))
 
 
+def test_a_pin_in_a_spread_group_does_not_hold():
+  """The device that the op kept counted as the user's pin."""
+  graph = _read(
+      _placeholder('a', device=graph_defs.CPU(0)),
+      *(_identity(name, 'a', device=graph_defs.CPU(i), _class=(b'loc:@a',),
+                  _gdp_pin=graph_defs.CPU(1).encode())
+        for i, name in enumerate('bc')), live=True)
+  assert graph.pins == tuple(map(graph_defs.CPU, (0, 0, 1)))
+  assert graph.user_pins.tolist() == [False, False, True]
+
+
 def test_a_node_may_stay_where_no_kernel_is_registered():
   node = graph_defs.node('s', 'MatMul', ['t', 't'], device=graph_defs.GPU(0),
                          T={'type': 3})

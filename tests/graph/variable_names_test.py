@@ -12,13 +12,15 @@ _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 
 def test_arguments_keep_the_names_of_their_variables():
   graph_def = graph_pb2.GraphDef()
-  for name, index in (('unknown', 1), ('unknown_0', 0), ('x', 2)):
-    graph_def.node.add(name=name, op='_Arg').attr['index'].i = index
-  graph_def.node.add(name='y', op='Identity')
-  variable_names.mark_arguments(graph_def, {0: 'dense/kernel', 1: 'dense/bias'})
+  for name in ('unknown', 'dense/kernel', 'x'):
+    graph_def.node.add(name=name, op='_Arg')
+  variable_names.mark(graph_def.node[0], 'dense/bias')
+  variable_names.mark(graph_def.node[1], 'dense/kernel')
   read = graph_pb2.GraphDef.FromString(graph_def.SerializeToString())
+  # A variable that is called like its node needs no other name.
   assert [variable_names.of(node) for node in read.node
-         ] == ['dense/bias', 'dense/kernel', '', '']
+         ] == ['dense/bias', '', '']
+  assert [*map(variable_names.is_marked, read.node)] == [True, True, False]
 
 
 def _read(name):

@@ -88,6 +88,7 @@ def doctor_of_gpus(cluster, split, memory_bytes):
   Returns:
     (state, detail) by question.
   """
+  from gdp_grappler import environment
   from gdp_grappler.cluster import presets
   from gdp_grappler.evaluation.emulation import machine
   from gdp_grappler.evaluation.emulation import native_gpus
@@ -97,6 +98,7 @@ def doctor_of_gpus(cluster, split, memory_bytes):
   _ = native_gpus.NativeGpus(machine.Machine(presets.preset(cluster)))
   if memory_bytes is not None:
     splitting._free_bytes = lambda names: dict.fromkeys(names, memory_bytes)
+  environment._USERS_DISABLE = ''  # Only children run without the plugin.
   return {
       finding.what: (finding.state, finding.detail)
       for finding in doctor._read_report(probe.report(split), [])

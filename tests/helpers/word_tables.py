@@ -10,7 +10,9 @@ import gdp_grappler
 
 def scope(parts):
   """The context in which models have tables in parts; 0 for whole tables."""
-  return (gdp_grappler.split_tables({'words': parts, 'head': parts})
+  # One pattern for the layers `words` and `head`, because a test may have only
+  # one of them, and each pattern needs a layer.
+  return (gdp_grappler.split_tables({'[hw]*': parts})
           if parts else contextlib.nullcontext())
 
 

@@ -16,7 +16,7 @@ _NOTHING_TO_RUN = frozenset({
 # own, by the test of who starts it; commands, by what a user types; models of
 # one kind; and the plugin, in programs that load it.
 _ELSEWHERE = dict(line.split() for line in """
-__main__ bin/gdp_test
+__main__ bin/starting_test
 api/graph_defs bin/gdp_whole_graph_test
 api/placed_step api/placing_test
 api/subjects api/models_test
@@ -42,7 +42,6 @@ evaluation/measuring/measure_config evaluation/measuring/measuring_targets_test
 evaluation/measuring/session_config evaluation/measuring/measurer_test
 evaluation/ordering/edge_search evaluation/ordering/control_edges_test
 evaluation/profiling/contention_worker evaluation/profiling/contention_test
-graph/sources/tracing_worker graph/sources/sources_test
 placers/placer_table placers/registry_test
 placers/plans/misfits placers/plans/planned_test
 placers/list_scheduling/heft placers/list_scheduling/placers_test

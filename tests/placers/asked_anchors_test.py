@@ -12,7 +12,6 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search import search_worth
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from helpers import clusters
@@ -149,6 +148,6 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
   problem = _problem(time_budget_s=1., clock=clock)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.zeros((1, problem.graph.num_groups), np.int32))
-  placer._ask(problem, found, search_worth.SearchWorth(0., 2.),
-              deadlines.within(1., clock), False, moves_lib.Moves(problem))
+  placer._ask(problem, found, 0., deadlines.within(1., clock), False,
+              moves_lib.Moves(problem))
   assert [name for name, _ in seen] == asked

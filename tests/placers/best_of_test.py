@@ -50,7 +50,6 @@ def _problem(seconds, workspace=0, **fields):
 def _winner(names, *costs):
   placer = best_of.BestOfPlacer(names)
   devices = placer.place(_problem(*costs)).devices.tolist()
-  assert devices == placer.choices[0].placement.devices.tolist()
   return placer.winner, devices
 
 
@@ -75,13 +74,8 @@ def test_of_what_overflows_the_least_wins():
                  [[1001, 1002, 0]] * 2)[0] == 'random'
 
 
-def test_all_prices_are_told_best_first():
-  placer = best_of.BestOfPlacer(('random', 'metis', 'single_device'))
-  assert placer.winner is None
-  placer.place(_problem([[3, 1, 2]] * 2))
-  assert [(c.name, c.evaluation.step_time_s) for c in placer.choices
-         ] == [('metis', 2.), ('single_device', 4.), ('random', 6.)]
-  assert placer.skipped == {}
+def test_before_a_call_nobody_has_won():
+  assert best_of.BestOfPlacer(('random', 'metis')).winner is None
 
 
 def test_who_cannot_is_left_out_and_that_is_said_once(notices):
@@ -89,7 +83,6 @@ def test_who_cannot_is_left_out_and_that_is_said_once(notices):
   for _ in range(2):
     placer.place(_problem(1))
   assert placer.winner == 'random'
-  assert placer.skipped == {'gdp': 'It cannot.'}
   assert notices == ['The placer "gdp" is left out. It cannot.']
 
 
@@ -104,24 +97,22 @@ def test_notices_of_many_graphs_are_not_all_remembered(notices):
 def test_without_an_expert_nothing_is_missing(notices):
   placer = best_of.BestOfPlacer(('human_expert', 'random'))
   placer.place(_problem(1))
-  assert placer.winner == 'random' and list(placer.skipped) == ['human_expert']
-  assert not notices
+  assert placer.winner == 'random' and not notices
 
 
 def test_nobody_is_asked_when_the_time_is_over_but_the_first_who_can():
-  late = 'The time budget was over before its turn.'
-  placer = best_of.BestOfPlacer(('gdp', 'random'))
-  placer.place(dataclasses.replace(_problem(1), time_budget_s=0.))
-  assert placer.winner == 'random'
-  assert placer.skipped == {'gdp': 'It cannot.'}
+  problem, late = _problem(1), deadlines.within(0.)
+  proposed, skipped = best_of.propose_each(problem, ('gdp', 'random', 'metis'),
+                                           late)
+  assert list(proposed) == ['random']
+  assert skipped == {
+      'gdp': 'It cannot.', 'metis': 'The time budget was over before its turn.'
+  }
   placer = best_of.BestOfPlacer(('gdp', 'random', 'metis', 'single_device'))
-  placer.place(dataclasses.replace(_problem(1), time_budget_s=0.))
+  placer.place(problem.until(late))
   assert placer.winner == 'single_device'  # The quickest.
-  assert placer.skipped == {'gdp': late, 'random': late, 'metis': late}
-  placer.place(dataclasses.replace(_problem(1), time_budget_s=1e6))
-  assert set(placer.skipped) == {'gdp'}
-  assert [choice.name for choice in placer.choices
-         ] == ['random', 'metis', 'single_device']  # Equals, as named.
+  placer.place(problem.until(deadlines.within(1e6)))
+  assert placer.winner == 'random'  # The first of equals.
 
 
 def test_each_has_what_is_left_of_the_time(monkeypatch):
@@ -162,13 +153,13 @@ def test_defaults_are_in_the_registry():
   assert set(best_of._QUICKEST_FIRST) == set(best_of.DEFAULT_NAMES)
 
 
-def test_a_missing_library_is_said(monkeypatch, notices):
+def test_a_missing_library_is_said(monkeypatch, caplog):
   monkeypatch.undo()
   monkeypatch.setitem(sys.modules, 'pymetis', None)
   placer = best_of.BestOfPlacer(('metis', 'single_device'))
   placer.place(_problem(1))
   assert placer.winner == 'single_device'
-  assert 'pymetis' in placer.skipped['metis']
+  assert 'needs the package pymetis' in caplog.text
 
 
 class _Several(_Fixed):

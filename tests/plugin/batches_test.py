@@ -42,3 +42,8 @@ class _Adapter:
      (lambda: 3, None)])
 def test_sizes(make, size):
   assert batches.size_of(make()) == size
+
+
+def test_a_tensor_of_unknown_rank_is_passed_over():
+  """`fit` ended with an error."""
+  assert batches.size_of((tf.TensorSpec(None), tf.TensorSpec([4]))) == 4

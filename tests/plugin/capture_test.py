@@ -21,7 +21,7 @@ def _graph(*origins):
 @pytest.mark.parametrize('graph_id, origins, expected', [
     ('__inference_outer_1', [['__inference_step_873']] * 2 + [[]], 'outer'),
     ('tf_graph', [['__inference_step_873']] * 2 + [[]], 'step'),
-    ('__forward_f_12_34', [[]], 'f'),
+    ('__forward_f_12', [[]], 'f'),
     ('__inference___backward_f_78_220', [[]], '__backward_f'),
     ('tf_graph', [[], [], ['__inference_a_2']], 'tf_graph'),
     ('', [], ''),

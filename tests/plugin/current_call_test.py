@@ -36,7 +36,7 @@ def test_no_decorated_name_is_a_title(name, title):
 
 @pytest.mark.parametrize('name, title', [
     ('__inference_one_step_on_data_8', 'step of a Keras model'),
-    ('__inference_multi_step_on_iterator_3_1', 'step of a Keras model'),
+    ('__inference_multi_step_on_iterator_3', 'step of a Keras model'),
     ('__inference_initialize_variables_4', 'initial values of variables'),
     ('__inference_signature_wrapper_9', 'signature of a SavedModel'),
     ('__inference_signature_wrapper___call___9', 'signature of a SavedModel'),
@@ -45,12 +45,26 @@ def test_no_decorated_name_is_a_title(name, title):
     ('__inference_restored_function_body_5', 'call of a SavedModel'),
     ('__inference___call___7', 'call of a model'),
     ('__inference___backward_taped_78_220', 'gradients of taped'),
-    ('__backward_one_step_on_data_78', 'gradients of step of a Keras model'),
+    ('__backward_one_step_on_data', 'gradients of step of a Keras model'),
     ('tf_graph', 'graph of a session'),
 ])
 def test_a_function_that_no_user_wrote_has_a_name_that_users_know(name, title):
   """Lines named functions of TensorFlow and Keras."""
   assert current_call.title(name, None) == title
+
+
+@pytest.mark.parametrize('name, plain', [
+    ('__inference_block_1_37', 'block_1'),
+    ('__forward_block_1_88', 'block_1'),
+    ('__inference___backward_block_1_42_89', '__backward_block_1'),
+    ('__inference___backward___backward_block_1_697_820_947',
+     '__backward___backward_block_1'),
+    ('block_1', 'block_1'),
+])
+def test_the_number_that_the_user_gave_a_function_stays(name, plain):
+  """Lines and files named block_1 and block_2 both "block"."""
+  assert current_call.undecorated(name) == plain
+  assert current_call.undecorated(plain) == plain
 
 
 def test_a_call_does_not_name_what_is_no_step_of_it():

@@ -45,6 +45,15 @@ def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
   assert (state == doctor.GOOD) == (not finding.remedy)
 
 
+def test_a_plugin_that_the_user_keeps_out_is_told(monkeypatch):
+  """All was said to be well, because gdp itself sets GDP_DISABLE."""
+  monkeypatch.setenv('GDP_PLACEMENT', '1')
+  monkeypatch.setattr(doctor.environment, '_USERS_DISABLE', '1')
+  finding = doctor._next_fit(2)
+  assert finding.state == doctor.NOTE
+  assert finding.detail.endswith('GDP_DISABLE keeps the plugin out')
+
+
 @pytest.mark.parametrize('option, stays', [('1', True),
                                            ('{"may_round": true}', False),
                                            ('{"plan": {"a": "CPU:0"}}', False)])

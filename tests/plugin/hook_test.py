@@ -3,6 +3,7 @@
 import pytest
 
 from gdp_grappler.plugin import hook
+from gdp_grappler.plugin import splitting
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin.fitting import variable_moves
 
@@ -29,7 +30,7 @@ def context(monkeypatch):
 
   monkeypatch.delenv('GDP_PLACEMENT', raising=False)
   monkeypatch.setattr(hook, '_switch_on', lambda: None)
-  monkeypatch.setattr(hook, '_arm_split', lambda context: None)
+  monkeypatch.setattr(splitting, 'arm_of', lambda *_, **__: None)
   hook._wrap(Context)
   return Context()
 
@@ -47,6 +48,24 @@ def test_another_option_moves_no_variable_back(context, calls):
   context.set_optimizer_experimental_options({'layout_optimizer': True})
   context.set_optimizer_experimental_options({switch.NAME: False})
   assert not calls
+
+
+def test_the_split_of_an_option_is_taken_back_when_it_is_off(
+    context, calls, monkeypatch):
+  """Cards were split although the option was off at the start."""
+  armed = []
+  monkeypatch.setattr(splitting, 'arm_of',
+                      lambda _, value, by_option: armed.append(value))
+  for value in ({'split': 2}, {'seed': 1}, False):
+    context.set_optimizer_experimental_options({switch.NAME: value})
+  assert armed == [2, None, None]
+
+
+def test_switching_off_is_counted(context, calls):
+  before = switch.times_off()
+  for value in (True, False, False, True):
+    context.set_optimizer_experimental_options({switch.NAME: value})
+  assert switch.times_off() == before + 1
 
 
 def test_switching_off_moves_variables_back_once(context, calls):

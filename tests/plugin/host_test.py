@@ -17,6 +17,7 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings
 from helpers import processes
@@ -25,15 +26,6 @@ _DEVICES = tuple(
     f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
 
 _ALTERNATING = library.Decision((*_DEVICES, _DEVICES[0]))
-
-
-@dataclasses.dataclass
-class _Outcome:
-  devices: tuple[str, ...] | None
-  message: str = ''
-  control_edges: tuple[tuple[int, int], ...] = ()
-  graph: bytes | None = None
-  topic: str = ''
 
 
 class _Optimizer:
@@ -46,7 +38,7 @@ class _Optimizer:
   def __call__(self, source, option):
     self.asked.append((source, option))
     count = len(source.graph_def.node)
-    return _Outcome((_DEVICES * count)[:count], self.message)
+    return outcome_lib.Outcome((_DEVICES * count)[:count], self.message)
 
 
 @pytest.fixture
@@ -109,7 +101,7 @@ def test_placer_sees_graph_and_settings(lines):
 
 def test_graphs_with_one_topic_have_one_line(lines, monkeypatch):
   monkeypatch.setattr(host.notices, '_topics', set())
-  served = _host(lambda source, option: _Outcome(
+  served = _host(lambda source, option: outcome_lib.Outcome(
       None, f'{source.name}: left as it was: why', topic='why'))
   for name in ('__inference_step_12', '__inference_other_4'):
     assert served.answer(_query(graph_id=name, fingerprint=name)) is None
@@ -120,7 +112,7 @@ def test_graphs_with_one_topic_have_one_line(lines, monkeypatch):
 def test_each_model_has_a_line_of_its_own_on_one_topic(lines, monkeypatch):
   """A function without the layers once took the line of each model."""
   monkeypatch.setattr(host.notices, '_topics', set())
-  served = _host(lambda source, option: _Outcome(
+  served = _host(lambda source, option: outcome_lib.Outcome(
       None, f'{source.name}: left as it was: why', topic='why'))
   for what in ('', 'fit of "a"', 'evaluate of "a"', 'fit of "b"'):
     call = what and types.SimpleNamespace(
@@ -167,7 +159,7 @@ def test_batches_that_are_known_are_told_and_part_of_the_key(lines):
 
 
 def test_decision_to_leave_alone_is_remembered(lines):
-  served = _host(lambda *_: _Outcome(None, 'left'))
+  served = _host(lambda *_: outcome_lib.Outcome(None, 'left'))
   assert served.answer(_query()) is None
   assert served.answer(_query(graph=None)) is None
   assert _untimed(lines) == ['left; spent', 'left; spent, from the cache']
@@ -207,19 +199,21 @@ def test_what_a_placer_raises_becomes_a_warning(error, line, lines):
                           ((), 'gave 0 devices'),
                           (('CPU:0',) * 3, 'unknown device "CPU:0"')])
 def test_rubbish_becomes_a_warning(devices, line, lines):
-  assert _host(lambda *_: _Outcome(devices)).answer(_query()) is None
+  assert _host(lambda *_: outcome_lib.Outcome(devices, '')).answer(
+      _query()) is None
   assert len(lines) == 1 and line in lines[0]
 
 
 def test_control_edges_are_handed_on_and_cached(lines):
-  served = _host(lambda *_: _Outcome(_ALTERNATING.devices, '', ((0, 2),)))
+  served = _host(lambda *_: outcome_lib.Outcome(_ALTERNATING.devices, '',
+                                                ((0, 2),)))
   assert served.answer(_query()).control_edges == ((0, 2),)
   assert served.answer(_query(graph=None)).control_edges == ((0, 2),)
 
 
 @pytest.mark.parametrize('edge', [(1, 1), (0, 3), (-1, 0)])
 def test_control_edges_between_no_nodes_become_a_warning(edge, lines):
-  outcome = _Outcome(_ALTERNATING.devices, '', (edge,))
+  outcome = outcome_lib.Outcome(_ALTERNATING.devices, '', (edge,))
   assert _host(lambda *_: outcome).answer(_query()) is None
   assert len(lines) == 1 and f'from op {edge[0]} to op {edge[1]}' in lines[0]
 
@@ -272,7 +266,7 @@ def test_placers_own_graphs_are_left_alone(lines):
 
   def optimize(source, option):
     inner.append(served.answer(_query(graph=None)))
-    return _Outcome(None)
+    return outcome_lib.Outcome(None, '')
 
   served = _host(optimize)
   served.answer(_query())
@@ -287,10 +281,15 @@ def test_nothing_to_choose_is_not_shown_to_the_placer(lines):
 
 @pytest.mark.parametrize('may_place', [True, False])
 def test_captures_what_it_receives(may_place, monkeypatch, tmp_path, lines):
+  """Marks for the file also kept variables in place in the program."""
   monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path))
-  _host(_Optimizer()).answer(_query(may_place=may_place))
+  monkeypatch.setattr('gdp_grappler.graph.sources.captures.name_variables',
+                      lambda graph_def, _: graph_def.node.add(name='mark'))
+  optimizer = _Optimizer()
+  _host(optimizer).answer(_query(may_place=may_place))
+  assert [len(s.graph_def.node) for s, _ in optimizer.asked] == [3] * may_place
   file, = tmp_path.iterdir()
-  assert file.name == 'step_3_ab12.pb'
+  assert file.name == 'step_4_ab12.pb'
   source = source_graph.from_meta_graph(
       meta_graph_pb2.MetaGraphDef.FromString(file.read_bytes()))
   assert (source.name, source.fetches) == ('step', ('z', 'y'))
@@ -349,7 +348,8 @@ class _Call:
   was_told, waiting_since = False, None
 
   def task(self, query):
-    return lambda source, option: _Outcome(None, query.graph_id and self.line)
+    return lambda source, option: outcome_lib.Outcome(
+        None, query.graph_id and self.line)
 
   def decided(self):
     pass

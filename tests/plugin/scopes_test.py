@@ -25,13 +25,25 @@ def test_ops_inside_carry_the_device():
   assert _attributes(before.op) == _attributes(after.op) == [None, None]
 
 
-def test_inner_scope_wins_and_outer_comes_back():
-  with tf.Graph().as_default(), gdp_grappler.pin('CPU:0'):
-    with gdp_grappler.pin('CPU:1'), gdp_grappler.leave_alone():
-      inner = tf.constant(1.)
-    outer = tf.constant(1.)
-  assert _attributes(inner.op) == [b'/device:CPU:1', True]
-  assert _attributes(outer.op) == [b'/device:CPU:0', None]
+@pytest.mark.parametrize('scope, inside', [
+    (lambda: gdp_grappler.pin('CPU:1'), [b'/device:CPU:1', None]),
+    (gdp_grappler.leave_alone, [None, True]),
+])
+def test_inner_scope_wins_and_outer_comes_back(scope, inside):
+  """Inside `pin`, a scope `leave_alone` had no effect."""
+  function = tf.function(lambda: tf.constant(1.))
+  with tf.Graph().as_default():
+    for outer, outside in ((gdp_grappler.pin('CPU:0'), [b'/device:CPU:0',
+                                                        None]),
+                           (gdp_grappler.leave_alone(), [None, True])):
+      with outer:
+        with scope():
+          inner = tf.constant(1.)
+          traced, = function.get_concrete_function().graph.get_operations()[:1]
+        after = tf.constant(1.)
+      assert _attributes(inner.op) == _attributes(traced) == inside
+      assert _attributes(after.op) == outside
+      function = tf.function(lambda: tf.constant(1.))
 
 
 def test_scope_ends_with_an_exception():

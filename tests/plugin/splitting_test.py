@@ -59,6 +59,7 @@ def said(monkeypatch):
   monkeypatch.setattr(notices, 'warn_once', lines.append)
   monkeypatch.setattr(splitting, '_stock', None)
   monkeypatch.setattr(splitting, '_wanted', None)
+  monkeypatch.setattr(splitting, '_by_option', None)
   return lines
 
 
@@ -152,6 +153,26 @@ def test_the_last_word_before_the_start_holds():
   splitting.arm_of(context, 2)
   context.ensure_initialized()
   assert len(context.cut['0']) == 2
+
+
+@pytest.mark.parametrize('before, parts', [(None, 0), (4, 4)])
+def test_an_option_that_was_switched_off_splits_nothing(before, parts):
+  """Cards were split although the option was off at the start."""
+  context = _runtime(1)
+  splitting.arm_of(context, before)
+  splitting.arm_of(context, 2, by_option=True)
+  splitting.arm_of(context, None, by_option=True)
+  context.ensure_initialized()
+  assert len(context.cut.get('0', ())) == parts
+
+
+def test_a_later_call_of_split_is_not_taken_back():
+  context = _runtime(1)
+  splitting.arm_of(context, 2, by_option=True)
+  splitting.arm_of(context, 4)
+  splitting.arm_of(context, None, by_option=True)
+  context.ensure_initialized()
+  assert len(context.cut['0']) == 4
 
 
 @pytest.mark.parametrize('own,why', [({'growth': True}, 'memory growth'),

@@ -3,6 +3,7 @@
 import pytest
 
 from gdp_grappler.cluster import resolve
+from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 
 _TASKS = '/job:localhost/replica:0/task:0', '/job:worker/replica:0/task:3'
@@ -33,3 +34,10 @@ def test_what_a_user_describes_stays(known):
 def test_tasks_that_were_not_timed_stay(known):
   names = [_NAMES[0], '/job:worker/replica:0/task:1/device:CPU:0']
   assert known.cluster('local', names) == resolve.resolve('local', names)
+
+
+def test_a_cluster_that_cannot_be_read_is_none():
+  settings = settings_lib.Settings(cluster='2xP100')
+  assert task_links.known_of(settings, _NAMES) == resolve.resolve('2xP100')
+  wrong = settings_lib.Settings(cluster='missing.json')
+  assert task_links.known_of(wrong, _NAMES) is None

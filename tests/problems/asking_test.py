@@ -4,6 +4,7 @@ from gdp_grappler.cluster import resolve
 from gdp_grappler.graph.legality import asked
 from gdp_grappler.problems import asking
 from helpers import graph_defs
+from helpers import graphs
 
 
 @pytest.fixture(name='source')
@@ -26,9 +27,9 @@ def _kept(source, pins):
 def test_kept_are_devices_of_the_cluster(source):
   found, lines = _kept(source, 'keep')
   assert found == ['', '/device:GPU:1', '', '']
-  stays, asks = lines
-  assert '1 op of it stays on the device' in stays and "pins='ignore'" in stays
-  assert '1 op of it asks for GPU:3, which cluster "2xP100" does not' in asks
+  assert '1 op of it asks for GPU:3, which cluster "2xP100" does not' in lines[
+      0]
+  assert len(lines) == 1
 
 
 def test_ignored_without_a_word(source):
@@ -54,5 +55,16 @@ def test_a_host_that_the_cluster_lacks_is_told():
           ])))
   found, lines = _kept(source, 'keep')
   assert [device[-5:] for device in found] == ['', '', 'GPU:1', '']
-  assert '1 op of it asks for ps/3/GPU:1, which cluster "2xP100"' in lines[1]
-  assert '1 op of it asks for GPU:7, which cluster "2xP100"' in lines[2]
+  assert '1 op of it asks for ps/3/GPU:1, which cluster "2xP100"' in lines[0]
+  assert '1 op of it asks for GPU:7, which cluster "2xP100"' in lines[1]
+
+
+def test_only_ops_that_stay_are_told():
+  """Requests that cannot be granted were counted, too."""
+  graph = graphs.chain(3, user_pins=[True, False, True],
+                       pins=['/device:GPU:0'] * 3)
+  lines = []
+  asking.tell_kept(graph, lines.append)
+  line, = lines
+  assert '2 ops of it stay on the device' in line and "pins='ignore'" in line
+  asking.tell_kept(graphs.chain(3), pytest.fail)

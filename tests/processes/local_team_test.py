@@ -1,6 +1,7 @@
 """Jobs in processes here: in order, and each failure by its name."""
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -76,6 +77,37 @@ def test_a_setup_that_cannot_be_used_fails_every_job():
   with _team('unmade', setup='A thing') as team:
     problems = [ended.problem for ended in team.run(_calls(2))]
   assert problems == ['A thing is missing.'] * 2
+
+
+def test_all_processes_start_before_the_first_job(monkeypatch):
+  """Each started when the one before it had read its job."""
+  done = []
+
+  class _Worker(local_team.Worker):
+
+    def __init__(self, *args):
+      super().__init__(*args)
+      done.append('started')
+
+    def send(self, message):
+      super().send(message)
+      done.append('sent')
+
+  monkeypatch.setattr(local_team, 'Worker', _Worker)
+  with _team('doubling', 2, 'setup') as team:
+    team.results(_calls(3))
+  # The first message to a process is the setup.
+  assert done[:4] == ['sent', 'started'] * 2
+
+
+def test_a_process_that_died_between_runs_gets_no_job():
+  """The next job failed, because it was sent to the dead process."""
+  with _team('doubling', 1, 'setup') as team:
+    team.results(_calls(1))
+    worker, = team._idle
+    os.kill(worker.pid, signal.SIGKILL)
+    assert processes.ended([worker.pid])
+    assert team.results(_calls(2)) == [('setup', 0), ('setup', 2)]
 
 
 def test_nothing_is_left_when_a_team_closes(tmp_path, monkeypatch):

@@ -124,6 +124,21 @@ def test_a_missing_ray_is_told_with_its_extra(monkeypatch):
     ray_machines.check('local')
 
 
+@pytest.mark.parametrize('hosts, expected', [
+    ([{'GPU': 1.}, {'CPU': 4.}], (4., 0.)),
+    ([{'GPU': 1., 'CPU': 2.}, {'CPU': 4.}], (2., 1.)),
+    ([{'CPU': 2.}, {'CPU': 4., 'GPU': 0.}], (4., 0.)),
+])
+def test_the_largest_host_has_a_processor(monkeypatch, hosts, expected):
+  """A head with a GPU and no processor meant that no host had a processor."""
+  nodes = [{'Alive': True, 'Resources': host} for host in hosts]
+  nodes.append({'Alive': False, 'Resources': {'CPU': 9., 'GPU': 9.}})
+  ray = types.SimpleNamespace(nodes=lambda: nodes)
+  monkeypatch.setitem(sys.modules, 'ray', ray)
+  found = ray_machines._largest_host()
+  assert (found['num_cpus'], found['num_gpus']) == expected
+
+
 def test_a_process_has_one_token():
   # Ray keeps the first: a second cluster of the process let nobody in.
   assert ray_machines._token() == ray_machines._token()

@@ -9,6 +9,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
@@ -17,10 +18,11 @@ from helpers import clusters
 from helpers import graphs
 
 
-def _data(graph, devices, seconds=1.):
+def _data(graph, placement, seconds=1.):
   cluster = clusters.make_cluster(2)
   simulator = simulator_lib.Simulator(cluster, clusters.FixedCosts(seconds))
-  placement = placement_lib.Placement(np.array(devices), cluster)
+  if not isinstance(placement, placement_lib.Placement):
+    placement = placement_lib.Placement(np.array(placement), cluster)
   reasons = reasons_lib.Reasons(graph,
                                 constraints.suitable_devices(graph, cluster),
                                 cluster.device_labels)
@@ -72,7 +74,33 @@ def test_messages_are_no_transfers():
                [1, 2])['runs'][0]['transfers']['op'] == []
 
 
+def test_the_chain_follows_control_edges():
+  """The chain once ended at an op that waited for a control edge."""
+  graph = graphs.make_graph([], 2)
+  placement = placement_lib.Placement([1, 2], clusters.make_cluster(2))
+  edges = control_edges.Order(np.array([[0, 1]], np.int32), 1., 0., 0.,
+                              np.array([1., 0.]), control_edges.OrderConfig(),
+                              complete=True)
+  run, = _data(graph, control_edges.attach(placement, edges))['runs']
+  assert run['start'] == [0, 2e6]  # A second for op 0, one for the message.
+  assert run['critical'] == [0, 1]
+
+
 def test_every_family_has_a_color_of_its_own():
   assert set(colors.FAMILIES) == set(op_families.FAMILIES)
   assert len(set(colors.FAMILIES.values())) == len(colors.FAMILIES)
   assert colors.of_device(0) != colors.of_device(1)
+
+
+def test_tables_say_what_they_leave_out(monkeypatch):
+  """A table of 400 of 5000 rows looked complete."""
+  graph, devices = graphs.chain(9), [1, 2] * 4 + [1]
+  run, = _data(graph, devices)['runs']
+  assert len(run['chain']) == 17 and len(run['cuts']) == 8
+  assert (run['chainPart'], run['cutsPart']) == ('', '')
+  monkeypatch.setattr(page_data, '_MOST_STRETCHES', 16)
+  monkeypatch.setattr(page_data, '_MOST_CUTS', 7)
+  run, = _data(graph, devices)['runs']
+  assert len(run['chain']) == 16 and len(run['cuts']) == 7
+  assert run['chainPart'] == 'The table has only the 16 longest of 17 rows.'
+  assert run['cutsPart'] == 'The table has only the 7 largest of 8 tensors.'

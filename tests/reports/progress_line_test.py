@@ -4,6 +4,7 @@ import io
 import os
 import re
 import sys
+import termios
 
 import hypothesis
 from hypothesis import strategies as st
@@ -118,7 +119,8 @@ def test_any_share_at_any_time_can_be_shown(events):
       if text)
 
 
-def test_it_is_shown_while_standard_error_is_held(capfd):
+def test_it_is_shown_while_standard_error_is_held(monkeypatch, capfd):
+  monkeypatch.setattr(sys, '__stderr__', sys.stderr)
   with progress_line.shown('gdp'):
     with quiet.stderr_held():
       progress.doing('loading')
@@ -160,3 +162,31 @@ def test_errors_pass_and_the_line_ends(capsys):
       raise KeyError
   progress.doing('nobody hears this')
   assert capsys.readouterr().err == 'gdp: x\n'
+
+
+def test_a_line_has_the_width_of_its_own_terminal(monkeypatch):
+  """A terminal beside redirected output had lines of 79 characters."""
+  monkeypatch.delenv('COLUMNS', raising=False)
+  ours, theirs = os.openpty()
+  termios.tcsetwinsize(theirs, (24, 30))
+  with os.fdopen(theirs, 'w') as terminal:
+    progress_line.ProgressLine('gdp', terminal).doing('x' * 100)
+    assert os.read(ours, 1000).decode() == '\r\x1b[Kgdp: ' + 'x' * 24
+  os.close(ours)
+
+
+def test_a_notebook_gets_the_line_itself(monkeypatch, capfd):
+  """Progress went to the terminal of the notebook's server."""
+
+  class Cell(io.StringIO):
+    """The stream of a notebook, with the descriptor of the server's stream."""
+
+    def fileno(self):
+      return 2
+
+  cell = Cell()
+  monkeypatch.setattr(sys, 'stderr', cell)
+  with progress_line.shown('gdp'):
+    progress.doing('reading')
+  assert cell.getvalue() == 'gdp: reading\n'
+  assert not capfd.readouterr().err

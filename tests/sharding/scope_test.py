@@ -29,6 +29,24 @@ def test_a_scope_with_a_wrong_number_is_refused():
     gdp_grappler.split_tables({'words': 0})
 
 
+def test_a_name_that_no_table_has_is_told():
+  """A misspelt name had no effect, without a word."""
+  with pytest.warns(UserWarning) as caught:
+    with gdp_grappler.split_tables({'wrods': 2, 'head*': 2}):
+      _parts('words')
+      _parts('head_1')
+  warning, = caught
+  assert str(warning.message).startswith('split_tables names "wrods"')
+  assert 'Did you mean "words"?' in str(warning.message)
+  assert warning.filename == __file__
+
+
+def test_an_error_in_the_scope_is_all_that_is_told():
+  with pytest.raises(ValueError):
+    with gdp_grappler.split_tables({'words': 2}):
+      raise ValueError
+
+
 def test_a_table_that_cannot_be_split_is_an_error():
   with gdp_grappler.split_tables({'words': 2}):
     with pytest.raises(errors.GdpError, match='"words" cannot be split: no. '):

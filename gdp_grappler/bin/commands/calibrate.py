@@ -6,7 +6,6 @@ import argparse
 import shlex
 
 from gdp_grappler import cache
-from gdp_grappler import environment
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
@@ -34,12 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       '--time_budget_s', type=common.seconds, default=_DEFAULT_BUDGET_S,
       help='seconds until it ends, the loading of TensorFlow included '
       '(default %(default)g); what is left out is said')
-  parser.add_argument('--refresh', action='store_true',
-                      help='measure anew what was measured before')
-  parser.add_argument(
-      '--cache_dir',
-      help=(f'folder of calibrations (default ${environment.CACHE_DIR}, or '
-            "gdp_grappler in the user's cache folder)"))
+  common.add_cache(parser, 'calibrations')
   parser.set_defaults(action=run)
 
 

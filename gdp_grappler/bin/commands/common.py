@@ -8,6 +8,7 @@ import math
 import sys
 from typing import Any, Callable, Iterable, Sequence, TYPE_CHECKING, TypeVar
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
@@ -65,6 +66,28 @@ def add_planned_graph(parser: argparse.ArgumentParser) -> None:
                    cluster_required=False)
 
 
+def add_plan(parser: argparse.ArgumentParser) -> None:
+  """Adds the arguments of a graph, and its plan."""
+  add_planned_graph(parser)
+  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
+                      'layers')
+
+
+def add_cache(parser: argparse.ArgumentParser, what: str) -> None:
+  """Adds --refresh and --cache_dir, which concern earlier measurements.
+
+  Args:
+    parser: The parser of a subcommand that measures.
+    what: What the cache has, such as 'calibrations'.
+  """
+  parser.add_argument('--refresh', action='store_true',
+                      help='measure anew what was measured before')
+  parser.add_argument(
+      '--cache_dir',
+      help=(f'folder of {what} (default ${environment.CACHE_DIR}, or '
+            "gdp_grappler in the user's cache folder)"))
+
+
 def add_calibration(parser: argparse.ArgumentParser) -> None:
   """Adds --calibration and --max_memory, which change the cluster."""
   parser.add_argument('--calibration', default='', help=help_texts.CALIBRATION)
@@ -119,26 +142,43 @@ def changed(arguments: argparse.Namespace,
   return calibrated.applied(known, calibration.load(arguments.calibration))
 
 
-def planned_step(
-    arguments: argparse.Namespace, plan: str,
-    others: Sequence[str] = ()) -> placed_step.PlacedStep:
-  """Returns the step of the arguments, placed by a plan file.
+def planned_steps(arguments: argparse.Namespace,
+                  plans: Sequence[str]) -> list[placed_step.PlacedStep]:
+  """Returns the step of the arguments, placed by each of several plan files.
 
   Args:
     arguments: Arguments of `add_planned_graph`.
-    plan: The plan file.
-    others: Further plan files, which are only checked.
+    plans: The plan files. Without --cluster, the cluster is that of the first.
 
   Raises:
     GdpError: the graph, the cluster or a plan cannot be used.
+    PlanError: there is no --cluster, and the plans are for several clusters.
   """
-  progress.doing(f'reading {plan} and {arguments.graph}')
+  progress.doing(f'reading {", ".join(plans)} and {arguments.graph}')
+  from gdp_grappler.api import arguments as arguments_lib
   from gdp_grappler.api import placing
+  from gdp_grappler.api import subjects
+  from gdp_grappler.cluster import layer_devices
   asked = request(arguments)
-  where = cluster(arguments) or None
-  load_what_it_needs(asked, (plan, *others))
-  return placing.load_plan(plan, asked, where, batch_size=arguments.batch_size,
-                           trip_count=arguments.trip_count, tell=tell)
+  where = cluster(arguments)
+  load_what_it_needs(asked, plans)
+  # All plans are checked, because reading the graph may take minutes.
+  layers, *_ = [layer_devices.layers(plan) for plan in plans]
+  subject = subjects.read(
+      asked, where or arguments_lib.cluster_of(*plans),
+      subjects.Reading(arguments.batch_size, arguments.trip_count, tell=tell,
+                       layers=layers))
+  # A plan may relax rules for itself, but not for the other plans.
+  return [placing.of_plan(subject, plan) for plan in plans]
+
+
+def planned_step(arguments: argparse.Namespace,
+                 plan: str) -> placed_step.PlacedStep:
+  """Returns the step of the arguments, placed by one plan file.
+
+  Arguments and errors are those of `planned_steps`.
+  """
+  return planned_steps(arguments, [plan])[0]
 
 
 def request(arguments: argparse.Namespace) -> request_lib.Request:
@@ -151,8 +191,8 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
                              choice.parse(arguments.split_tables))
 
 
-def load_what_it_needs(asked: request_lib.Request,
-                       plans: Iterable[str] = ()) -> None:
+def load_what_it_needs(
+    asked: request_lib.Request, plans: Iterable[str] = ()) -> None:
   """Imports TensorFlow, unless the graph file has the costs of its ops.
 
   Args:

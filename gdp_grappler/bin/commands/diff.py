@@ -21,11 +21,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prints the difference."""
-  before = common.planned_step(arguments, arguments.before, [arguments.after])
+  before, after = common.planned_steps(arguments,
+                                       [arguments.before, arguments.after])
   from gdp_grappler.api import differing
-  from gdp_grappler.api import placing
-  progress.doing(f'comparing with {arguments.after}')
-  difference = differing.diff(before,
-                              placing.of_plan(before.subject, arguments.after))
-  common.say_result(arguments, difference)
+  progress.doing('comparing the plans')
+  common.say_result(arguments, differing.diff(before, after))
   return 0

@@ -13,9 +13,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser = commands.add_parser(
       'explain', help='why ops are where they are, and what moving them '
       'would do')
-  common.add_planned_graph(parser)
-  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
-                      'layers')
+  common.add_plan(parser)
   parser.add_argument(
       'op', metavar='OP',
       help="an op's name, a pattern such as '*MatMul*', or a "

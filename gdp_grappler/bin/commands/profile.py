@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 
-from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
@@ -42,12 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       '--steps', type=common.positive, default=20,
       help=('traced steps, of which medians are taken (default 20)'))
   parser.add_argument('--output', required=True, help='profile to write')
-  parser.add_argument('--refresh', action='store_true',
-                      help=('measure anew what was measured before'))
-  parser.add_argument(
-      '--cache_dir',
-      help=(f'folder of earlier profiles (default ${environment.CACHE_DIR}, or '
-            "gdp_grappler in the user's cache folder)"))
+  common.add_cache(parser, 'earlier profiles')
   parser.set_defaults(action=run)
 
 
@@ -78,13 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:
-    common.say_words(
-        f'{result.graph} on {device.name} ({device.model}): '
-        f'{int((device.executions > 0).sum())} ops, '
-        f'{units.ms(device.seconds.sum())} + '
-        f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
-        f'+ {units.ms(device.empty_step_s, 3)} for an empty step = '
-        f'{units.ms(device.step_s)}')
+    work = f'{units.ms(device.seconds.sum())} of kernels, step'
+    if device.type != 'GPU':  # The host works in parallel to a GPU.
+      work = (f'{units.ms(device.seconds.sum())} + '
+              f'{device.visits.sum():.0f} visits of '
+              f'{device.visit_s * 1e6:.3g} us + '
+              f'{units.ms(device.empty_step_s, 3)} for an empty step =')
+    common.say_words(f'{result.graph} on {device.name} ({device.model}): '
+                     f'{int((device.executions > 0).sum())} ops, '
+                     f'{work} {units.ms(device.step_s)}')
   common.say(f'Wrote {arguments.output}; gdp place and gdp simulate take it '
              f'by --profile={shlex.quote(arguments.output)}.')
   return 0

@@ -26,14 +26,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Writes the page and prints its path."""
-  from gdp_grappler.api import placing
   from gdp_grappler.api import reporting
   reporting.check_name(arguments.output)
   files.check_writable(arguments.output)
   extras.require('A report', 'plotly')
-  first, *others = arguments.plan
-  plans = [common.planned_step(arguments, first, others)]
-  plans += [placing.of_plan(plans[0].subject, path) for path in others]
+  plans = common.planned_steps(arguments, arguments.plan)
   progress.doing(f'drawing {arguments.output}')
   reporting.report(plans, arguments.output)
   common.say(f'Wrote {arguments.output}; open it in a browser.')

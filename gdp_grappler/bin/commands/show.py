@@ -20,9 +20,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'show', help='where each layer is, what it holds, takes and sends')
-  common.add_planned_graph(parser)
-  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
-                      'layers')
+  common.add_plan(parser)
   parser.add_argument(
       '--all', action='store_true',
       help='a row for each layer, also of those that follow one another on one '
@@ -46,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
                            json.dumps(placed.layer_map(), indent=1) + '\n')
   common.say_result(arguments, placed,
                     lambda: placed.summary(every_layer=arguments.all))
-  if arguments.output and not arguments.quiet:
+  if arguments.output and not (arguments.quiet or arguments.json):
     common.say_words(_next_step(arguments, placed))
   return 0
 

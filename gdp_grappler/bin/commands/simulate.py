@@ -23,9 +23,7 @@ def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
-  common.add_planned_graph(parser)
-  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
-                      'layers')
+  common.add_plan(parser)
   parser.add_argument(
       '--order', choices=order_names.ORDERS, help=
       ('of ready ops, in the trace and for all figures but the step times; by '

@@ -121,7 +121,7 @@ def _visible(options: CalibrationOptions) -> dict[str, str]:
   given = os.environ.get('CUDA_VISIBLE_DEVICES')
   if given is None:
     return {'CUDA_VISIBLE_DEVICES': f'{options.number},0'}
-  cards = given.split(',')
+  cards = [card for card in given.split(',') if card]
   if options.number >= len(cards):
     raise errors.MeasurementError(
         f'There is no GPU:{options.number}: CUDA_VISIBLE_DEVICES={given} '

@@ -10,14 +10,16 @@ import contextlib
 import dataclasses
 import time
 import types
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence, TypeVar
 
 import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.calibrating import inputs
 from gdp_grappler.evaluation.measuring import session_config
 
+_T = TypeVar('_T')
 _WARM_STEPS = 2  # Steps before the first step that is timed.
 _ROUNDS = 7  # Rounds of timing; a round has each step once.
 _LEAST_ROUNDS = 3  # Least number of such rounds, even without time left.
@@ -102,6 +104,23 @@ class Bench:
     """A session on the current graph."""
     with tf.compat.v1.Session(config=self.config()) as session:
       yield session
+
+  @contextlib.contextmanager
+  def built(self, tf: types.ModuleType,
+            build: Callable[[inputs.Inputs], _T]) -> Iterator[tuple[Any, _T]]:
+    """A session with initialized inputs, and the result of `build`.
+
+    Args:
+      tf: TensorFlow.
+      build: Function that builds the graph, on the calibrated device.
+    """
+    with tf.Graph().as_default():
+      make = inputs.Inputs(tf, self.on_gpu)
+      with tf.device(self.name()):
+        result = build(make)
+      with self.session(tf) as session:
+        session.run([v.initializer for v in make.variables])
+        yield session, result
 
 
 def quick(steps: Sequence[Callable[[], Any]],

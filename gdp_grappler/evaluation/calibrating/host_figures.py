@@ -115,14 +115,9 @@ def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
 def _steps(tf: types.ModuleType, bench: clocks.Bench,
            build: Callable[[inputs.Inputs], Sequence[Any]]) -> list[float]:
   """Seconds of steps of one graph; `build` returns lists of targets."""
-  with tf.Graph().as_default():
-    make = inputs.Inputs(tf, bench.on_gpu)
-    with tf.device(bench.name()):
-      targets = build(make)
-    with bench.session(tf) as session:
-      session.run([v.initializer for v in make.variables])
-      return clocks.quick([session.make_callable(list(t)) for t in targets],
-                          bench.deadline)
+  with bench.built(tf, build) as (session, targets):
+    return clocks.quick([session.make_callable(list(t)) for t in targets],
+                        bench.deadline)
 
 
 def _end(make: inputs.Inputs, op_type: str) -> Any:
@@ -202,14 +197,13 @@ def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,
 
 def _traced_kernel_s(tf: types.ModuleType, bench: clocks.Bench) -> float | None:
   """Seconds of a small kernel in the trace; None if there is none."""
-  with tf.Graph().as_default():
-    make = inputs.Inputs(tf, bench.on_gpu)
-    with tf.device(bench.name()):
-      last = _chain(make, [bench.name()], _HOPS, _launching)
-    with bench.session(tf) as session:
-      session.run([v.initializer for v in make.variables])
-      session.run(last)
-      found = traces.kernel_seconds(tf, session, [last], bench.name())
+
+  def build(make: inputs.Inputs) -> Any:
+    return _chain(make, [bench.name()], _HOPS, _launching)
+
+  with bench.built(tf, build) as (session, last):
+    session.run(last)
+    found = traces.kernel_seconds(tf, session, [last], bench.name())
   return statistics.median(found.values()) if found else None
 
 

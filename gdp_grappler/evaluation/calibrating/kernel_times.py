@@ -58,14 +58,13 @@ def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
   """
   if not bench.device.asynchronous:
     return 0
-  with tf.Graph().as_default():
-    make = inputs.Inputs(tf, bench.on_gpu)
-    with tf.device(bench.name()):
-      ends = [products(make, count) for count in (1, 1 + _PROBE)]
-    with bench.session(tf) as session:
-      session.run([v.initializer for v in make.variables])
-      short_s, long_s = clocks.quick(
-          [session.make_callable([end.op]) for end in ends], bench.deadline)
+
+  def build(make: inputs.Inputs) -> list[Any]:
+    return [products(make, count).op for count in (1, 1 + _PROBE)]
+
+  with bench.built(tf, build) as (session, ends):
+    short_s, long_s = clocks.quick(
+        [session.make_callable([end]) for end in ends], bench.deadline)
   one_s = max((long_s - short_s) / _PROBE, 1e-7)
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
 
@@ -148,16 +147,13 @@ def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   """Seconds of one op of each size, or the reason why there are none."""
   if not chosen:
     return []
-  with tf.Graph().as_default():
-    make = inputs.Inputs(tf, bench.on_gpu)
-    with tf.device(bench.name()):
-      before = [products(make, ahead).op] if ahead else []
-      copies = [_copies(tf, make, kind, size, before) for size in chosen]
-    with bench.session(tf) as session:
-      session.run([v.initializer for v in make.variables])
-      return [
-          _of_one(tf, bench, session, before, members) for members in copies
-      ]
+
+  def build(make: inputs.Inputs) -> tuple[list[Any], list[list[Any]]]:
+    before = [products(make, ahead).op] if ahead else []
+    return before, [_copies(tf, make, kind, size, before) for size in chosen]
+
+  with bench.built(tf, build) as (session, (before, copies)):
+    return [_of_one(tf, bench, session, before, members) for members in copies]
 
 
 def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,

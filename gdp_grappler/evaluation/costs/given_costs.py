@@ -38,9 +38,12 @@ from gdp_grappler.graph.sources import origin as origin_lib
 class GivenCostModel(cost_model.CostModel):
   """A cost model with the costs of a file.
 
+  The ops are not TensorFlow's. So each execution launches one kernel, and the
+  host has no work beyond the launch.
+
   Attributes:
     costs: The costs in the file.
-    base: Roofline for all other costs.
+    base: Roofline for seconds that the file lacks, and for shares of a card.
   """
 
   costs: given.GivenCosts
@@ -82,6 +85,12 @@ class GivenCostModel(cost_model.CostModel):
     once = self.costs.workspace_bytes[self._rows(graph)]
     return np.repeat(once[:, None], cluster.num_devices, 1)
 
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], the roofline's; 1 for ops without FLOPs and bytes."""
+    shares = self.base.card_shares(graph, cluster, seconds)
+    return np.where(_sized(graph)[:, None], shares, 1.)
+
   def _column(self, graph: op_graph.OpGraph, rows: np.ndarray,
               cluster: cluster_lib.Cluster, device: cluster_lib.Device,
               roofline: np.ndarray) -> np.ndarray:
@@ -97,7 +106,7 @@ class GivenCostModel(cost_model.CostModel):
     for label in _labels(device):
       if label in seconds:
         fill(seconds[label])
-    sized = (graph.flops > 0) | (graph.io_bytes > 0)
+    sized = _sized(graph)
     for label, column in seconds.items():
       other = _figures(label, device, cluster)
       if other is not None and np.isnan(result).any():
@@ -141,7 +150,7 @@ def load(
   Raises:
     InvalidGraphError: the file is of such a kind, but has an error.
   """
-  if not origin.is_file:
+  if not origin.is_file or origin.is_archive:
     return None
   path, data = origin.text, origin.data
   if graph_json.is_graph_json(data) or path.endswith('.json'):
@@ -154,11 +163,16 @@ def load(
   return _where_priced(graph, costs), GivenCostModel(costs)
 
 
+def _sized(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], whether the roofline knows the size of each op."""
+  return (graph.flops > 0) | (graph.io_bytes > 0)
+
+
 def _where_priced(graph: op_graph.OpGraph,
                   costs: given.GivenCosts) -> op_graph.OpGraph:
   """Forbids each op the types of device on which the op has no cost."""
   priced = np.zeros((graph.num_ops, len(op_graph.DEVICE_TYPES)), bool)
-  priced |= ((graph.flops > 0) | (graph.io_bytes > 0))[:, None]
+  priced |= _sized(graph)[:, None]
   for label, seconds in costs.seconds.items():
     kind = _type(label)
     known = ~np.isnan(seconds)

@@ -23,7 +23,6 @@ from typing import Any, Mapping
 
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import sealed_files
 
@@ -138,22 +137,6 @@ class Profile:
     named = [d for d in same_type if d.name == name]
     return next(iter(named or same_type), None)
 
-  def joined(self, other: Profile) -> Profile:
-    """A profile with the devices of both; `other` replaces equal names.
-
-    Raises:
-      GdpError: the profiles are of different graphs or batch sizes.
-    """
-    if (self.fingerprint, self.batch_size) != (other.fingerprint,
-                                               other.batch_size):
-      raise errors.GdpError(
-          f'The profiles of "{self.graph}" and "{other.graph}" are of '
-          'different graphs or batch sizes. Keep them in files of their own.')
-    new = {d.name for d in other.devices}
-    return dataclasses.replace(
-        other, devices=other.devices
-        + tuple(d for d in self.devices if d.name not in new))
-
   def save(self, path: str | os.PathLike[str]) -> None:
     """Writes the file that `load` reads.
 
@@ -203,19 +186,21 @@ def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:
 
 
 def _parsed(content: Mapping[str, Any]) -> Profile:
-  names = _texts(content, 'op_names')
+  names = sealed_files.texts(content, 'op_names')
   n = len(names)
   if len(set(names)) < n:
     raise ValueError('op_names has a name twice')
-  types = _texts(content, 'op_types')
+  types = sealed_files.texts(content, 'op_types')
   if len(types) != n:
     raise ValueError(f'op_types has {len(types)} entries for {n} ops')
   devices = content['devices']
   if not isinstance(devices, list) or not devices:
     raise ValueError('devices is empty')
-  return Profile(_text(content, 'graph'), _text(content, 'fingerprint'),
-                 _text(content, 'tensorflow'), _count(content, 'batch_size', 1),
-                 names, types, _figures(content, 'flops', n, np.inf),
+  return Profile(sealed_files.text(content, 'graph'),
+                 sealed_files.text(content, 'fingerprint'),
+                 sealed_files.text(content, 'tensorflow'),
+                 _count(content, 'batch_size', 1), names, types,
+                 _figures(content, 'flops', n, np.inf),
                  _figures(content, 'io_bytes', n, np.inf),
                  tuple(_parsed_device(device, n) for device in devices))
 
@@ -231,7 +216,8 @@ def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
   if not isinstance(cores, list):
     raise ValueError('cores is no list')
   return DeviceProfile(
-      _text(content, 'name'), _text(content, 'type'), _text(content, 'model'),
+      sealed_files.text(content, 'name'), sealed_files.text(content, 'type'),
+      sealed_files.text(content, 'model'),
       tuple(_count({'cores': c}, 'cores', 0) for c in cores),
       _count(content, 'pool', 1), _count(content, 'steps', 1),
       seconds('step_s'), seconds('empty_step_s'), seconds('disturbed'),
@@ -239,7 +225,8 @@ def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
       _figures(content, 'seconds', n, _LARGEST_S),
       _figures(content, 'executions', n, 1e12),
       _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64),
-      _text(content, 'bus'), seconds('contention'), _untimed(content, n))
+      sealed_files.text(content, 'bus'), seconds('contention'),
+      _untimed(content, n))
 
 
 def _untimed(content: Mapping[str, Any], n: int) -> tuple[int, ...]:
@@ -251,20 +238,6 @@ def _untimed(content: Mapping[str, Any], n: int) -> tuple[int, ...]:
   if any(number >= n for number in result):
     raise ValueError(f'untimed has a number of {n} or more')
   return result
-
-
-def _text(content: Mapping[str, Any], field: str) -> str:
-  if not isinstance(content[field], str):
-    raise ValueError(f'{field} is no text')
-  return content[field]
-
-
-def _texts(content: Mapping[str, Any], field: str) -> tuple[str, ...]:
-  values = content[field]
-  if not isinstance(values, list) or not all(
-      isinstance(v, str) for v in values):
-    raise ValueError(f'{field} is no list of texts')
-  return tuple(values)
 
 
 def _count(content: Mapping[str, Any], field: str, least: int) -> int:

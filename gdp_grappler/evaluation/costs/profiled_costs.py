@@ -3,7 +3,8 @@
 For each op and device the first rule that applies holds:
 
 1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes
-   that could be timed. Both ops take the same seconds.
+   that could be timed, and that ran if it is of another graph. Both ops take
+   the same seconds.
 2. Interpolated: the op's type was profiled. With three different sizes or more,
    seconds = a + b FLOPs + c bytes, with a, b, c >= 0, fitted to the profiled
    ops of the type by least absolute relative error. With fewer sizes:
@@ -105,11 +106,11 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
   def coverage(self, graph: op_graph.OpGraph) -> Coverage:
     """Number of ops by the rule that gives their seconds."""
     rows = self._rows(graph)
-    timed = np.all([d.timed for d in self.profile.devices], axis=0)
+    devices = self.profile.devices
+    timed = np.all([d.timed for d in devices], axis=0)
+    known = np.all([self._known(rows, graph, d) for d in devices], axis=0)
     seen = {t for t, ok in zip(self.profile.op_types, timed) if ok}
-    unknown = [
-        t for t, row in zip(graph.op_types, rows) if row < 0 or not timed[row]
-    ]
+    unknown = [t for t, ok in zip(graph.op_types, known) if not ok]
     interpolated = sum(t in seen for t in unknown)
     return Coverage(
         len(rows) - len(unknown), interpolated,
@@ -118,8 +119,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
   def _seconds(self, graph: op_graph.OpGraph, device: cluster_lib.Device,
                measured: profile_lib.DeviceProfile) -> np.ndarray:
     rows = self._rows(graph)
-    known, same_graph = rows >= 0, self._same_graph(graph)
-    known[known] = measured.timed[rows[known]]
+    known = self._known(rows, graph, measured)
     once = np.zeros(graph.num_ops)
     if not known.all():
       once[~known] = self._laws(measured, device).seconds(
@@ -127,7 +127,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
           graph.flops[~known], graph.io_bytes[~known])
     result = (once + measured.visit_s) * graph.executions
     hits = rows[known]
-    if same_graph:
+    if self._same_graph(graph):
       # For this graph, the number of executions was measured as well.
       result[known] = measured.seconds[hits] + (measured.visits[hits]
                                                 * measured.visit_s)
@@ -137,6 +137,17 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     if device.asynchronous:
       # An op that launches no kernel takes no time on the stream.
       result[[t in op_kinds.NO_KERNEL for t in graph.op_types]] = 0.
+    return result
+
+  def _known(self, rows: np.ndarray, graph: op_graph.OpGraph,
+             measured: profile_lib.DeviceProfile) -> np.ndarray:
+    """bool [N], ops whose own seconds were measured; see `_rows`."""
+    usable = measured.timed
+    if not self._same_graph(graph):
+      # An op that did not run took 0 s, but it may run in another graph.
+      usable &= measured.executions > 0
+    result = rows >= 0
+    result[result] = usable[rows[result]]
     return result
 
   def _same_graph(self, graph: op_graph.OpGraph) -> bool:

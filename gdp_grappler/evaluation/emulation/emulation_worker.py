@@ -146,6 +146,7 @@ class Worker:
       step = _runs(session, graph.sinks())
       self._gpus.set_costs(graph, timeless=True)
       step()  # The first step initializes TensorFlow's executors.
+      self._peaks()  # Peaks of this step, and of a placement that failed.
       self._gpus.set_costs(graph)
       timelines = [
           self._gpus.run(step, graph.num_ops) for _ in range(request.steps)

@@ -133,11 +133,13 @@ class Emulator(evaluator.Evaluator):
     """
     arguments.check_cluster(placement, self.cluster, 'emulator')
     if violations := placement.violations(graph):
-      return self._invalid(violations)
+      return evaluator.Evaluation.broken(violations, self.cluster,
+                                         simulated=False)
     answer = self._run(graph, placement)
     if isinstance(answer, emulation_worker.NotEmulated):
-      return self._invalid((placement_lib.Violation(answer.kind,
-                                                    answer.message),))
+      return evaluator.Evaluation.broken(
+          [placement_lib.Violation(answer.kind, answer.message)], self.cluster,
+          simulated=False)
     seconds = [line.step_time_s for line in answer.timelines]
     low, median, high = np.percentile(seconds, (25, 50, 75))
     return evaluator.Evaluation(
@@ -218,10 +220,3 @@ class Emulator(evaluator.Evaluator):
     for pool, size in zip(self.cluster.memory_pools, device_bytes):
       result[pool] = size
     return tuple(result)
-
-  def _invalid(
-      self,
-      violations: Sequence[placement_lib.Violation]) -> evaluator.Evaluation:
-    return evaluator.Evaluation(float('inf'),
-                                (0,) * len(self.cluster.pool_bytes),
-                                tuple(violations), simulated=False)

@@ -11,16 +11,16 @@ import numpy as np
  _END) = range(9)
 NUM_COLUMNS = 9  # Of a record: the fields above.
 # Kinds of records.
-_KERNEL, _COPY, _WAIT = range(3)
+_KERNEL, _COPY = range(2)
 _NANOSECONDS = 1e9  # In a second.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Timeline:
-  """A step of N ops, M copies and W waits, in seconds since its start.
+  """A step of N ops and M copies, in seconds since its start.
 
-  Copies and waits are in the order in which TensorFlow enqueued them. Numbers
-  of streams are unique over all devices.
+  Copies are in the order in which TensorFlow enqueued them. Numbers of streams
+  are unique over all devices.
 
   Attributes:
     op_enqueued_s: float64 [N], time at which TensorFlow enqueued each op.
@@ -36,8 +36,6 @@ class Timeline:
     copy_enqueued_s: float64 [M], time at which TensorFlow enqueued each copy.
     copy_start_s: float64 [M], start of each copy.
     copy_end_s: float64 [M], end of each copy.
-    wait_streams: int64 [W], stream that waits.
-    wait_others: int64 [W], stream whose work so far is waited for.
   """
 
   op_enqueued_s: np.ndarray
@@ -52,8 +50,6 @@ class Timeline:
   copy_enqueued_s: np.ndarray
   copy_start_s: np.ndarray
   copy_end_s: np.ndarray
-  wait_streams: np.ndarray
-  wait_others: np.ndarray
 
   @property
   def step_time_s(self) -> float:
@@ -73,8 +69,7 @@ def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
     devices: int [D], index in the cluster of each device of the native library.
   """
   kinds = records[:, _KIND]
-  ops, copies, waits = (
-      records[kinds == kind] for kind in (_KERNEL, _COPY, _WAIT))
+  ops, copies = (records[kinds == kind] for kind in (_KERNEL, _COPY))
   rows = np.zeros((num_ops, NUM_COLUMNS), np.int64)
   rows[:, [_ENQUEUED, _START, _END]] = begin_ns
   rows[ops[:, _OP]] = ops
@@ -87,4 +82,4 @@ def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
                   devices[copies[:, _DEVICE]], devices[copies[:, _PEER]],
                   copies[:, _STREAM], copies[:, _BYTES],
                   seconds(copies, _ENQUEUED), seconds(copies, _START),
-                  seconds(copies, _END), waits[:, _STREAM], waits[:, _PEER])
+                  seconds(copies, _END))

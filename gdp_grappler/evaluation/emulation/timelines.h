@@ -60,13 +60,13 @@ constexpr double kNanoseconds = 1e9;  // Nanoseconds per second.
 
 inline int64_t NowNs() { return TheClock().NowNs(); }
 
-enum class Kind : int64_t { kKernel, kCopy, kWait };
+enum class Kind : int64_t { kKernel, kCopy };
 
 // An event of a step. Python reads it as a row of int64.
 struct Record {
   Kind kind;
-  int64_t device;  // Device of a kernel or a waiting stream; sender of a copy.
-  int64_t peer;    // Receiver of a copy; stream for which a stream waits.
+  int64_t device;  // Device of a kernel; sender of a copy.
+  int64_t peer;    // Receiver of a copy.
   int64_t stream;  // Number of the stream; kNobody on the host.
   int64_t op;      // Op of a kernel; op whose output is copied.
   int64_t bytes;   // Size of a copy.
@@ -221,10 +221,6 @@ class Machine {
     // copies early does no harm.
     while (!other->waiting.empty()) Settle(other);
     WaitUntil(stream, NextMoment(*other));
-    const int64_t now_ns = NowNs();
-    records_.push_back({Kind::kWait, stream->device, other->number,
-                        stream->number, kNobody, 0, now_ns, now_ns,
-                        std::max(stream->tail_ns, stream->earliest_ns)});
   }
 
   // Items that are enqueued from now on start at `moment_ns` at the earliest.

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import functools
 import os
+import re
+import shutil
 import socket
+import tempfile
 from typing import Any, Sequence
 
 from absl import logging
@@ -33,6 +37,7 @@ _ATTEMPTS_KILLED = 20
 _HOST = '127.0.0.1'
 # Each server takes some hundred megabytes and a share of a core.
 _MOST_PER_CORE = 32
+_SEPARATOR = re.compile('[ :]')  # Of the paths in LD_PRELOAD.
 
 
 class LocalWorkers:
@@ -227,7 +232,7 @@ def divide_cores(count: int,
 
 def _environment() -> dict[str, str]:
   """Environment variables of servers that this process does not have."""
-  preloaded = [str(native.LOOPBACK_PATH), os.environ.get('LD_PRELOAD', '')]
+  preloaded = [_loopback_path(), os.environ.get('LD_PRELOAD', '')]
   return {
       # Workers are CPUs. A server that sees a GPU takes all of its memory.
       'CUDA_VISIBLE_DEVICES': '',
@@ -236,6 +241,33 @@ def _environment() -> dict[str, str]:
       'TF_GRPC_REUSE_PORT': '1',
       'LD_PRELOAD': ':'.join(filter(None, preloaded))
   }
+
+
+def _loopback_path() -> str:
+  """Path of the library without the characters that separate paths."""
+  path = str(native.LOOPBACK_PATH)
+  if _SEPARATOR.search(path):
+    path = _link(path)
+  if _SEPARATOR.search(path):
+    raise errors.MeasurementError(
+        f'Local workers preload {path}, but LD_PRELOAD takes no path with a '
+        'space or a colon. Set TMPDIR to a folder without these characters.')
+  return path
+
+
+@functools.cache
+def _link(path: str) -> str:
+  """A link to the path, in a temporary folder that is removed at exit."""
+  try:
+    folder = tempfile.mkdtemp(prefix='gdp_')
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    link = os.path.join(folder, 'loopback.so')
+    os.symlink(path, link)
+  except OSError as error:
+    raise errors.MeasurementError(
+        f'Local workers need a link to {path} in the temporary folder: {error}.'
+    ) from error
+  return link
 
 
 def _held_port() -> socket.socket:

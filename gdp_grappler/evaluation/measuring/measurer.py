@@ -119,7 +119,8 @@ class Measurer(evaluator.Evaluator):
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
     if violations := placement.violations(graph):
-      return self._invalid(violations)
+      return evaluator.Evaluation.broken(violations, self.cluster,
+                                         simulated=False)
     request = self._request(graph, placement)
     key = _key(request)
     if key not in self._known:
@@ -190,7 +191,9 @@ class Measurer(evaluator.Evaluator):
       answer: measuring_worker.Timing | messages.Failure
   ) -> evaluator.Evaluation:
     if isinstance(answer, messages.Failure):
-      return self._invalid((placement_lib.Violation('run', answer.message),))
+      return evaluator.Evaluation.broken(
+          [placement_lib.Violation('run', answer.message)], self.cluster,
+          simulated=False)
     return evaluator.Evaluation(answer.step_time_s,
                                 self._peaks(placement, answer.peak_bytes), (),
                                 simulated=False, spread_s=answer.spread_s)
@@ -206,13 +209,6 @@ class Measurer(evaluator.Evaluator):
     for variable in self._graph.variables:
       result[pools[device[variable.owner]]] += variable.size_bytes
     return tuple(result.tolist())
-
-  def _invalid(
-      self, violations: tuple[placement_lib.Violation,
-                              ...]) -> evaluator.Evaluation:
-    return evaluator.Evaluation(float('inf'),
-                                (0,) * len(self.cluster.pool_bytes),
-                                tuple(violations), simulated=False)
 
 
 def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:

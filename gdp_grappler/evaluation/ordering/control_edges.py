@@ -257,9 +257,9 @@ def evaluate(
     return evaluator.evaluate(
         edge_pricer.with_edges(graph, order.control_edges),
         dataclasses.replace(placement, priorities=None))
-  # An evaluator that runs steps turns priorities into edges itself.
+  # An evaluator that runs steps asks `chooser`, which finds the same edges.
   return evaluator.evaluate(
-      graph, dataclasses.replace(placement, priorities=order.priorities))
+      graph, attach(dataclasses.replace(placement, priorities=None), order))
 
 
 def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,

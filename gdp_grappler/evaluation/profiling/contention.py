@@ -54,10 +54,13 @@ def measure(setups: Sequence[profiling_worker.Setup],
       for process, setup in zip(processes, setups):
         process.send(setup)
       for process, setup in zip(processes, setups):
-        _check(process.receive(_START_S), setup, name)
+        _checked(process.receive(_START_S), setup, name)
+      workers = [*zip(processes, setups)]
       alone = np.median(
-          [[_clock([p])[0] for p in processes] for _ in range(_ROUNDS)], axis=0)
-      together = np.median([_clock(processes) for _ in range(_ROUNDS)], axis=0)
+          [[_clock([w], name)[0] for w in workers] for _ in range(_ROUNDS)],
+          axis=0)
+      together = np.median([_clock(workers, name) for _ in range(_ROUNDS)],
+                           axis=0)
     except worker_process.Died as error:
       raise errors.MeasurementError(
           f'Running {name} on several workers at a time failed: {error}.'
@@ -77,14 +80,20 @@ def shares(alone: np.ndarray | Sequence[float],
   return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())
 
 
-def _clock(processes: Sequence[worker_process.WorkerProcess]) -> list[float]:
-  for process in processes:
+def _clock(workers: Sequence[tuple[worker_process.WorkerProcess,
+                                   profiling_worker.Setup]],
+           name: str) -> list[float]:
+  for process, _ in workers:
     process.send(_WINDOW_S)
-  return [process.receive(_WINDOW_S + _STEPS_S) for process in processes]
+  return [
+      _checked(process.receive(_WINDOW_S + _STEPS_S), setup, name)
+      for process, setup in workers
+  ]
 
 
-def _check(answer: Any, setup: profiling_worker.Setup, name: str) -> None:
+def _checked(answer: Any, setup: profiling_worker.Setup, name: str) -> Any:
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{name} does not run on {setup.device}: {answer.message}. The '
         'roofline needs no profile.')
+  return answer

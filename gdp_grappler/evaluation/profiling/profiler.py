@@ -187,10 +187,12 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     def target() -> str:
       return stack.enter_context(local_workers.LocalWorkers(count)).target
 
-    result = profile_devices(
-        source,
-        worker_places(target, local_workers.device_names(count),
-                      local_workers.divide_cores(count)), **options)
+    places = [
+        Place(name, target, tuple(cores), local_workers.INTER_OP_THREADS)
+        for name, cores in zip(local_workers.device_names(count),
+                               local_workers.divide_cores(count))
+    ]
+    result = profile_devices(source, places, **options)
     return _with_contention(result, source, target, **options)
 
 
@@ -254,21 +256,6 @@ class Place:
   target: str | Callable[[], str] = ''
   cores: tuple[int, ...] = ()
   pool: int = 1
-
-
-def worker_places(target: str | Callable[[], str], names: Sequence[str],
-                  cores: Sequence[Sequence[int]]) -> list[Place]:
-  """The places of workers, such as those of `local_workers.LocalWorkers`.
-
-  Args:
-    target: Address of one worker, or a function that starts the workers.
-    names: [N], full names of the workers' devices.
-    cores: [N], cores to which each worker is pinned.
-  """
-  return [
-      Place(name, target, tuple(own), local_workers.INTER_OP_THREADS)
-      for name, own in zip(names, cores)
-  ]
 
 
 def local_places(cores: Sequence[int] = (),
@@ -386,5 +373,5 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   """Digest of all data on which a profile depends."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
-           tf.__version__, 3)
+           tf.__version__, 4)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

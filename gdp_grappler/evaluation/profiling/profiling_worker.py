@@ -164,8 +164,16 @@ def _one_by_one_s(
   """[N] seconds of ops that are not in the trace, and indices of untimed ops.
 
   Ops that launch no kernel take 0 s. Ops are untimed if there was no time left,
-  if no synthetic inputs exist, or if they failed.
+  if no synthetic inputs exist, if they failed, or if noise hides their seconds.
+
+  Raises:
+    ValueError: the device is another process's.
   """
+  if setup.target:
+    raise ValueError(
+        f'the trace of {setup.target} has no kernels (CUPTI is missing, or not '
+        'permitted), and only GPUs of this machine are timed without a trace. '
+        'Profile on the machine of the GPU')
   from gdp_grappler.evaluation.profiling import single_ops
   there = {
       name for name, device in zip(setup.op_names, setup.devices)
@@ -295,15 +303,20 @@ def _median_s(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
   process is the best estimate.
   """
   wall, cpu = np.array(seconds).T
-  if len(setup.cores) != 1 or setup.target:
+  if not _tells_others(setup):
     return float(np.median(wall))
   quiet = cpu >= _QUIET * wall
   return float(np.median(wall[quiet] if quiet.sum() >= _QUIET_STEPS else cpu))
 
 
+def _tells_others(setup: Setup) -> bool:
+  """Whether time without work of the process is time of other programs."""
+  return len(setup.cores) == 1 and not setup.target and not setup.on_gpu
+
+
 def _disturbed(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
   wall, cpu = np.sum(seconds, 0)
-  if len(setup.cores) != 1 or setup.target:
+  if not _tells_others(setup):
     return 0.
   return float(np.clip(1 - cpu / wall, 0, 1))
 

@@ -1,15 +1,16 @@
 """Seconds of the distinct ops of a graph, one at a time.
 
 The module serves cards whose driver does not report kernels (no CUPTI). Ops of
-one type with equal attributes and equal types and shapes of inputs, or of the
-variables that are inputs, count as one op. The device first computes matrix
-products that take longer than the launches, and then copies of the op
-(`kernel_times` explains the method). Inputs are synthetic, except small
+one type with equal attributes and equal types and shapes of inputs (or of the
+variables that are inputs) and outputs count as one op. The device first
+computes matrix products that take longer than the launches, and then copies of
+the op (`kernel_times` explains the method). Inputs are synthetic, except small
 integers such as axes and shapes, which come from the graph.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -69,7 +70,7 @@ def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
     deadline: Deadline; nodes that are not timed by then have no result.
   """
   kinds = _distinct(session.graph, names)
-  known = _small_values(session, kinds)
+  known = _small_values(tf, session, kinds)
   kinds = [kind for kind in kinds if _can_be_made(kind, known)]
   products = _products_ahead(tf, device) if ahead else 0
   result: dict[str, float] = {}
@@ -97,7 +98,7 @@ def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
     node = op.node_def
     if not launches_kernels(op.type):
       continue
-    key = _key(node, op.inputs)
+    key = _key(node, op)
     found.setdefault(key, (node, tuple(op.inputs), []))[2].append(name)
   return [
       _Distinct(node, inputs, tuple(members))
@@ -105,25 +106,43 @@ def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
   ]
 
 
-def _key(node: Any, inputs: Sequence[Any]) -> bytes:
-  """Bytes that are equal for ops that count as one."""
+def _key(node: Any, op: Any) -> bytes:
+  """Bytes that are equal for ops that count as one.
+
+  An input may hold the shape of an output. So ops with an output of unknown
+  shape count as one only if they have the same small integers.
+  """
   plain = type(node)()
   plain.op = node.op
   for name, value in node.attr.items():
     if not name.startswith('_'):
       plain.attr[name].CopyFrom(value)
-  shapes = [(t.dtype.name, str(t.shape), _variable(t)) for t in inputs]
-  return plain.SerializeToString(deterministic=True) + repr(shapes).encode()
+  key: list[Any] = [
+      (t.dtype.name, str(t.shape), _variable(t)) for t in op.inputs
+  ]
+  key += [str(t.shape) for t in op.outputs]
+  if not all(t.shape.is_fully_defined() for t in op.outputs):
+    key += [t.name for t in op.inputs if _is_small_integer(t)]
+  return plain.SerializeToString(deterministic=True) + repr(key).encode()
 
 
-def _small_values(session: Any,
+def _small_values(tf: types.ModuleType, session: Any,
                   kinds: Sequence[_Distinct]) -> Mapping[str, np.ndarray]:
-  """Values of inputs that are small integers, by the name of the tensor."""
+  """Values of inputs that are small integers, by the name of the tensor.
+
+  Tensors in a loop, or in a branch that is not taken, have no value.
+  """
   wanted = {
       t.name: t for kind in kinds for t in kind.inputs if _is_small_integer(t)
   }
-  values = session.run(list(wanted.values())) if wanted else []
-  return dict(zip(wanted, values))
+  try:
+    return session.run(wanted)
+  except (tf.errors.OpError, ValueError):
+    result = {}
+    for name, tensor in wanted.items():
+      with contextlib.suppress(tf.errors.OpError, ValueError):
+        result[name] = session.run(tensor)
+    return result
 
 
 def _is_small_integer(tensor: Any) -> bool:
@@ -134,10 +153,11 @@ def _is_small_integer(tensor: Any) -> bool:
 
 def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
   """Whether all inputs are known or can be synthetic."""
-  return all(t.name in known or t.dtype.base_dtype.name == 'resource' and
-             _variable(t) is not None or t.shape.is_fully_defined() and
-             (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
-             for t in kind.inputs)
+  return all(
+      t.name in known or t.dtype.base_dtype.name == 'resource' and _variable(t)
+      is not None or t.shape.is_fully_defined() and not _is_small_integer(t) and
+      (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
+      for t in kind.inputs)
 
 
 def _variable(handle: Any) -> tuple[Any, list[int]] | None:
@@ -177,7 +197,7 @@ def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
 def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
            known: Mapping[str, np.ndarray], device: str, products: int,
            deadline: deadlines.Deadline) -> list[float | None]:
-  """Seconds of each distinct op; None if time ran out or the op failed."""
+  """Seconds of each distinct op; None for an op that could not be timed."""
   with tf.Graph().as_default() as graph:
     makers = _Makers(tf, known)
     with tf.device(device):
@@ -205,6 +225,7 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
 
 def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
                   copies: Sequence[Any]) -> float | None:
+  """Seconds of a copy; None if it failed, or if its time is lost in noise."""
   import time
   try:
     steps = [
@@ -219,7 +240,8 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
           row.append(time.perf_counter() - begin)
   except (tf.errors.OpError, ValueError):
     return None
-  return max(0., min(rows[1]) - min(rows[0])) / len(copies)
+  difference_s = min(rows[1]) - min(rows[0])
+  return difference_s / len(copies) if difference_s > 0 else None
 
 
 def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,

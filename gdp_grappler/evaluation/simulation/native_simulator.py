@@ -131,7 +131,9 @@ class PreparedGraph:
       _ = graph.replace(edges=edges,
                         edge_tensors=edge_tensors).topological_order
       raise MemoryError('No memory for the simulator.')
-    weakref.finalize(self, self._lib.gdp_simulator_destroy, self._handle)
+    # A thread may still be in C++ when the program exits.
+    weakref.finalize(self, self._lib.gdp_simulator_destroy,
+                     self._handle).atexit = False
 
   def run(
       self, devices: np.ndarray, priorities: np.ndarray | None, threads: int,
@@ -290,19 +292,17 @@ class _NativeCluster(ctypes.Structure):
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.SIMULATOR)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-  for name, result, arguments in (('gdp_simulator_create', pointer,
-                                   [pointer] * 5), ('gdp_simulator_destroy',
-                                                    None, [pointer]),
-                                  ('gdp_simulator_run', i32, [
-                                      pointer, i64, pointer, pointer, pointer,
-                                      pointer, i32, pointer, pointer
-                                  ]), ('gdp_schedule_create', pointer,
-                                       [pointer] * 5), ('gdp_schedule_destroy',
-                                                        None, [pointer]),
-                                  ('gdp_schedule_sizes', None, [pointer] * 2),
-                                  ('gdp_schedule_read', None, [pointer] * 12)):
-    function = getattr(lib, name)
-    function.restype, function.argtypes = result, arguments
+  native.declare(
+      lib, {
+          'gdp_simulator_create': (pointer, [pointer] * 5),
+          'gdp_simulator_destroy': (None, [pointer]),
+          'gdp_simulator_run':
+              (i32, [pointer, i64, *[pointer] * 4, i32, pointer, pointer]),
+          'gdp_schedule_create': (pointer, [pointer] * 5),
+          'gdp_schedule_destroy': (None, [pointer]),
+          'gdp_schedule_sizes': (None, [pointer] * 2),
+          'gdp_schedule_read': (None, [pointer] * 12),
+      })
   return lib
 
 

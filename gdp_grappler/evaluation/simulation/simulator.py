@@ -123,6 +123,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
+from typing import Callable, TypeVar
 import weakref
 
 import numpy as np
@@ -141,6 +142,8 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import orderable
+
+_T = TypeVar('_T')
 
 
 class Simulator(evaluator.Evaluator):
@@ -190,14 +193,9 @@ class Simulator(evaluator.Evaluator):
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], seconds of ops by the cost model; read-only."""
-    with self._lock:
-      seconds = self._seconds.get(graph)
-      if seconds is None:
-        seconds = np.array(self.cost_model.op_seconds(graph, self.cluster),
-                           np.float64)
-        seconds.setflags(write=False)
-        self._seconds[graph] = seconds
-      return seconds
+    return self._kept(
+        self._seconds, graph, lambda: _read_only(
+            np.array(self.cost_model.op_seconds(graph, self.cluster), float)))
 
   def costs(self, graph: op_graph.OpGraph) -> cost_model_lib.CostModel:
     """See `evaluator.Evaluator`; the same for all graphs."""
@@ -213,15 +211,16 @@ class Simulator(evaluator.Evaluator):
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     arguments.check_cluster(placement, self.cluster, 'simulator')
-    if placement.devices.shape != (graph.num_ops,):
-      return self._broken(graph, placement)
-    prices = self.price(graph, placement.devices[None], placement.priorities)
-    if np.isinf(prices.seconds[0]):
-      return self._broken(graph, placement)
-    peaks = prices.peak_bytes[0]
-    return evaluator.Evaluation(float(prices.seconds[0]), tuple(peaks.tolist()),
-                                shortage.violations(self.cluster, peaks),
-                                simulated=True)
+    if placement.devices.shape == (graph.num_ops,):
+      prices = self.price(graph, placement.devices[None], placement.priorities)
+      if np.isfinite(prices.seconds[0]):
+        peaks = prices.peak_bytes[0]
+        return evaluator.Evaluation(float(prices.seconds[0]),
+                                    tuple(peaks.tolist()),
+                                    shortage.violations(self.cluster, peaks),
+                                    simulated=True)
+    return evaluator.Evaluation.broken(placement.violations(graph),
+                                       self.cluster, simulated=True)
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None,
@@ -284,13 +283,8 @@ class Simulator(evaluator.Evaluator):
 
   def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
     """bool [N], see `orderable.orderable`; read-only."""
-    with self._lock:
-      may = self._orderable.get(graph)
-      if may is None:
-        may = orderable.orderable(graph)
-        may.setflags(write=False)
-        self._orderable[graph] = may
-      return may
+    return self._kept(self._orderable, graph,
+                      lambda: _read_only(orderable.orderable(graph)))
 
   def schedule(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> schedule_lib.Schedule:
@@ -312,19 +306,19 @@ class Simulator(evaluator.Evaluator):
       raise ValueError(f'This placement has no schedule: {first}.')
     return result
 
-  def _broken(self, graph: op_graph.OpGraph,
-              placement: placement_lib.Placement) -> evaluator.Evaluation:
-    return evaluator.Evaluation(float('inf'),
-                                (0,) * len(self.cluster.pool_bytes),
-                                placement.violations(graph), simulated=True)
-
   def _prepare(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
+    return self._kept(
+        self._prepared, graph,
+        lambda: native_simulator.PreparedGraph(self.layout(graph)))
+
+  def _kept(self, store: weakref.WeakKeyDictionary[op_graph.OpGraph, _T],
+            graph: op_graph.OpGraph, make: Callable[[], _T]) -> _T:
+    """The graph's item in the store, which `make` makes once."""
     with self._lock:
-      prepared = self._prepared.get(graph)
-      if prepared is None:
-        prepared = self._prepared[graph] = native_simulator.PreparedGraph(
-            self.layout(graph))
-      return prepared
+      item = store.get(graph)
+      if item is None:
+        item = store[graph] = make()
+      return item
 
   def layout(self, graph: op_graph.OpGraph) -> native_simulator.SimulatorLayout:
     """The graph on the cluster with its costs, without added control edges.
@@ -332,10 +326,7 @@ class Simulator(evaluator.Evaluator):
     Raises:
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    with self._lock:
-      figures = self._figures.get(graph)
-      if figures is None:
-        figures = self._figures[graph] = self._figures_of(graph)
+    figures = self._kept(self._figures, graph, lambda: self._figures_of(graph))
     return native_simulator.SimulatorLayout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
@@ -371,6 +362,11 @@ class Simulator(evaluator.Evaluator):
       raise ValueError(
           f'The cost model charges {costs[op, device]} {unit} for '
           f'"{graph.label(op)}" on {self.cluster.devices[device].short_name}.')
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+  array.setflags(write=False)
+  return array
 
 
 def aliases(graph: op_graph.OpGraph) -> np.ndarray:

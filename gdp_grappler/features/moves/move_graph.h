@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gdp_grappler/features/moves/rows.h"
+#include "gdp_grappler/rows.h"
 
 extern "C" {
 
@@ -113,7 +113,7 @@ struct MoveGraph {
     }
     const int32_t count = static_cast<int32_t>(nets.size());
     Rows rows;
-    rows.Build(count, net_of_edge, targets);
+    rows.Fill(count, net_of_edge, targets);
     pins = std::move(rows.values);
     nets.push_back({0, kNobody, 0});
     std::vector<int32_t> producers, all, of_groups, joining;
@@ -139,8 +139,8 @@ struct MoveGraph {
         joining.push_back(n);
       }
     }
-    nets_of_op.Build(num_ops, producers, all);
-    nets_of_group.Build(num_groups, of_groups, joining);
+    nets_of_op.Fill(num_ops, producers, all);
+    nets_of_group.Fill(num_groups, of_groups, joining);
   }
 };
 

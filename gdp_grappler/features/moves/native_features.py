@@ -104,7 +104,9 @@ class NativeFeatures:
     self._handle = self._lib.gdp_move_features_create(ctypes.byref(graph))
     if not self._handle:
       raise MemoryError('No memory for the features of moves.')
-    weakref.finalize(self, self._lib.gdp_move_features_destroy, self._handle)
+    # A thread may still be in C++ when the program exits.
+    weakref.finalize(self, self._lib.gdp_move_features_destroy,
+                     self._handle).atexit = False
 
   def observe(self, observed: Observed) -> None:
     """Sets the placement from which the next moves are made.
@@ -175,15 +177,14 @@ class _NativeSchedule(ctypes.Structure):
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.MOVES)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-  for name, result, arguments in (('gdp_move_features_count', i32,
-                                   []), ('gdp_move_features_create', pointer,
-                                         [pointer]),
-                                  ('gdp_move_features_destroy', None,
-                                   [pointer]), ('gdp_move_features_observe',
-                                                i32, [pointer, pointer]),
-                                  ('gdp_move_features_describe', i32,
-                                   [pointer, i64, pointer, i32, pointer])):
-    function = getattr(lib, name)
-    function.restype, function.argtypes = result, arguments
+  native.declare(
+      lib, {
+          'gdp_move_features_count': (i32, []),
+          'gdp_move_features_create': (pointer, [pointer]),
+          'gdp_move_features_destroy': (None, [pointer]),
+          'gdp_move_features_observe': (i32, [pointer, pointer]),
+          'gdp_move_features_describe':
+              (i32, [pointer, i64, pointer, i32, pointer]),
+      })
   assert lib.gdp_move_features_count() == len(schema.NATIVE)
   return lib

@@ -16,6 +16,8 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
+from gdp_grappler.graph import node_attributes
+
 # Largest number of elements of a constant that is computed.
 _MAX_ELEMENTS = 1024
 # Linear ops, which are also correct for the mean of a value that varies.
@@ -98,20 +100,19 @@ def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
     return Value(np.asarray(_EXACT[kind](*arrays)))
   if kind in _REDUCTIONS:
     axes = tuple(np.atleast_1d(arrays[1]).astype(int))
-    return Value(
-        np.asarray(_REDUCTIONS[kind](arrays[0], axes,
-                                     keepdims=node.attr['keep_dims'].b)))
+    keeps = node_attributes.of(node, 'keep_dims').b
+    return Value(np.asarray(_REDUCTIONS[kind](arrays[0], axes, keepdims=keeps)))
   return _by_attributes(node, arrays)
 
 
 def _by_attributes(node: node_def_pb2.NodeDef,
                    arrays: Sequence[np.ndarray]) -> Value | None:
   if node.op == 'Pack':
-    return Value(np.stack(arrays, node.attr['axis'].i))
+    return Value(np.stack(arrays, node_attributes.of(node, 'axis').i))
   if node.op == 'Squeeze':
-    axes = tuple(node.attr['squeeze_dims'].list.i)
+    axes = tuple(node_attributes.of(node, 'squeeze_dims').list.i)
     return Value(np.squeeze(arrays[0], axes or None))
-  if node.op == 'GatherV2' and not node.attr['batch_dims'].i:
+  if node.op == 'GatherV2' and not node_attributes.of(node, 'batch_dims').i:
     array, indices, axis = arrays
     return Value(np.take(array, indices.astype(int), int(axis)))
   if node.op == 'StridedSlice':
@@ -131,11 +132,9 @@ def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
                    begin: np.ndarray, end: np.ndarray,
                    strides: np.ndarray) -> Value | None:
   """Returns an element or a slice of a vector, such as a shape."""
-  no_begin, no_end, ellipsis, new_axis, shrink = (node.attr[f'{mask}_mask'].i
-                                                  for mask in ('begin', 'end',
-                                                               'ellipsis',
-                                                               'new_axis',
-                                                               'shrink_axis'))
+  masks = 'begin_mask', 'end_mask', 'ellipsis_mask', 'new_axis_mask'
+  no_begin, no_end, ellipsis, new_axis, shrink = (
+      node_attributes.of(node, mask).i for mask in (*masks, 'shrink_axis_mask'))
   if array.ndim != 1 or begin.size != 1 or ellipsis or new_axis:
     return None
   first = int(begin.item())

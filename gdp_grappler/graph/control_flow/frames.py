@@ -33,6 +33,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler import spelling
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
@@ -49,15 +50,12 @@ class Frames:
     executions: float64 [N], how often an op runs in one step.
     exits: (NextIteration, Exit) ops. They replace the edges from NextIteration
       to Merge: an Exit waits for the last iteration.
-    trips: Iterations of each loop, each time it is entered, by name of the
-      loop.
     assumed: Names of the loops whose number of iterations is unknown.
     values: Evaluator of tensors; None if there is no control flow.
   """
 
   executions: np.ndarray
   exits: tuple[tuple[int, int], ...] = ()
-  trips: dict[str, float] = dataclasses.field(default_factory=dict)
   assumed: tuple[str, ...] = ()
   values: values_lib.Values | None = None
 
@@ -129,27 +127,16 @@ class _Analysis:
     self._loop_conds: dict[int, int] = {}
     self._conditions: dict[values_lib.Tensor, int] = {}
     self._united: dict[tuple[frozenset[_Tag], ...], frozenset[_Tag]] = {}
-    order = self._order()
+    order = native_graph.order(len(nodes),
+                               [(source, target)
+                                for target, inputs in enumerate(self._forward)
+                                for source, _ in inputs]).tolist()
     self.well_formed = len(order) == len(nodes) and all(
         self._visit(op) for op in order)
 
   def _carried(self, source: int, target: int) -> bool:
     return (self._types[source] == 'NextIteration' and
             self._types[target] == 'Merge')
-
-  def _order(self) -> list[int]:
-    consumers: list[list[int]] = [[] for _ in self._nodes]
-    for target, inputs in enumerate(self._forward):
-      for source, _ in inputs:
-        consumers[source].append(target)
-    waiting = [len(inputs) for inputs in self._forward]
-    order = [op for op, count in enumerate(waiting) if not count]
-    for op in order:
-      for target in consumers[op]:
-        waiting[target] -= 1
-        if not waiting[target]:
-          order.append(target)
-    return order
 
   def _visit(self, op: int) -> bool:
     """Finds an op's frame and tags; returns whether they are well-formed."""
@@ -226,7 +213,7 @@ class _Analysis:
   def result(self, flops: np.ndarray, trip_count: float) -> Frames:
     """Returns the result after all ops were visited."""
     self._values.set_loops(self._frame_of, self._loop_conds)
-    trips, assumed = {}, []
+    assumed = []
     known = [None, *map(self._values.trips, range(1, len(self._frames)))]
     nested = self._nested([trips is None for trips in known])
     for number, frame in enumerate(self._frames[1:], 1):
@@ -234,11 +221,11 @@ class _Analysis:
       if turns is None:
         assumed.append(frame.name)
         turns = trip_count**(1 / nested[number])
-      trips[frame.name] = frame.trips = turns
+      frame.trips = turns
     every_branch = self._executions({})
     taken = self._taken(flops, every_branch)
     executions = self._executions(taken) if taken else every_branch
-    return Frames(executions, tuple(self._exits()), trips, tuple(assumed),
+    return Frames(executions, tuple(self._exits()), tuple(assumed),
                   self._values)
 
   def _nested(self, unknown: list[bool]) -> list[int]:

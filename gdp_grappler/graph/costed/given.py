@@ -17,6 +17,7 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
 # Label of seconds that count on every device.
@@ -171,19 +172,10 @@ def check_acyclic(path: str, ops: Sequence[Op],
   Raises:
     InvalidGraphError: the edges form a cycle.
   """
-  consumers: list[list[int]] = [[] for _ in ops]
-  waiting = [0] * len(ops)
-  for source, _, target in edges:
-    consumers[source].append(target)
-    waiting[target] += 1
-  ready = [op for op, count in enumerate(waiting) if not count]
-  for op in ready:
-    for target in consumers[op]:
-      waiting[target] -= 1
-      if not waiting[target]:
-        ready.append(target)
-  if len(ready) < len(ops):
-    names = [f'"{ops[op].name}"' for op in _cycle(edges, waiting)]
+  in_order = native_graph.order(len(ops), [(s, t) for s, _, t in edges])
+  if len(in_order) < len(ops):
+    left = set(range(len(ops))) - set(in_order.tolist())
+    names = [f'"{ops[op].name}"' for op in _cycle(edges, left)]
     if len(names) > 6:
       names[3:-3] = ['...']
     raise wrong(
@@ -192,10 +184,14 @@ def check_acyclic(path: str, ops: Sequence[Op],
         'goes back')
 
 
-def _cycle(edges: Sequence[tuple[int, int, int]],
-           waiting: Sequence[int]) -> list[int]:
-  """Returns the ops of a cycle, with the first one again at the end."""
-  before = {t: s for s, _, t in edges if waiting[s] and waiting[t]}
+def _cycle(edges: Sequence[tuple[int, int, int]], left: set[int]) -> list[int]:
+  """Returns the ops of a cycle, with the first one again at the end.
+
+  Args:
+    edges: Edges of all ops.
+    left: Ops that have a cycle before them.
+  """
+  before = {t: s for s, _, t in edges if s in left and t in left}
   op = next(iter(before))
   seen: dict[int, int] = {}
   while op not in seen:

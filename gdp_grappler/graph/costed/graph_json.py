@@ -63,15 +63,8 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
     ops.append(op)
   if not ops:
     raise given.wrong(path, 'nodes', 'there are none; give some')
-  given_outputs = [bool(op.outputs) for op in ops]
-  edges = []
-  for key in ('edges', 'control_edges'):
-    for number, edge in enumerate(_list(path, key, fields.get(key, []))):
-      edges.append(
-          _edge(path, f'{key}[{number}]', edge, key != 'edges', ops, index,
-                given_outputs))
   name = _text(path, 'name', fields.get('name', given.graph_name(path)))
-  return given.assemble(path, name, ops, edges)
+  return given.assemble(path, name, ops, _edges(path, fields, ops, index))
 
 
 def _parse(path: str, data: bytes) -> dict[str, Any]:
@@ -183,10 +176,24 @@ def _device(path: str, where: str, value: object) -> tuple[str, list[bool]]:
   return value, [True] * len(op_graph.DEVICE_TYPES)
 
 
-def _edge(path: str, where: str, edge: Any, control: bool,
-          ops: Sequence[given.Op], index: Mapping[str, int],
-          given_outputs: Sequence[bool]) -> tuple[int, int, int]:
-  """Returns (producer, output or -1, consumer); may add that output."""
+def _edges(path: str, fields: Mapping[str, Any], ops: Sequence[given.Op],
+           index: Mapping[str, int]) -> list[tuple[int, int, int]]:
+  """Returns the edges as `given.assemble` takes them; adds outputs to ops."""
+  rows = []
+  for key in ('edges', 'control_edges'):
+    control = key != 'edges'
+    for number, edge in enumerate(_list(path, key, fields.get(key, []))):
+      where = f'{key}[{number}]'
+      rows.append((where, control, _as_object(path, where, edge, control)))
+  given_outputs = [bool(op.outputs) for op in ops]
+  result = [(0, 0, 0)] * len(rows)
+  for i in sorted(range(len(rows)), key=lambda i: _turn(rows[i][-1])):
+    result[i] = _edge(path, *rows[i], ops, index, given_outputs)
+  return result
+
+
+def _as_object(path: str, where: str, edge: Any, control: bool) -> Any:
+  """Returns an edge of any form as an object."""
   if isinstance(edge, list):
     if len(edge) not in ((2,) if control else (2, 3)):
       raise given.wrong(
@@ -194,6 +201,24 @@ def _edge(path: str, where: str, edge: Any, control: bool,
           ('' if control else ' or [from, to, bytes]'))
     edge = dict(zip(('from', 'to', 'bytes'), edge))
   _check_fields(path, where, edge, _EDGE)
+  return edge
+
+
+def _turn(edge: Mapping[str, Any]) -> int:
+  """Returns when an edge is read, as its place in the file must not matter.
+
+  Edges that give an output its size come first. Edges that add an output come
+  last, because output 0 is the one that edges without bytes read.
+  """
+  if edge.get('bytes') is None:
+    return 1
+  return 2 if edge.get('output') is None else 0
+
+
+def _edge(path: str, where: str, control: bool, edge: Mapping[str, Any],
+          ops: Sequence[given.Op], index: Mapping[str, int],
+          given_outputs: Sequence[bool]) -> tuple[int, int, int]:
+  """Returns (producer, output or -1, consumer); may add that output."""
   source, target = (_end(path, f'{where}, field "{field}"', edge.get(field),
                          index) for field in ('from', 'to'))
   flag = edge.get('control', control)

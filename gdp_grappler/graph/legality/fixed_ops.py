@@ -62,7 +62,8 @@ def pins(
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
   if live:
-    groups, result = _divide_split_groups(table, groups, result, holder)
+    groups, result = _divide_split_groups(table, groups, result, holder,
+                                          by_user)
   return groups, result, by_user
 
 
@@ -103,13 +104,24 @@ def _called_by_name(source: source_graph.SourceGraph,
 
 
 def _divide_split_groups(table: node_table.NodeTable, groups: np.ndarray,
-                         pins: list[str],
-                         holder: np.ndarray) -> tuple[np.ndarray, list[str]]:
+                         pins: list[str], holder: np.ndarray,
+                         by_user: np.ndarray) -> tuple[np.ndarray, list[str]]:
   """Divides groups whose ops TensorFlow put on several devices.
 
   TensorFlow's placer has checked that these devices work. The ops keep them, so
   the ops no longer restrict others. A loop whose variables have moved stays
   whole: on another device it would get them anew in each iteration.
+
+  Args:
+    table: N nodes.
+    groups: int [N], groups of ops.
+    pins: [N], pins of ops.
+    holder: bool [N], ops that output variables.
+    by_user: bool [N], whether a user asked for a pin; changed in place, where
+      an op keeps another device.
+
+  Returns:
+    Groups and pins of ops.
   """
   own = table.each(lambda node: node.device)
   numbers_of: dict[str, int] = {}
@@ -128,6 +140,8 @@ def _divide_split_groups(table: node_table.NodeTable, groups: np.ndarray,
   labels = [
       (-1, i) if g in spread else (g, 0) for i, g in enumerate(groups.tolist())
   ]
+  for op, group in enumerate(groups.tolist()):
+    by_user[op] &= group not in spread or pins[op] == own[op]
   numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
   pins = [
       device if g in spread else pin

@@ -120,6 +120,8 @@ class Reasons:
       return f'variable {graph.label(graph.holder(members))}'
     if any('_class' in self._attributes(int(m)) for m in members):
       return "TensorFlow's co-location"
+    if self._source is None:
+      return "the graph's co-location"
     return 'one resource, list or reference'
 
   @functools.cached_property
@@ -177,7 +179,8 @@ class Reasons:
     graph = self._graph
     pin = graph.pins[op]
     if pin and graph.user_pins[op]:
-      return Reason(PIN, f'is pinned to {pin} by the program')
+      who = 'graph' if self._source is None else 'program'
+      return Reason(PIN, f'is pinned to {pin} by the {who}')
     if pin:
       return Reason(STAYS, f'stays where it is: {self._why_it_stays(op)}')
     if self._rounds_elsewhere(op):
@@ -187,9 +190,11 @@ class Reasons:
         kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
         if ok
     ]
+    found = f'{" and ".join(types) or "no device"} only'
+    if self._source is None:
+      return Reason(KERNEL, f'may be on {found}, as the graph says')
     return Reason(
-        KERNEL, f'has a kernel for {" and ".join(types) or "no device"} only '
-        f'({graph.op_types[op]} of its types)')
+        KERNEL, f'has a kernel for {found} ({graph.op_types[op]} of its types)')
 
   def _why_it_stays(self, op: int) -> str:
     if self._source is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
+from absl import logging
 import numpy as np
 import tensorflow as tf
 
@@ -12,13 +13,15 @@ from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import training_step
 
 
-def of(data: Any, batch_size: int) -> tuple[Any, ...]:
+def of(data: Any, batch_size: int,
+       tell: Callable[[str], None] = logging.info) -> tuple[Any, ...]:
   """Returns (x,), (x, y) or (x, y, weights) with specs in place of tensors.
 
   Args:
     data: One batch as `fit` takes it: arrays, tensors or specs, or a
       `tf.data.Dataset` of such batches. Data that is not a tuple is x alone.
     batch_size: Size of unknown first dimensions.
+    tell: Function that is called with a line if the data is not dense.
 
   Raises:
     InvalidGraphError: the data is empty, or contains other objects.
@@ -30,15 +33,20 @@ def of(data: Any, batch_size: int) -> tuple[Any, ...]:
     raise errors.InvalidGraphError(
         f'data is a tuple of {len(batch)}. Give one batch as fit takes it: x, '
         '(x, y) or (x, y, weights).')
+  if not all(map(training_step.is_dense, tf.nest.flatten(batch))):
+    tell(f'data: {training_step.AS_DENSE}')
   return tuple(_specs(part, batch_size) for part in batch)
 
 
-def of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
+def of_fitted(
+    model: Any, batch_size: int,
+    tell: Callable[[str], None] = logging.info) -> tuple[Any, ...] | None:
   """Returns the specs of the data on which a Keras model was trained last.
 
   Args:
     model: Model of Keras 3 or tf_keras.
     batch_size: Size of unknown first dimensions.
+    tell: See `of`.
 
   Returns:
     See `of`. None if the model was not trained yet, or knows its own inputs.
@@ -52,7 +60,7 @@ def of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
     for argument in tf.nest.flatten(concrete.structured_input_signature):
       if isinstance(argument, tf.data.IteratorSpec):
         found = argument._element_spec
-  return None if found is None else of(found, batch_size)
+  return None if found is None else of(found, batch_size, tell)
 
 
 def _specs(part: Any, batch_size: int) -> Any:

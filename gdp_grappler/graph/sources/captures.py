@@ -99,9 +99,9 @@ def name_variables(graph_def: graph_pb2.GraphDef,
       continue
     if found and found.keys() <= bare.keys() and all(
         _takes(bare[i], variable) for i, variable in found.items()):
-      name_arguments(graph_def, found)
-      wishes.mark_variables(graph_def, found)
       for i, variable in found.items():
+        variable_names.mark(bare[i], name_of(variable))
+        wishes.mark_variable(bare[i], variable)
         _describe(bare[i], variable)
       return
 
@@ -114,8 +114,9 @@ def name_arguments(graph_def: graph_pb2.GraphDef,
     graph_def: Graph of the function; changed in place.
     variables_of: Variables by number of the argument.
   """
-  variable_names.mark_arguments(
-      graph_def, {i: name_of(variable) for i, variable in variables_of.items()})
+  for node in graph_def.node:
+    if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in variables_of:
+      variable_names.mark(node, name_of(variables_of[node.attr['index'].i]))
 
 
 def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import functools
-import io
 import struct
 from typing import Any, Callable
 import zipfile
@@ -25,8 +24,6 @@ from gdp_grappler.graph import node_validation
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
-# First bytes of an HDF5 file.
-HDF5 = b'\x89HDF\r\n'
 _HEAD_BYTES = 4096  # Enough to recognize a text.
 # Limit of a node's outputs.
 _MOST_OUTPUTS = 1 << 16
@@ -57,12 +54,14 @@ def read(origin: origin_lib.Origin) -> Content:
   Raises:
     InvalidGraphError: the file is missing, unreadable, or of no known kind.
   """
-  path, data = origin.text, origin.data
+  path = origin.text
+  if origin.is_archive:
+    _check_archive(origin)
+    return Content('keras')
+  data = origin.data
   if not data:
     raise errors.InvalidGraphError(
         f'Graph {path} is empty (0 bytes). Write it again.')
-  if data.startswith(HDF5) or _is_keras_archive(path, data):
-    return Content('keras')
   content = _classify(lambda kind: _parse_binary(kind, data)) or _classify(
       lambda kind: _parse_text(kind, data))
   if content is None:
@@ -193,7 +192,8 @@ def _classify(
 def _looks_whole(graph_def: graph_pb2.GraphDef) -> bool:
   """Whether all nodes have an op, which is rare in bytes of another proto."""
   return bool(graph_def.node) and all(
-      node.name and node.op.isidentifier() for node in graph_def.node)
+      node.name and node.op.replace('>', '').isidentifier()
+      for node in graph_def.node)
 
 
 def _parse_binary(kind: type[message_lib.Message],
@@ -214,23 +214,28 @@ def _parse_text(kind: type[message_lib.Message],
     return None
 
 
-def _is_keras_archive(path: str, data: bytes) -> bool:
-  if not data.startswith(b'PK'):
-    return False
+def _check_archive(origin: origin_lib.Origin) -> None:
+  """Checks that an archive has a Keras model, and unpacks to a fair size."""
+  if origin.head == origin_lib.HDF5:
+    return
   try:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with zipfile.ZipFile(origin.path) as archive:
       sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
       total = sum(entry.file_size for entry in archive.infolist())
-  except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError,
-          struct.error):
-    return False
+    size = origin.path.stat().st_size
+  except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError,
+          ValueError, struct.error):
+    sizes = {}
+  if 'config.json' not in sizes:
+    raise errors.InvalidGraphError(
+        f'{origin.text} is a damaged archive or one without a Keras model. '
+        'Save the model again with model.save("NAME.keras").')
   # Keras does not compress weights, and its texts are small.
   texts = sum(n for name, n in sizes.items() if name.endswith('.json'))
-  if (total > _MOST_UNPACKED * len(data) + files.MOST_TEXT_BYTES or
+  if (total > _MOST_UNPACKED * size + files.MOST_TEXT_BYTES or
       texts > files.MOST_TEXT_BYTES):
-    raise _unusable(path, f'its {len(data)} bytes unpack to {total}',
+    raise _unusable(origin.text, f'its {size} bytes unpack to {total}',
                     'save the model again with model.save("NAME.keras")')
-  return 'config.json' in sizes
 
 
 def _explain(path: str, data: bytes) -> str:
@@ -241,9 +246,6 @@ def _explain(path: str, data: bytes) -> str:
       graph_def = getattr(message, 'graph_def', message)
       if not graph_def.node and message.ListFields():
         return f'Graph {path} has no nodes. Give a graph with some.'
-  if data.startswith(b'PK'):
-    return (f'{path} is a damaged archive or one without a Keras model. Save '
-            'the model again with model.save("NAME.keras").')
   try:
     # The head may end in the middle of a character.
     head = codecs.getincrementaldecoder('utf-8')().decode(data[:_HEAD_BYTES])

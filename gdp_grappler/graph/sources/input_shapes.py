@@ -48,6 +48,12 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
     raise errors.InvalidGraphError(
         f'{path}: signature "{signature}" has no input "{unknown[0]}". It has '
         f'{", ".join(sorted(inputs.values())) or "none"}.')
+  sparse = [key for key in said if not definition.inputs[key].name]
+  if sparse:
+    raise errors.InvalidGraphError(
+        f'{path}: input "{sparse[0]}" of signature "{signature}" is sparse or '
+        'ragged, so it has several tensors and takes no shape. Leave out '
+        f'{spelling.argument("shape")} for it.')
   taken: dict[str, list[int]] = {}
   for node in graph_def.node:
     if node.op not in op_kinds.PLACEHOLDERS:

@@ -17,6 +17,10 @@ from typing import Any
 
 # Folders of the system, which have no files of the user.
 _OF_SYSTEM = ('/proc', '/sys', '/dev', '/etc')
+_FOLDERS = sysconfig.get_paths()  # Of Python and of packages.
+# Packages whose many files change only by an installation (see `trace_cache`).
+_LIBRARIES = ('keras', 'tensorflow', 'tf_keras')
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 # A file: its path, size in bytes, and time of its last change in ns.
 Stamp = tuple[str, int, int]
@@ -28,32 +32,38 @@ class Watch:
 
   def __init__(self) -> None:
     """Adds an audit hook, which cannot be removed before the process ends."""
-    self._opened: dict[str, None] = {}
-    self._made: set[str] = set()
+    # Stamps when files were opened first, and files opened to be written.
+    self._first: dict[pathlib.Path, Stamp | None] = {}
+    self._written: set[pathlib.Path] = set()
     self._begin_ns = time.time_ns()
     sys.addaudithook(self._record)
 
   def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
-    if event == 'open' and isinstance(arguments[0], (str, bytes, os.PathLike)):
-      name = os.fsdecode(arguments[0])
-      self._opened[name] = None
-      if arguments[2] & os.O_CREAT:
-        self._made.add(name)
+    if event != 'open' or not isinstance(arguments[0],
+                                         (str, bytes, os.PathLike)):
+      return
+    path = pathlib.Path(os.path.abspath(os.fsdecode(arguments[0])))
+    if path not in self._first:
+      self._first[path] = stamp(_source(path))
+    if arguments[2] & _WRITING:
+      self._written.add(path)
 
   def stamps(self) -> list[Stamp]:
     """Returns stamps of files that exist or were missing when they were opened.
 
-    Files of installed packages are left out. So are temporary files that were
-    written since the watch began, because TensorFlow writes such files.
+    A file that changed after it was read has an old stamp. A file that the
+    function itself made or wrote has a new one. Files of Python and TensorFlow
+    are left out. So are temporary files that were written since the watch
+    began, because TensorFlow writes such files.
     """
-    strange, found = (*_OF_SYSTEM, *_installed()), {}
-    for name in list(self._opened):
-      path = pathlib.Path(name).absolute()
-      if any(map(path.is_relative_to, strange)):
+    found = {}
+    for path, seen in list(self._first.items()):
+      if _is_strange(path):
         continue
-      seen = stamp(_source(path))
+      if seen is None or path in self._written:
+        seen = stamp(_source(path))
       if seen is None:
-        if name not in self._made and not _exists(path):
+        if path not in self._written and not _exists(path):
           found[str(path)] = (str(path), _MISSING, _MISSING)
         continue
       if seen[2] < self._begin_ns or not path.is_relative_to(
@@ -81,8 +91,8 @@ def stamp(path: pathlib.Path) -> Stamp | None:
   """Returns the stamp of a file; None if it is not a regular file."""
   try:
     status = path.stat()
-  except OSError:
-    return None
+  except (OSError, ValueError):
+    return None  # It is missing, or its name is not valid for a file.
   if not stat.S_ISREG(status.st_mode):
     return None
   return str(path), status.st_size, status.st_mtime_ns
@@ -95,7 +105,9 @@ def _source(path: pathlib.Path) -> pathlib.Path:
   return path
 
 
-def _installed() -> set[str]:
-  """Returns folders of Python and packages, which `trace_cache` checks."""
-  paths = sysconfig.get_paths()
-  return {paths[name] for name in ('stdlib', 'purelib', 'platlib')}
+def _is_strange(path: pathlib.Path) -> bool:
+  """Whether a file belongs to the system, Python or TensorFlow."""
+  for packages in (_FOLDERS['purelib'], _FOLDERS['platlib']):
+    if path.is_relative_to(packages):
+      return path.relative_to(packages).parts[:1] in [(n,) for n in _LIBRARIES]
+  return any(map(path.is_relative_to, (*_OF_SYSTEM, _FOLDERS['stdlib'])))

@@ -19,6 +19,8 @@ KINDS = ('a captured graph or a folder of them, a GraphDef, a MetaGraph, a '
          'SavedModel directory, a .keras file, module:function or '
          'keras_applications:NAME')
 APPLICATIONS = 'keras_applications:'
+# First bytes of an HDF5 file and of a zip archive.
+HDF5, ZIP = b'\x89HDF\r\n', b'PK'
 _WORKLOADS = 'the name of a workload such as rnnlm-2'
 _MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 
@@ -30,7 +32,7 @@ def is_function(text: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-  """A path or a name of a graph. Its file is read only once.
+  """A path or a name of a graph. Its `data` is read only once.
 
   Attributes:
     text: The text that the user typed.
@@ -100,6 +102,25 @@ class Origin:
     except OSError as error:
       raise errors.InvalidGraphError(
           f'Cannot read graph {self.text}: {error.strerror}.') from error
+
+  @property
+  def is_archive(self) -> bool:
+    """Whether the file is HDF5 or a zip archive, as Keras models are.
+
+    Such a file may be larger than `data` can be.
+    """
+    return self.head.startswith((HDF5, ZIP))
+
+  @functools.cached_property
+  def head(self) -> bytes:
+    """The first bytes of the file; b'' if it cannot be read."""
+    if not self.is_file:
+      return b''
+    try:
+      with self.path.open('rb') as file:
+        return file.read(len(HDF5))
+    except OSError:
+      return b''  # `data` says why.
 
   @functools.cached_property
   def data(self) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
@@ -33,10 +35,29 @@ def declared_fetches(
   train_op = meta_graph.collection_def['train_op'].node_list.value if (
       'train_op' in meta_graph.collection_def) else ()
   outputs = [
-      info.name for key in sorted(meta_graph.signature_def)
-      for info in meta_graph.signature_def[key].outputs.values() if info.name
+      name for key in sorted(meta_graph.signature_def)
+      for info in meta_graph.signature_def[key].outputs.values()
+      for name, _ in tensors(info) if name
   ]
   return tuple(dict.fromkeys(map(name_parts.node_of, train_op or outputs)))
+
+
+def tensors(info: meta_graph_pb2.TensorInfo) -> list[tuple[str, int]]:
+  """Returns names and types of the tensors of a signature's output.
+
+  Sparse and ragged outputs have several tensors.
+  """
+  if info.HasField('coo_sparse'):
+    sparse = info.coo_sparse
+    return [(sparse.values_tensor_name, info.dtype),
+            (sparse.indices_tensor_name, types_pb2.DT_INT64),
+            (sparse.dense_shape_tensor_name, types_pb2.DT_INT64)]
+  if info.HasField('composite_tensor'):
+    return [
+        tensor for part in info.composite_tensor.components
+        for tensor in tensors(part)
+    ]
+  return [(info.name, info.dtype)]
 
 
 def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -87,9 +108,9 @@ def simplify(
     if prune:
       graph_def = needed(graph_def, source.fetches)
   present = {node.name for node in graph_def.node}
-  return source_graph.SourceGraph(
-      source.name, graph_def, tuple(f for f in source.feeds if f in present),
-      source.fetches, source.devices)
+  return dataclasses.replace(
+      source, graph_def=graph_def,
+      feeds=tuple(f for f in source.feeds if f in present))
 
 
 def needed(graph_def: graph_pb2.GraphDef,

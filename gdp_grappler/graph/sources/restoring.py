@@ -11,6 +11,7 @@ get names derived from it, because their original names are lost.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 from typing import Callable, Iterable
 
@@ -64,8 +65,7 @@ def restored(source: source_graph.SourceGraph,
          f'for CPUs ({_listed(gone)}) were restored to what a GPU runs.')
   if left or inside:
     _tell_of_left(source.name, [*left, *inside], tell)
-  return source_graph.SourceGraph(source.name, result, source.feeds,
-                                  source.fetches, source.devices)
+  return dataclasses.replace(source, graph_def=result)
 
 
 def is_for_cpus(node: node_def_pb2.NodeDef) -> bool:

@@ -105,10 +105,14 @@ def _add_results(graph_def: graph_pb2.GraphDef,
                  signature: meta_graph_pb2.SignatureDef) -> tuple[str, ...]:
   """Adds a node for each output, which also waits for the call's end."""
   names = []
-  for i, (_, info) in enumerate(sorted(signature.outputs.items())):
+  outputs = [
+      tensor for key in sorted(signature.outputs)
+      for tensor in pruning.tensors(signature.outputs[key])
+  ]
+  for i, (tensor, dtype) in enumerate(outputs):
     node = graph_def.node.add(name=f'{_RESULT}_{i}', op='Identity')
-    node.input.extend([info.name, f'^{name_parts.node_of(info.name)}'])
-    node.attr['T'].type = info.dtype
+    node.input.extend([tensor, f'^{name_parts.node_of(tensor)}'])
+    node.attr['T'].type = dtype
     names.append(node.name)
   return tuple(names)
 

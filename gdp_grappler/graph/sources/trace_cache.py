@@ -53,7 +53,11 @@ def place(asked: tuple[Any, ...], environment: Mapping[str,
   }
   known = [
       asked,
-      os.getcwd(), variables, sys.version,
+      # A model that is a file.
+      opened_files.stamp(pathlib.Path(asked[1]).absolute()),
+      os.getcwd(),
+      variables,
+      sys.version,
       platform.node(),
       _own(),
       _installed()
@@ -87,13 +91,11 @@ def find(kept: pathlib.Path, path: str, tell: Tell) -> dict[str, Any] | None:
   return dict(graph=graph, notes=fields['notes'], error=None)
 
 
-def keep(kept: pathlib.Path, path: str, answer: Mapping[str, Any],
-         tell: Tell) -> None:
+def keep(kept: pathlib.Path, answer: Mapping[str, Any], tell: Tell) -> None:
   """Keeps an answer if this saves time.
 
   Args:
     kept: Path that `place` returned.
-    path: Name or file of the model.
     answer: Answer of the tracing process.
     tell: Function that is called with a line if the answer cannot be kept.
   """
@@ -101,24 +103,12 @@ def keep(kept: pathlib.Path, path: str, answer: Mapping[str, Any],
   if (answer['error'] or answer['seconds'] < _WORTH_S or
       len(graph) > _MOST_BYTES):
     return
-  own = opened_files.stamp(pathlib.Path(path).absolute())
-  head = json.dumps({
-      'files': [*answer['files'], *([own] if own else [])],
-      'notes': answer['notes'], 'time': time.time()
-  }).encode()
+  head = json.dumps(
+      {'files': answer['files'], 'notes': answer['notes'],
+       'time': time.time()}).encode()
   rest = head + b'\n' + graph
   cache.keep(kept, _digest(rest) + b'\n' + rest, tell)
-  _forget(kept.parent)
-
-
-def _forget(folder: pathlib.Path) -> None:
-  """Removes the oldest files if there are too many."""
-  try:
-    by_age = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in by_age[:-_MOST_KEPT]:
-      path.unlink()
-  except OSError:
-    return  # Another command removes files at the same time.
+  cache.make_room(kept.parent, _MOST_KEPT, _MOST_KEPT * _MOST_BYTES, ending='')
 
 
 def _own() -> list[list[Any]]:

@@ -56,7 +56,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
       tell(f'{path}: its module is imported and the function called, with all '
            'that they do.')
     answer = _traced(path, asked)
-    trace_cache.keep(kept, path, answer, tell)
+    trace_cache.keep(kept, answer, tell)
   for note in answer['notes']:
     tell(f'{path}: {note}')
   if answer['error']:

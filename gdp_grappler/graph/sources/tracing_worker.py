@@ -31,8 +31,8 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import execution
 from gdp_grappler.graph.sources import gpu_tracing
-from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import opened_files
+from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.sharding import scope
@@ -154,21 +154,22 @@ def _collected(call: Callable[..., Any],
   """
   _run_one_op()  # Makes its own graph now, so later calls make none.
   context.enable_graph_collection()
-  failure = None
   try:
-    call()
-  except errors.InvalidGraphError:
-    raise
-  except Exception as error:
-    failure = error  # Does not matter if the graph was made before it.
-  _run_one_op()
-  graphs = [
-      f.pre_optimization_graph if unplaced and
-      not f.post_optimization_graph.node else f.post_optimization_graph
-      for f in context.context().export_run_metadata().function_graphs
-  ]
-  context.disable_graph_collection()
-  return failure, graphs
+    failure = None
+    try:
+      call()
+    except errors.InvalidGraphError:
+      raise
+    except Exception as error:
+      failure = error  # Does not matter if the graph was made before it.
+    _run_one_op()
+    return failure, [
+        f.pre_optimization_graph if unplaced and
+        not f.post_optimization_graph.node else f.post_optimization_graph
+        for f in context.context().export_run_metadata().function_graphs
+    ]
+  finally:
+    context.disable_graph_collection()
 
 
 def _run_one_op() -> None:
@@ -205,8 +206,8 @@ def load_keras(path: str) -> Any:
 
 def _ending(path: str) -> str:
   with open(path, 'rb') as file:
-    head = file.read(len(graph_files.HDF5))
-  return '.h5' if head == graph_files.HDF5 else '.keras'
+    head = file.read(len(origin_lib.HDF5))
+  return '.h5' if head == origin_lib.HDF5 else '.keras'
 
 
 def call_function(path: str) -> Any:

@@ -16,6 +16,8 @@ from gdp_grappler import errors
 
 # Size of unknown dimensions after the first, such as the length of a sequence.
 UNKNOWN_DIMENSION = 64
+# Note about inputs of which `is_dense` is false.
+AS_DENSE = 'sparse and ragged inputs taken as dense ones of their shapes'
 _LARGEST_DIMENSION = 2**31 - 1  # Dimensions are 32-bit integers.
 # Loss for each activation of an output layer.
 _LOSSES = {
@@ -46,6 +48,14 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
         f'with a dimension beyond {_LARGEST_DIMENSION:,}. Take a smaller '
         'batch_size.')
   return known
+
+
+def is_dense(tensor: Any) -> bool:
+  """Whether a tensor, an array, a spec or an input of a model is dense."""
+  spec = getattr(tensor, '_type_spec', tensor)
+  return not (isinstance(spec, (tf.SparseTensorSpec, tf.RaggedTensorSpec)) or
+              getattr(tensor, 'sparse', False) or
+              getattr(tensor, 'ragged', False) or hasattr(tensor, 'tocoo'))
 
 
 def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
@@ -132,6 +142,8 @@ def _note_unknown(inputs: Any, batch_size: int, note: Callable[[str],
     note(f'batches of {batch_size}')
   if any(None in s[1:] for s in shapes):
     note(f'unknown dimensions of inputs taken as {UNKNOWN_DIMENSION}')
+  if not all(map(is_dense, tf.nest.flatten(inputs))):
+    note(AS_DENSE)
 
 
 def _compile(model: Any, note: Callable[[str], None]) -> None:

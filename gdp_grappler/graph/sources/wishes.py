@@ -14,10 +14,10 @@ import hashlib
 from typing import Any, Callable, Iterable, Mapping
 
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.eager import context
 
 from gdp_grappler import variable_scopes
-from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import asked
 
 # Attributes that name called functions: one function each, or a list.
@@ -131,19 +131,11 @@ def mark_traced(graph_def: graph_pb2.GraphDef, concretes: Mapping[str,
       asked.mark(graph_def, functools.partial(found.of, graph=''))
 
 
-def mark_variables(graph_def: graph_pb2.GraphDef,
-                   variables: Mapping[int, Any]) -> None:
-  """Writes to arguments the devices under which their variables were made.
-
-  Args:
-    graph_def: Graph of a function; changed in place.
-    variables: Variables by number of their argument.
-  """
-  for node in graph_def.node:
-    if node.op in op_kinds.ARGUMENTS and node.attr['index'].i in variables:
-      device = variable_scopes.device(variables[node.attr['index'].i])
-      if device:
-        node.attr[asked.ATTRIBUTE].s = device.encode()
+def mark_variable(node: node_def_pb2.NodeDef, variable: Any) -> None:
+  """Writes to an argument the device under which its variable was made."""
+  device = variable_scopes.device(variable)
+  if device:
+    node.attr[asked.ATTRIBUTE].s = device.encode()
 
 
 def _collected(names: Iterable[str], body: Callable[[str], Any]) -> Wishes:

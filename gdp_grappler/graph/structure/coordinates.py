@@ -271,8 +271,8 @@ class _Reader:
 def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
   """Marks the given ops bool [N] and all ops that they depend on, bool [N]."""
   # The longest path counts the given ops on it.
-  return native_graph.longest_to_sinks(*graph.successor_arrays,
-                                       graph.topological_order, ends) > 0
+  return native_graph.longest_to_sinks(graph.edges, graph.topological_order,
+                                       ends) > 0
 
 
 def _by_longest_path(graph: op_graph.OpGraph,

@@ -109,16 +109,14 @@ def _laid_out(texts: Sequence[str]) -> tuple[bytes, np.ndarray]:
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.GRAPH)
   pointer, text, i64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
-  lib.gdp_scopes_read.restype = pointer
-  lib.gdp_scopes_read.argtypes = [i64, text, pointer]
-  lib.gdp_scopes_destroy.restype = None
-  lib.gdp_scopes_destroy.argtypes = [pointer]
-  lib.gdp_scopes_sizes.restype = None
-  lib.gdp_scopes_sizes.argtypes = [pointer, pointer]
-  lib.gdp_scopes_copy.restype = None
-  lib.gdp_scopes_copy.argtypes = [pointer] * 5
-  lib.gdp_scope_levels.restype = ctypes.c_int32
-  lib.gdp_scope_levels.argtypes = [
-      i64, text, pointer, i64, text, pointer, i64, pointer, pointer
-  ]
+  native.declare(
+      lib, {
+          'gdp_scopes_read': (pointer, [i64, text, pointer]),
+          'gdp_scopes_destroy': (None, [pointer]),
+          'gdp_scopes_sizes': (None, [pointer, pointer]),
+          'gdp_scopes_copy': (None, [pointer] * 5),
+          'gdp_scope_levels':
+              (ctypes.c_int32,
+               [i64, text, pointer, i64, text, pointer, i64, pointer, pointer]),
+      })
   return lib

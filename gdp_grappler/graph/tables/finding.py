@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import re
-from typing import Callable, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import slots
 from gdp_grappler.graph.tables import handles
 from gdp_grappler.graph.tables import rewriting
 from gdp_grappler.sharding import choice
@@ -68,36 +68,47 @@ def tables(source: source_graph.SourceGraph,
       op: handles.shape_of(nodes[graph.names[op]])
       for op in np.flatnonzero(graph.param_bytes > 0).tolist()
   }
+  labels = {
+      op: graph.variables[op] or graph.names[op]
+      for op, shape in variables.items() if len(shape) == 2
+  }
+  kept_for = slots_of(labels, variables)
   result: list[Table] = []
-  slots: set[int] = set()
-  # A slot's name is its variable's name with a prefix or suffix, so it is
-  # longer.
-  for op in sorted(variables, key=lambda op: (len(_label(graph, op)), op)):
-    if op in slots or len(variables[op]) != 2:
+  for op in sorted(labels, key=lambda op: (len(labels[op]), op)):
+    if op in kept_for:
       continue
-    own = [
-        other for other, shape in variables.items()
-        if other != op and shape == variables[op] and
-        _is_kept_for(_label(graph, other), _label(graph, op))
-    ]
-    slots.update(own)
+    own = [slot for slot in labels if kept_for.get(slot) == op]
     size = int(graph.param_bytes[op])
     result.append(
-        Table(_label(graph, op), tuple(graph.names[i] for i in (op, *own)),
+        Table(labels[op], tuple(graph.names[i] for i in (op, *own)),
               variables[op], size,
               size * (1 + len(own) + _is_computed(graph, size))))
   return tuple(result)
 
 
-def _label(graph: op_graph.OpGraph, op: int) -> str:
-  return graph.variables[op] or graph.names[op]
+def slots_of(labels: Mapping[int, str],
+             shapes: Mapping[int, tuple[int, ...]]) -> dict[int, int]:
+  """Returns the variables of slots, by the slots' names and shapes.
 
-
-def _is_kept_for(slot: str, variable: str) -> bool:
-  """Whether a variable is a slot of another one, by its name."""
-  names = '|'.join(map(re.escape, (variable, variable.replace('/', '_'))))
-  # "keywords/table" is not a slot of "words/table".
-  return bool(re.search(rf'(?:^|/)(?:{names})(?![^\W_])', slot))
+  Args:
+    labels: Names of variables, slots included, by op.
+    shapes: Shapes of variables by op.
+  """
+  by_key: dict[tuple[str, tuple[int, ...]], int] = {}
+  for op, label in labels.items():
+    by_key.setdefault((slots.key(label), shapes[op]), op)
+  # A key is longer than the keys of variables that it may be named after. So a
+  # variable comes before its slots.
+  result: dict[int, int] = {}
+  for op in sorted(labels, key=lambda op: len(labels[op])):
+    parts = labels[op].split('/')
+    # Variable scopes may be in front: "net/net/words/table/Adam".
+    named = (by_key.get((key, shapes[op])) for start in range(len(parts))
+             for key in slots.variables_of('/'.join(parts[start:])))
+    variable = next((found for found in named if found is not None), None)
+    if variable is not None:
+      result[op] = result.get(variable, variable)
+  return result
 
 
 def _is_computed(graph: op_graph.OpGraph, size_bytes: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.tables import parts
@@ -53,7 +54,7 @@ def write(node: node_def_pb2.NodeDef, wanted: parts.Split, writer: parts.Writer,
       # at the end.
       part.attr['index'].i = _next_argument(view, writer)
     elif node.op in op_kinds.VARIABLES:
-      shared = node.attr['shared_name'].s.decode() or node.name
+      shared = node_attributes.of(node, 'shared_name').s.decode() or node.name
       part.attr['shared_name'].s = f'{shared}/{suffix}'.encode()
     known = variable_names.of(node)
     if known:
@@ -70,7 +71,7 @@ def ask(node: node_def_pb2.NodeDef, split_in: parts.Split,
   Returns the names of the ops; () for other ops.
   """
   if node.op in _SHAPES:
-    number = node.attr['out_type'].type or parts.INT32.number
+    number = node_attributes.of(node, 'out_type').type or parts.INT32.number
     value = writer.constant(np.array(split_in.shape, np.int64),
                             f'{node.name}/value', parts.Type(number))
     return (writer.add('Identity', node.name, (value,), view_lib.controls(node),

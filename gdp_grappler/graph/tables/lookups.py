@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
 
@@ -77,7 +78,7 @@ def write(node: node_def_pb2.NodeDef, split: parts.Split, view: view_lib.View,
   taken = view_lib.inputs(node)
   if node.op == 'GatherV2':
     axis = view.constant(taken[2])
-    if axis is None or int(axis) or node.attr['batch_dims'].i:
+    if axis is None or int(axis) or node_attributes.of(node, 'batch_dims').i:
       return False
   name, ids_type = node.name, parts.Type(node.attr['Tindices'].type)
   owners = Owners(taken[1], ids_type, split, f'{name}/rows', writer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any, Iterable, Sequence
 
 import numpy as np
@@ -55,11 +54,6 @@ class Split:
     result = list(self.shape)
     result[self.axis] = self.sizes[index]
     return tuple(result)
-
-  @property
-  def elements(self) -> int:
-    """Number of elements of the whole."""
-    return math.prod(self.shape)
 
 
 class Writer:

@@ -8,6 +8,7 @@ from typing import Mapping, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph.tables import lookups
 from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
@@ -237,8 +238,8 @@ class Values:
     split = dataclasses.replace(wanted, names=('',) * len(wanted.sizes))
     owners = lookups.Owners(self.whole(ids), numbers, split, name, self.writer)
     rows = owners.shared_out(self.whole(data), wanted.dtype, 'data')
-    count_type = parts.Type(node.attr['Tnumsegments'].type or
-                            parts.INT32.number)
+    count_type = parts.Type(
+        node_attributes.of(node, 'Tnumsegments').type or parts.INT32.number)
     return self._each(
         node,
         [(row, own, self.writer.constant(size, f'{name}/count_{i}', count_type))
@@ -261,7 +262,7 @@ class Values:
 
   def _inner_axis(self, node: node_def_pb2.NodeDef, position: int) -> int:
     """Returns the axis of a matrix along which a product sums."""
-    turned = node.attr[_PRODUCTS[node.op][position]].b
+    turned = node_attributes.of(node, _PRODUCTS[node.op][position]).b
     return int(position == int(turned))
 
   def _each(self, node: node_def_pb2.NodeDef,

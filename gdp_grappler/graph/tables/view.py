@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Iterator
 
 import numpy as np
@@ -10,7 +9,8 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework import tensor_util
 
-from gdp_grappler.graph import name_parts
+from gdp_grappler.graph import native_graph
+from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
@@ -55,7 +55,7 @@ class View:
     argument = definition.output_arg[output]
     if argument.number_attr or argument.type_list_attr:
       return None
-    number = argument.type or node.attr[argument.type_attr].type
+    number = argument.type or node_attributes.of(node, argument.type_attr).type
     return parts.Type(number)
 
   def constant(self, tensor: str) -> np.ndarray | None:
@@ -69,24 +69,13 @@ class View:
 
   def in_order(self) -> Iterator[node_def_pb2.NodeDef]:
     """Yields nodes after their producers, without loop-carried edges."""
-    readers = collections.defaultdict(list)
-    waits_for: dict[str, int] = {}
-    for node in self.nodes.values():
-      feeding = {
-          name_parts.node_of(tensor) for tensor in inputs(node)
-          if self.producer(tensor)[0].op not in op_kinds.NEXT_ITERATIONS
-      }
-      waits_for[node.name] = len(feeding)
-      for name in feeding:
-        readers[name].append(node.name)
-    ready = collections.deque(name for name, n in waits_for.items() if not n)
-    while ready:
-      name = ready.popleft()
-      yield self.nodes[name]
-      for reader in readers[name]:
-        waits_for[reader] -= 1
-        if not waits_for[reader]:
-          ready.append(reader)
+    rows = [(self._rows[self.producer(tensor)[0].name], row)
+            for row, node in enumerate(self.nodes.values())
+            for tensor in inputs(node)
+            if self.producer(tensor)[0].op not in op_kinds.NEXT_ITERATIONS]
+    nodes = list(self.nodes.values())
+    for row in native_graph.order(len(nodes), rows).tolist():
+      yield nodes[row]
 
 
 def inputs(node: node_def_pb2.NodeDef) -> list[str]:

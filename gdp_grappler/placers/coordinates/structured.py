@@ -82,7 +82,8 @@ class StructuredPlacer:
               priced.ranked(_NUM_PROPOSALS), deadline), deadline)
     # If few placements fit, a search may need several starts to find one.
     for row in priced.ranked(_NUM_PROPOSALS):
-      if priced.fits or deadline.passed:
+      # A search prices too many placements for real steps.
+      if priced.fits or deadline.passed or not problem.evaluator.simulated:
         break
       priced.add([annealing.find_fitting(problem, row, deadline=deadline)])
     return tuple(
@@ -198,5 +199,5 @@ def _counts(shares: np.ndarray) -> list[int]:
 
 def _shares(problem: placer_lib.Problem, workers: np.ndarray) -> np.ndarray:
   """float64 [k], shares of the work in proportion to speed; sum 1."""
-  speeds = 1 / np.maximum(problem.op_seconds[:, workers].sum(axis=0), 1e-30)
+  speeds = partitioning.speeds(problem.cluster, problem.op_seconds, workers)
   return speeds / speeds.sum()

@@ -75,8 +75,8 @@ def best(
     other_sources: Whether to price placements of other sources, too. Placements
       of all ops on one device are priced even if there is no time. If not every
       accelerator can hold all ops, two more sources follow: repair of
-      placements that overflow but are faster (`memory_repair`), and a short
-      local search from the best placement.
+      placements that overflow but are faster (`memory_repair`), and, if prices
+      are simulated, a short local search from the best placement.
     tight: Further proposers, called if not every accelerator can hold all ops.
   """
   deadline = problem.deadline()
@@ -89,10 +89,11 @@ def best(
     if tight:
       _ask(problem, tight, priced, deadline)
     memory_fit.repair_faster(problem, priced, deadline)
-    priced.add([
-        annealing.find_fitting(problem, priced.best, refined=True,
-                               deadline=deadline)
-    ])
+    if problem.evaluator.simulated:  # Thousands of real steps take too long.
+      priced.add([
+          annealing.find_fitting(problem, priced.best, refined=True,
+                                 deadline=deadline)
+      ])
   return placement_lib.from_groups(problem.graph, priced.best, problem.cluster)
 
 

@@ -118,7 +118,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
 
 
 def _highspy() -> types.ModuleType:
-  extras.require('The placer "m_sct"', 'highspy')
+  extras.require('The placer "m_sct_published"', 'highspy')
   import highspy
   return highspy
 
@@ -217,8 +217,8 @@ def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray | None:
   status = solver.getModelStatus()
   if status != highs.HighsModelStatus.kOptimal:
     logging.warning(
-        'A linear program of m_sct was not solved (%s): there, each task '
-        'favours the child that it sends to longest.',
+        'A linear program of m_sct_published was not solved (%s): there, each '
+        'task favours the child that it sends to longest.',
         solver.modelStatusToString(status))
     return None
   return np.array(solver.getSolution().col_value)

@@ -111,7 +111,7 @@ int32_t Schedule(const GdpTasks& tasks, const GdpMachines& machines,
                  int32_t options, int32_t* devices, double* start_s,
                  double* end_s) {
   gdp::ScheduleState state(tasks, machines, WaitingOf(options));
-  const std::vector<int32_t> order = state.flow.TopologicalOrder();
+  const std::vector<int32_t> order = state.flow.TopologicalOrder(false);
   if (static_cast<int32_t>(order.size()) < tasks.num_tasks) return kCycle;
   const std::vector<double> ranks =
       options & kInOrder ? std::vector<double>(tasks.num_tasks, 0.0)
@@ -157,8 +157,7 @@ int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
                               const int32_t* uses, int32_t depth_first,
                               int32_t* order) try {
   const gdp::Dataflow flow(num_tasks, num_tensors, num_uses, tensor_task, uses);
-  const std::vector<int32_t> result =
-      depth_first ? flow.DepthFirstOrder() : flow.TopologicalOrder();
+  const std::vector<int32_t> result = flow.TopologicalOrder(depth_first);
   if (static_cast<int32_t>(result.size()) < num_tasks) return kCycle;
   std::copy(result.begin(), result.end(), order);
   return kOk;

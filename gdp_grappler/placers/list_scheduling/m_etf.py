@@ -121,9 +121,5 @@ def _configs(shared: proposals.Proposals) -> list[proposals.ScheduleConfig]:
   """The configurations for a problem."""
   result = list(_CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS)
   if not shared.equal_devices:
-    result = [
-        _PUBLISHED, _NO_CONTENTION, *(dataclasses.replace(
-            config, rules=dataclasses.replace(
-                config.rules, earliest_finish=True)) for config in result)
-    ]
+    result = [_PUBLISHED, _NO_CONTENTION, *map(shared.suited, result)]
   return result

@@ -138,15 +138,10 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
       configs = ((dataclasses.replace(
           _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
                                                 thorough=True)), None),)
-    favourites = {}
-    for config, _ in configs:
-      key = _same_tasks(config.bundles)
-      if config.rules.favourites and key not in favourites:
-        favourites[key] = self._favourites(shared, key)
     scheduled = [
         _proposer(shared, _suited(shared, config), per_device, row)
         for config, per_device in configs
-        for row in (favourites[_same_tasks(config.bundles)] if config.rules.
+        for row in (self._favourites(shared, config.bundles) if config.rules.
                     favourites else (None,))
     ]
     return scheduled if self.published else [shared.alone, *scheduled]
@@ -154,32 +149,21 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
   def _favourites(self, shared: proposals.Proposals,
                   bundles: proposals.Bundles) -> np.ndarray:
     """int32 [K, M], K choices of the favourite child of each task, or -1."""
-    tasks = shared.tasks(bundles)
-    work_s = bundling.work_s(tasks)
     if not self.published:
-      rows = favourite_children.matched(tasks, work_s, shared.link)
+      rows = shared.favourites(bundles)
       return rows[:1] if (rows[0] == rows[1]).all() else rows
+    tasks = shared.tasks(bundles)
     small = shared.graph.num_ops <= _MOST_OPS
-    return favourite_children.solve(tasks, work_s, shared.link,
+    return favourite_children.solve(tasks, bundling.work_s(tasks), shared.link,
                                     _WINDOW if small else _SMALL_WINDOW)[None]
-
-
-def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
-  """Bundles without co-placement, which does not change tasks.
-
-  Equal results mean equal tasks, which have the same favourite children.
-  """
-  return dataclasses.replace(bundles, parts=None, transfer_grain=None)
 
 
 def _suited(shared: proposals.Proposals,
             config: proposals.ScheduleConfig) -> proposals.ScheduleConfig:
-  """A configuration; if accelerators differ, with the earliest finish."""
-  if (shared.equal_devices or config.rules.thorough or
-      config in (_PUBLISHED, _NO_CONTENTION)):
+  """See `Proposals.suited`; published configurations stay as they are."""
+  if config.rules.thorough or config in (_PUBLISHED, _NO_CONTENTION):
     return config
-  return dataclasses.replace(
-      config, rules=dataclasses.replace(config.rules, earliest_finish=True))
+  return shared.suited(config)
 
 
 def _proposer(shared: proposals.Proposals, config: proposals.ScheduleConfig,

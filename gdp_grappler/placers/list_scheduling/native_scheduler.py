@@ -331,14 +331,16 @@ def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.LIST_SCHEDULER)
   pointer, i32 = ctypes.c_void_p, ctypes.c_int32
   real = ctypes.c_double
-  labels = [i32, i32, *[pointer] * 4, real, pointer]
-  for name, arguments in {
-      'gdp_list_schedule': [pointer, pointer, i32, *[pointer] * 3],
-      'gdp_topological_order': [i32, i32, i32, pointer, pointer, i32, pointer],
-      'gdp_fill': [*[i32] * 4, *[pointer] * 6, real, pointer],
-      'gdp_favourites': [i32, i32, *[pointer] * 3, i32,
-                         *[pointer] * 3], 'gdp_fuse': labels, 'gdp_join': labels
-  }.items():
-    function = getattr(lib, name)
-    function.restype, function.argtypes = i32, arguments
+  labels = i32, [i32, i32, *[pointer] * 4, real, pointer]
+  native.declare(
+      lib, {
+          'gdp_list_schedule': (i32, [pointer, pointer, i32, *[pointer] * 3]),
+          'gdp_topological_order':
+              (i32, [*[i32] * 3, pointer, pointer, i32, pointer]),
+          'gdp_fill': (i32, [*[i32] * 4, *[pointer] * 6, real, pointer]),
+          'gdp_favourites':
+              (i32, [i32, i32, *[pointer] * 3, i32, *[pointer] * 3]),
+          'gdp_fuse': labels,
+          'gdp_join': labels,
+      })
   return lib

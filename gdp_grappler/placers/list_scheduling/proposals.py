@@ -12,8 +12,10 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers.list_scheduling import bundling
+from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
+from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.search.memory import memory_estimate
 
 # Ops above which a problem is large. Placers then make fewer schedules.
@@ -89,6 +91,7 @@ class Proposals:
     self.graph, self.cluster = graph, cluster
     self._seconds, self._allowed = seconds, allowed
     self._tasks: dict[Bundles, task_graph.TaskGraph] = {}
+    self._favourites: dict[Bundles, np.ndarray] = {}
     self._lock = threading.RLock()
 
   @property
@@ -104,10 +107,9 @@ class Proposals:
 
   def targets(self, halvings: int) -> np.ndarray:
     """int [t], the accelerators in use; see `Bundles.halvings`."""
-    count = len(self.accelerators)
-    left = max(1, count >> halvings)
-    work_s = self._seconds[:, self.accelerators].sum(axis=0)
-    return self.accelerators[np.sort(np.argsort(work_s, kind='stable')[:left])]
+    left = max(1, len(self.accelerators) >> halvings)
+    return np.sort(
+        partitioning.accelerators(self.cluster, self._seconds)[:left])
 
   @functools.cached_property
   def link(self) -> tuple[float, float]:
@@ -135,6 +137,27 @@ class Proposals:
       if bundles not in self._tasks:
         self._tasks[bundles] = self._make_tasks(bundles)
       return self._tasks[bundles]
+
+  def suited(self, config: ScheduleConfig) -> ScheduleConfig:
+    """A configuration; if accelerators differ, with the earliest finish."""
+    if self.equal_devices:
+      return config
+    return dataclasses.replace(
+        config, rules=dataclasses.replace(config.rules, earliest_finish=True))
+
+  def favourites(self, bundles: Bundles) -> np.ndarray:
+    """int32 [2, M], favourite children; see `favourite_children.matched`.
+
+    Co-placement changes no task, so it does not count. Several threads may call
+    this at once.
+    """
+    key = dataclasses.replace(bundles, parts=None, transfer_grain=None)
+    with self._lock:
+      if key not in self._favourites:
+        tasks = self.tasks(key)
+        self._favourites[key] = favourite_children.matched(
+            tasks, bundling.work_s(tasks), self.link)
+      return self._favourites[key]
 
   def proposer(self, config: ScheduleConfig,
                favourites: np.ndarray | None = None) -> Proposer:

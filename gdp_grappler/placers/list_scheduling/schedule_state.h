@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gdp_grappler/placers/list_scheduling/timeline.h"
+#include "gdp_grappler/rows.h"
 
 // M tasks, T tensors, U uses, B bundles, D devices. A tensor of 0 bytes stands
 // for control edges.
@@ -21,7 +22,7 @@ struct GdpTasks {
   const int64_t* bundle_bytes;  // [B] memory.
   const uint8_t* allowed;       // [B, D]
   const double* seconds;        // [M, D]
-  const int32_t* favourite;     // [M] favourite child or -1; may be null.
+  const int32_t* favourite;     // [M] favourite child or -1.
 };
 
 struct GdpMachines {
@@ -44,26 +45,6 @@ constexpr int32_t kNone = -1;
 // planned. With more gaps, plans are hardly better, but long queues take time.
 constexpr size_t kMostGaps = 64;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// Rows of uneven length, one after the other.
-struct Rows {
-  std::vector<int32_t> starts, items;
-
-  // Sorts `items` [n] by their row; equal rows keep their order.
-  template <typename Row, typename Item>
-  void Fill(int32_t num_rows, int32_t n, Row row, Item item) {
-    starts.assign(num_rows + 1, 0);
-    items.resize(n);
-    for (int32_t i = 0; i < n; ++i) ++starts[row(i) + 1];
-    for (int32_t r = 0; r < num_rows; ++r) starts[r + 1] += starts[r];
-    std::vector<int32_t> next(starts.begin(), starts.end() - 1);
-    for (int32_t i = 0; i < n; ++i) items[next[row(i)]++] = item(i);
-  }
-  const int32_t* begin(int32_t row) const { return items.data() + starts[row]; }
-  const int32_t* end(int32_t row) const {
-    return items.data() + starts[row + 1];
-  }
-};
 
 // Iterates over one of several rows.
 struct Row {
@@ -92,38 +73,21 @@ struct Dataflow {
     return inputs.starts[task + 1] - inputs.starts[task];
   }
 
-  // Producers before consumers; the task that became ready first is next. The
-  // result is shorter than M if the tasks form a cycle.
-  std::vector<int32_t> TopologicalOrder() const {
-    const int32_t num_tasks = static_cast<int32_t>(inputs.starts.size()) - 1;
-    std::vector<int32_t> waiting(num_tasks), order;
-    order.reserve(num_tasks);
-    for (int32_t task = 0; task < num_tasks; ++task) {
-      waiting[task] = num_inputs(task);
-      if (!waiting[task]) order.push_back(task);
-    }
-    for (size_t i = 0; i < order.size(); ++i) {
-      for (const int32_t tensor : Row{outputs, order[i]}) {
-        for (const int32_t consumer : Row{consumers, tensor}) {
-          if (!--waiting[consumer]) order.push_back(consumer);
-        }
-      }
-    }
-    return order;
-  }
-
-  // The same, but the task that became ready last is next.
-  std::vector<int32_t> DepthFirstOrder() const {
+  // Producers before consumers. The task that became ready first is next, or
+  // with `depth_first` the task that became ready last. The result is shorter
+  // than M if the tasks form a cycle.
+  std::vector<int32_t> TopologicalOrder(bool depth_first) const {
     const int32_t num_tasks = static_cast<int32_t>(inputs.starts.size()) - 1;
     std::vector<int32_t> waiting(num_tasks), ready, order;
     order.reserve(num_tasks);
-    for (int32_t task = num_tasks - 1; task >= 0; --task) {
+    for (int32_t task = 0; task < num_tasks; ++task) {
       waiting[task] = num_inputs(task);
       if (!waiting[task]) ready.push_back(task);
     }
-    while (!ready.empty()) {
-      const int32_t task = ready.back();
-      ready.pop_back();
+    if (depth_first) std::reverse(ready.begin(), ready.end());
+    for (size_t next = 0; next < ready.size();) {
+      const int32_t task = depth_first ? ready.back() : ready[next++];
+      if (depth_first) ready.pop_back();
       order.push_back(task);
       for (const int32_t tensor : Row{outputs, task}) {
         for (const int32_t consumer : Row{consumers, tensor}) {

@@ -139,9 +139,9 @@ def _nowhere() -> int | None:
   return native.fopen(os.devnull.encode(), b'we')
 
 
-def call_each(
-    placer: str, jobs: Sequence[Any], timeout_s: float,
-    environment: Mapping[str, str] | None = None) -> list[np.ndarray | None]:
+def call_each(placer: str, jobs: Sequence[Any], timeout_s: float,
+              environment: Mapping[str, str] | None = None,
+              library: str = '') -> list[np.ndarray | None]:
   """Runs jobs; the parts of each, or None if there are none.
 
   There are none if the library refuses the job, or if its turn comes too late.
@@ -155,11 +155,18 @@ def call_each(
     jobs: At least one job.
     timeout_s: Seconds that all processes together may take.
     environment: Environment variables beside those of this process.
+    library: See `call_worker`.
 
   Raises:
     GdpError: no job has a solution.
   """
-  return _call_each(placer, jobs, deadlines.within(timeout_s), environment)
+
+  def call(some: Sequence[Any], remaining_s: float) -> list[np.ndarray | None]:
+    parts: list[np.ndarray | None] = call_worker(placer, some, remaining_s,
+                                                 environment, library)
+    return parts
+
+  return _call_each(call, jobs, deadlines.within(timeout_s))
 
 
 def begin_by_s(deadline: deadlines.Deadline) -> float:
@@ -196,29 +203,29 @@ def timeout_s(deadline: deadlines.Deadline, longest_s: float) -> float:
     deadline: The end of a time budget.
     longest_s: Seconds that jobs may take without a budget.
   """
+  if deadline.clock is deadlines.still:
+    return longest_s  # A number of jobs, and no clock, limits the work.
   return min(longest_s, max(deadline.remaining_s, _LEAST_S))
 
 
-def _call_each(
-    placer: str, jobs: Sequence[Any], deadline: deadlines.Deadline,
-    environment: Mapping[str, str] | None) -> list[np.ndarray | None]:
-  """See `call_each`."""
+def _call_each(call: Callable[[Sequence[Any], float],
+                              list[np.ndarray | None]], jobs: Sequence[Any],
+               deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+  """See `call_each`; `call` runs jobs in a process within some seconds."""
   try:
-    parts: list[np.ndarray | None] = call_worker(placer, jobs,
-                                                 deadline.remaining_s,
-                                                 environment)
-    return parts
+    return call(jobs, deadline.remaining_s)
   except errors.GdpError as error:
     if len(jobs) == 1 or deadline.passed:
       raise
     problem = error
-  middle, parts = len(jobs) // 2, []
+  middle = len(jobs) // 2
+  parts: list[np.ndarray | None] = []
   for half in (jobs[:middle], jobs[middle:]):
     if deadline.passed:
       parts += [None] * len(half)
       continue
     try:
-      parts += _call_each(placer, half, deadline, environment)
+      parts += _call_each(call, half, deadline)
     except errors.GdpError as error:
       problem = error
       parts += [None] * len(half)
@@ -228,22 +235,24 @@ def _call_each(
 
 
 def call_worker(placer: str, jobs: Sequence[Any], timeout_s: float,
-                environment: Mapping[str, str] | None = None) -> Any:
+                environment: Mapping[str, str] | None = None,
+                library: str = '') -> Any:
   """Runs jobs by a library in a process of its own, and returns the result.
 
   Args:
-    placer: Name of the placer. The module `<placer>_worker` in this folder has
-      the function `run`.
+    placer: Name of the placer.
     jobs: Argument of `run`.
     timeout_s: Seconds that the process may take.
     environment: Environment variables beside those of this process.
+    library: Name of the library, by default that of the placer. The module
+      `<library>_worker` in this folder has the function `run`.
 
   Raises:
     GdpError: the process died or took too long, or the library refused a job.
   """
   try:
-    return calls.call(f'{_HERE}.{placer}_worker:run', jobs, timeout_s=timeout_s,
-                      environment=environment)
+    return calls.call(f'{_HERE}.{library or placer}_worker:run', jobs,
+                      timeout_s=timeout_s, environment=environment)
   except calls.CallError as error:
     raise errors.GdpError(
         f'The placer "{placer}" failed: {error}. Use another placer, such as '

@@ -10,9 +10,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Callable, Iterable, Sequence
 
+from absl import logging
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -95,7 +97,24 @@ def accelerators(cluster: cluster_lib.Cluster,
     seconds: float64 [N, D], seconds of ops (`Problem.busy_seconds`).
   """
   devices = np.array(cluster.accelerators)
-  return devices[np.argsort(-_speeds(cluster, seconds, devices), kind='stable')]
+  return devices[np.argsort(-speeds(cluster, seconds, devices), kind='stable')]
+
+
+def speeds(cluster: cluster_lib.Cluster, seconds: np.ndarray,
+           devices: np.ndarray) -> np.ndarray:
+  """float64 [k], speeds of devices over the whole graph.
+
+  Devices that were cut from one processor take turns, so they divide its speed.
+
+  Args:
+    cluster: D devices.
+    seconds: float64 [N, D], seconds of ops.
+    devices: int [k], the devices that share the work.
+  """
+  totals = seconds[:, devices].sum(axis=0)
+  units = cluster.compute_units[devices]
+  slots = np.array([cluster.devices[d].slots for d in devices])
+  return slots / np.maximum(totals, 1e-30) / np.bincount(units)[units]
 
 
 def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
@@ -138,7 +157,7 @@ def make_target(problem: placer_lib.Problem, workers: np.ndarray,
       group_graph.work(problem.graph, seconds, workers) * ~outside,
       group_graph.memory_bytes(problem.graph) * ~outside, memory)
   shares = np.concatenate([
-      _mix(_speeds(cluster, seconds, workers), _room(cluster, workers), memory),
+      _mix(speeds(cluster, seconds, workers), _room(cluster, workers), memory),
       np.zeros(len(extra))
   ])
   shares = np.maximum(shares / shares.sum(), _TINY_SHARE)
@@ -220,17 +239,21 @@ def best_of_two_rounds(problem: placer_lib.Problem, first: Propose,
   The first round is for all targets. The second round is for the targets with
   as many devices as the best proposal of the first round, if it has more than
   one. If that proposal is for all devices of the cluster, the second round is
-  also for the targets of all accelerators. See `best` for the price.
+  also for the targets of all accelerators. After `Problem.time_budget_s` there
+  is no second round. See `best` for the price.
 
   Args:
     problem: The problem to place.
     first: Makes the proposals of the first round.
     further: Makes the proposals of the second round.
   """
+  deadline = problem.deadline()
 
   def propose(memory: float, price: PriceProposals) -> None:
     targets = make_targets(problem, memory, with_all=True)
     count = price(first(targets)).target.num_workers
+    if deadline.passed:
+      return
     wanted = {count, min(count, len(problem.cluster.accelerators))} - {1}
     price(further([each for each in targets if each.num_workers in wanted]))
 
@@ -249,33 +272,48 @@ def best(
   `memory_fit.best_fitting` prices one device of each kind, and repairs
   placements that are faster but overflow a memory. If no placement fits after
   that and prices are simulated, a local search starts with the best one. No
-  round begins after `Problem.time_budget_s`.
+  round begins after `Problem.time_budget_s`. A round that fails ends early,
+  and the proposals before it still count.
 
   Args:
     problem: The problem to place.
     propose: Makes the proposals of one round. Its arguments are the weight of
       memory (see `make_target`) and the function that prices proposals.
+
+  Raises:
+    GdpError: the first proposals failed.
   """
   if not problem.graph.num_ops:
     return placement_lib.of_nothing(problem.cluster)
   deadline = problem.deadline()
   judge = _Judge(problem, deadline)
   for memory in (0., 0.5, 1.):
-    propose(memory, judge.price)
+    try:
+      propose(memory, judge.price)
+    except errors.GdpError as error:
+      if judge.leader is None:
+        raise
+      logging.info('Partitions of "%s" are left out. %s', problem.graph.name,
+                   error)
     if judge.priced.fastest_fits or deadline.passed:
       break
   return memory_fit.best_fitting(problem, judge.priced, deadline)
 
 
 class _Judge:
-  """Prices proposals and keeps the best one."""
+  """Prices proposals and keeps the best one.
+
+  Attributes:
+    priced: The placements of all proposals.
+    leader: The best proposal and its key; None before the first proposal.
+  """
 
   def __init__(self, problem: placer_lib.Problem,
                deadline: deadlines.Deadline) -> None:
     self._problem, self._deadline = problem, deadline
     self.priced = priced_placements.PricedPlacements(problem.graph,
                                                      problem.evaluator)
-    self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
+    self.leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
   def price(self, proposals: Iterable[Proposal]) -> Proposal:
     """See `PriceProposals`."""
@@ -290,10 +328,10 @@ class _Judge:
     ]
     keys = self.priced.add(devices, ceiling_s=None).keys()
     for key, proposal in zip(keys, seen):
-      if self._leader is None or key < self._leader[0]:
-        self._leader = key, proposal
-    assert self._leader is not None  # The first round has proposals.
-    return self._leader[1]
+      if self.leader is None or key < self.leader[0]:
+        self.leader = key, proposal
+    assert self.leader is not None  # The first round has proposals.
+    return self.leader[1]
 
 
 def _counts(most: int) -> list[int]:
@@ -304,18 +342,6 @@ def _counts(most: int) -> list[int]:
   spread = np.geomspace(1, most, min(most, _MOST_COUNTS)).round().astype(int)
   others = range(1, most + 1) if most <= _MOST_COUNTS else spread.tolist()
   return list(dict.fromkeys([1, *halves, *others]))
-
-
-def _speeds(cluster: cluster_lib.Cluster, seconds: np.ndarray,
-            devices: np.ndarray) -> np.ndarray:
-  """float64 [k], speeds of devices over the whole graph.
-
-  Devices that were cut from one processor take turns, so they divide its speed.
-  """
-  totals = seconds[:, devices].sum(axis=0)
-  units = cluster.compute_units[devices]
-  slots = np.array([cluster.devices[d].slots for d in devices])
-  return slots / np.maximum(totals, 1e-30) / np.bincount(units)[units]
 
 
 def _room(cluster: cluster_lib.Cluster, devices: np.ndarray) -> np.ndarray:

@@ -58,9 +58,10 @@ class ScotchPlacer:
         ], functools.partial(map_targets, deadline=problem.deadline()))
 
 
-def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
-                allowed: np.ndarray, deadline: deadlines.Deadline,
-                topology: bool = True) -> list[partitioning.Proposal]:
+def map_targets(jobs: Sequence[tuple[partitioning.Target,
+                                     mapping.Arguments]], allowed: np.ndarray,
+                deadline: deadlines.Deadline, topology: bool = True,
+                placer: str = 'scotch') -> list[partitioning.Proposal]:
   """Maps graphs onto their targets.
 
   Args:
@@ -70,11 +71,12 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, mapping.Arguments]],
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. After the mapping, parts are assigned to
       devices by distance in both cases.
+    placer: Name of the placer, for errors.
   """
   return mapping.map_targets(
       [(target, {**given, 'distances': _distances(target, topology)})
        for target, given in jobs], allowed,
-      functools.partial(_run, deadline=deadline))
+      functools.partial(_run, deadline=deadline, placer=placer))
 
 
 def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
@@ -85,7 +87,7 @@ def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
     seed: Seed of the mapping.
     balanced: Whether Scotch prefers balance to a small cut.
   """
-  return dict(imbalance=imbalance, seed=seed, balanced=balanced)
+  return {'imbalance': imbalance, 'seed': seed, 'balanced': balanced}
 
 
 def _distances(target: partitioning.Target,
@@ -102,12 +104,12 @@ def _distances(target: partitioning.Target,
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(jobs: list[dict[str, Any]],
-         deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+def _run(jobs: list[dict[str, Any]], deadline: deadlines.Deadline,
+         placer: str = 'scotch') -> list[np.ndarray | None]:
   begin_by_s = partition_process.begin_by_s(deadline)
   # Scotch 7.0.16 crashes on some small graphs (an invalid write), so it has a
   # process of its own.
   return partition_process.call_each(
-      'scotch', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
+      placer, [{**job, 'begin_by_s': begin_by_s} for job in jobs],
       partition_process.timeout_s(deadline, _TIMEOUT_S),
-      {'SCOTCH_PTHREAD_NUMBER': '1'})
+      {'SCOTCH_PTHREAD_NUMBER': '1'}, 'scotch')

@@ -80,7 +80,7 @@ class _Wishes:
     origin: Name of the plan.
     notes: Notes for the user.
     priorities: float64 [N] or None.
-    patterns: [N], pattern of a map that each op matches; '' for none.
+    patterns: [N], pattern of a map that each op matches; None for none.
     owners: [N], pattern that the variable of each op matches, and its device.
   """
 
@@ -89,7 +89,7 @@ class _Wishes:
   origin: str
   notes: tuple[str, ...] = ()
   priorities: np.ndarray | None = None
-  patterns: tuple[str, ...] = ()
+  patterns: tuple[str | None, ...] = ()
   owners: tuple[tuple[str, int], ...] = ()
 
 
@@ -139,15 +139,14 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   else:
     wishes = _of_layers(plan, problem)
   rounds = _would_round(graph, wishes, cluster)
-  devices = _of_groups(
-      problem,
-      dataclasses.replace(wishes,
-                          devices=np.where(rounds, -1,
-                                           wishes.devices)))[graph.groups]
+  kept = dataclasses.replace(wishes, devices=np.where(rounds, -1,
+                                                      wishes.devices))
+  devices = _of_groups(problem, kept)[graph.groups]
   refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
                  f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
-                 wishes.notes, refused, tuple(_chosen(wishes, devices)))
+                 wishes.notes, refused, tuple(_chosen(problem, wishes,
+                                                      devices)))
 
 
 def chosen(layers: plan_lib.Layers, problem: placer_lib.Problem,
@@ -169,7 +168,7 @@ def chosen(layers: plan_lib.Layers, problem: placer_lib.Problem,
     wishes = _of_layers(layer_map.checked(dict(layers)), problem)
   except errors.GdpError:
     return ()
-  return tuple(_chosen(wishes, placement.devices))
+  return tuple(_chosen(problem, wishes, placement.devices))
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,
@@ -177,7 +176,9 @@ def _of_file(path: str, graph: op_graph.OpGraph,
   plan = plan_lib.read(path)
   candidates = _candidates(plan.devices, graph.names)
   known = np.array([bool(devices) for devices in candidates])
-  share, work = known.mean(), _share_of_flops(graph, known)
+  flops = graph.flops * graph.executions
+  share = known.mean()
+  work = flops[known].sum() / flops.sum() if flops.any() else 1.
   if min(share, work) < _MIN_SHARE:
     raise misfits.DoesNotFitError(
         f'plan {path} was made for "{plan.graph}" and knows {share:.0%} of '
@@ -218,11 +219,6 @@ def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:
   return ', '.join(filter(None, parts)),
 
 
-def _share_of_flops(graph: op_graph.OpGraph, chosen: np.ndarray) -> float:
-  flops = graph.flops * graph.executions
-  return float(flops[chosen].sum() / flops.sum()) if flops.any() else 1.
-
-
 def _of_layers(layers: Sequence[tuple[str, str]],
                problem: placer_lib.Problem) -> _Wishes:
   graph, cluster = problem.graph, problem.cluster
@@ -246,7 +242,7 @@ def _of_layers(layers: Sequence[tuple[str, str]],
       wanted, ~by_layer, 'the map of layers',
       tuple(layer_notes.of(patterns, matches, by_layer, index, graph)),
       patterns=tuple(
-          patterns[i] if i >= 0 else ''
+          patterns[i] if i >= 0 else None
           for i in np.where(by_accident, -1, matches.patterns).tolist()),
       owners=_owners(patterns, index, graph))
 
@@ -260,19 +256,24 @@ def _owners(patterns: Sequence[str], index: np.ndarray,
       (patterns[i] if i >= 0 else '', int(index[i])) for i in found.tolist())
 
 
-def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
+def _chosen(problem: placer_lib.Problem, wishes: _Wishes,
+            devices: np.ndarray) -> Iterator[str]:
   """Clauses that explain the device int [N] of each op by a map of layers."""
-  for pattern, owner, wanted, device in zip(wishes.patterns, wishes.owners,
-                                            wishes.devices.tolist(),
-                                            devices.tolist()):
-    if pattern and wanted == device:
+  may_be = problem.allowed[problem.graph.groups, wishes.devices]
+  for pattern, (owner, its), weak, met, may, device in zip(
+      wishes.patterns, wishes.owners, wishes.weak, wishes.devices == devices,
+      may_be, devices):
+    if pattern is not None and met and not (weak and its == device):
       yield f'the map of layers has "{pattern}" there'
-    elif pattern:
+    elif its == device:
+      yield f'the map of layers has "{owner}" there, which it belongs to'
+    elif pattern is not None and not may:
       yield (f'the map of layers has "{pattern}" on another device, where this '
              'op or its group may not be')
-    elif owner[0] and owner[1] == device:
-      yield f'the map of layers has "{owner[0]}" there, which it belongs to'
-    elif wanted == device:
+    elif not weak:
+      yield (f'the map of layers has "{pattern}" on another device, but other '
+             'ops of its group decide')
+    elif met:
       yield 'no layer of the map has it, and TensorFlow puts it there'
     else:
       yield 'no layer of the map has it, and it is with its neighbours'
@@ -291,7 +292,7 @@ def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
   gpu = single_device.first_device(cluster, 'GPU')
   was_on = {cluster_lib.device_type(device) for device in set(graph.devices)}
   if gpu is not None and 'GPU' not in was_on:
-    return single_device.OnlyDevicePlacer(gpu).place(problem)
+    return single_device.all_on(problem, gpu)
   was = _devices_when_read(graph, cluster)
   instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(np.where(was < 0, instead[graph.groups], was),

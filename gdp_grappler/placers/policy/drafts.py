@@ -10,7 +10,6 @@ too.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Iterable, Iterator, Sequence
 
@@ -21,9 +20,7 @@ from gdp_grappler import extras
 from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
-from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import candidates
-from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.partitioning import metis
@@ -121,7 +118,8 @@ class Drafts:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
     self._problem, self._config = problem, config
-    self._scheduler = _Scheduler(problem)
+    self._shared = proposals.Proposals(problem.graph, problem.cluster,
+                                       problem.busy_seconds, problem.allowed)
     # The configuration of each schedule, and its capacities of memories.
     self._settings: dict[bytes, tuple[proposals.ScheduleConfig,
                                       np.ndarray]] = {}
@@ -211,12 +209,16 @@ class Drafts:
 
   def _schedules(self) -> Iterator[np.ndarray]:
     pool_bytes = self._problem.cluster.pool_bytes.astype(float)
-    for config in self._scheduler.configs[:self._config.schedules]:
+    configs = _CONFIGS[:_NUM_FOR_LARGE] if self._shared.large else _CONFIGS
+    for config in configs[:self._config.schedules]:
       yield self._scheduled(config, pool_bytes)
 
   def _scheduled(self, config: proposals.ScheduleConfig,
                  pool_bytes: np.ndarray) -> np.ndarray:
-    row = self._scheduler.row(config, pool_bytes).astype(np.int32)
+    suited = self._shared.suited(config)
+    children = (self._shared.favourites(config.bundles)[0]
+                if config.rules.favourites else None)
+    row = self._shared.proposer(suited, children)(pool_bytes).astype(np.int32)
     self._settings.setdefault(row.tobytes(), (config, pool_bytes))
     return row
 
@@ -234,42 +236,3 @@ def _different(
     first.setdefault(row.tobytes(), (source, row))
   return ([source for source, _ in first.values()],
           np.stack([row for _, row in first.values()]))
-
-
-class _Scheduler:
-  """Makes schedules of one problem."""
-
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._shared = proposals.Proposals(problem.graph, problem.cluster,
-                                       problem.busy_seconds, problem.allowed)
-    # Favourite children by bundles without co-placement, which changes no task.
-    self._children: dict[proposals.Bundles, np.ndarray] = {}
-
-  @property
-  def configs(self) -> tuple[proposals.ScheduleConfig, ...]:
-    """The configurations of the problem's schedules."""
-    return _CONFIGS[:_NUM_FOR_LARGE] if self._shared.large else _CONFIGS
-
-  def row(self, config: proposals.ScheduleConfig,
-          pool_bytes: np.ndarray) -> np.ndarray:
-    """int32 [G], a schedule.
-
-    Args:
-      config: The tasks and rules.
-      pool_bytes: float64 [P], capacities of the memories.
-    """
-    tasks, rules = self._shared.tasks(config.bundles), config.rules
-    if not self._shared.equal_devices:
-      rules = dataclasses.replace(rules, earliest_finish=True)
-    children = self._favourites(config.bundles) if rules.favourites else None
-    return self._shared.schedule(tasks, rules, pool_bytes, children)
-
-  def _favourites(self, bundles: proposals.Bundles) -> np.ndarray:
-    """int32 [M], the favourite child of each task, or -1."""
-    key = dataclasses.replace(bundles, parts=None, transfer_grain=None)
-    if key not in self._children:
-      tasks = self._shared.tasks(key)
-      self._children[key] = favourite_children.matched(tasks,
-                                                       bundling.work_s(tasks),
-                                                       self._shared.link)[0]
-    return self._children[key]

@@ -34,12 +34,12 @@ def as_placer_code() -> Iterator[None]:
   """
   import tensorflow as tf
   from tensorflow.python.eager import context
-  _local.is_placer = True
+  was_placer, _local.is_placer = _local.is_placer, True
   try:
     with context.eager_mode(), tf.device('/CPU:0'):
       yield
   finally:
-    _local.is_placer = False
+    _local.is_placer = was_placer
 
 
 def start(job: Callable[[], _T]) -> futures.Future[_T]:

@@ -88,10 +88,11 @@ class _Policy:
 
   def logits(self, features: schema.GraphFeatures) -> np.ndarray:
     """float [M, D], logits of the devices of units; -inf if not allowed."""
-    result = self._model.place(
-        np.array(features.op_types,
-                 object).astype(bytes), features.units, features.edges,
-        features.edge_bytes, features.allowed, features.devices).numpy()
+    with eager_thread.as_placer_code():
+      result = self._model.place(
+          np.array(features.op_types,
+                   object).astype(bytes), features.units, features.edges,
+          features.edge_bytes, features.allowed, features.devices).numpy()
     return np.where(features.allowed, result, -np.inf)
 
 

@@ -70,7 +70,7 @@ class MovePolicyPlacer:
                choice: str = MoveChoice.TRAINED,
                config: policy_config.PolicyConfig = _DEFAULT,
                network: move_network.MoveNetwork | None = None) -> None:
-    """Loads the weights of a move network, if a folder with one is named.
+    """Loads the network in a folder, if one is named.
 
     Args:
       policy: A folder that `gdp_train` exported. It has a move network, or
@@ -85,9 +85,12 @@ class MovePolicyPlacer:
       PolicyMismatchError: the folder has no such policy.
     """
     self._network = network or move_folder.named(policy)
-    self._policy = None if self._network else policy
+    self._one_shot: learned.LearnedPlacer | None = None
     if self._network is None:
       named_policy.check(policy)
+      if policy is not None:
+        # No time budget includes the time of loading, so loading comes first.
+        self._one_shot = learned.LearnedPlacer(policy)
     self._choice, self._config = MoveChoice(choice), config
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -100,7 +103,6 @@ class MovePolicyPlacer:
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
-      PolicyMismatchError: the policy does not fit.
     """
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
@@ -153,8 +155,8 @@ class MovePolicyPlacer:
       if not len(again):
         break
       priced.add(again, drafts.SCHEDULES, priced.ceiling_s(exact))
-    if self._policy is not None:
-      proposed = learned.LearnedPlacer(self._policy).candidates(problem)
+    if self._one_shot is not None:
+      proposed = self._one_shot.candidates(problem)
       priced.add(proposed[:, problem.graph.first_ops])
     # A round takes less time than the drafts.
     round_s = (None if by_count or problem.ends_by_count else problem.clock()

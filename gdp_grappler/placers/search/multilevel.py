@@ -8,7 +8,7 @@ starts of an annealing of the graph itself, which prices placements in the order
 of priorities.
 
 A group of the small problem is a tile: the ops of one layer in one time step.
-The coarse level has three stages (`stages.COARSE`):
+The coarse level has three stages:
 
 1. Whole layers move. There are few layers, so an annealing converges fast.
 2. Parts of recurrent layers move. The products of a recurrent layer with its
@@ -41,7 +41,6 @@ from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search import stages
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
@@ -102,10 +101,7 @@ def search(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     budget: Budget of all annealings together.
     models: Makes the model that chooses the moves of tiles.
   """
-  coarse_search = _CoarseSearch(coarse, starts, rng, budget, models)
-  for stage in stages.COARSE:
-    coarse_search.run(stage)
-  return coarse_search.result()
+  return _CoarseSearch(coarse, starts, rng, budget, models).run()
 
 
 class _CoarseSearch:
@@ -124,35 +120,29 @@ class _CoarseSearch:
     self._moves_wholes = not _is_slower(layers.start_key, self._start_key,
                                         self._config.most_slowdown)
     self._ranked: list[_Ranked] = []  # The best first.
-    self._parted: coarse_problem.CoarseProblem | None = None
 
-  def run(self, stage: stages.CoarseStage) -> None:
-    """Runs a stage to its end; a stage with nothing to move does nothing."""
-    if stage is stages.CoarseStage.TILES:
-      self._run_tiles()
-    elif self._moves_wholes:
-      self._run_layers(
-      ) if stage is stages.CoarseStage.LAYERS else self._run_parts()
-
-  def result(self) -> CoarseResult:
-    """The best placements of all stages."""
+  def run(self) -> CoarseResult:
+    """Runs the stages that have something to move; returns placements."""
+    if self._moves_wholes:
+      parted = self._run_layers()
+      if parted is not None and self._has_time_for_parts:
+        self._run_parts(parted)
+    self._run_tiles()
     return CoarseResult(_select_starts(self._ranked),
                         min(self._last.progress, 1.))
 
-  def _run_layers(self) -> None:
+  def _run_layers(self) -> coarse_problem.CoarseProblem | None:
+    """Moves layers; the problem whose layers are parts, if it pays."""
     parted = self._coarse.parted() if self._has_time_for_parts else None
-    self._moves_wholes = parted is not None
     until = (self._config.alone_until
              if parted is None else self._config.layers_until)
     self._ranked = self._repeat_annealing(until)
-    self._parted = parted
+    return parted
 
-  def _run_parts(self) -> None:
-    if not self._has_time_for_parts:
-      return
-    assert self._parted is not None
-    self._coarse = self._parted
-    self._last = self._annealings(self._coarse.wholes(), _WHOLES, self._ranked)
+  def _run_parts(self, parted: coarse_problem.CoarseProblem) -> None:
+    """Moves parts of layers; `parted` is the problem of the later stages."""
+    self._coarse = parted
+    self._last = self._annealings(parted.wholes(), _WHOLES, self._ranked)
     ranked = self._repeat_annealing(self._config.parts_until)
     self._ranked = sorted(ranked + self._ranked, key=operator.itemgetter(0))
 

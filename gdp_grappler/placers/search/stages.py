@@ -75,16 +75,3 @@ class Stretch:
 
 
 WHOLE = Stretch()
-
-
-class CoarseStage(enum.Enum):
-  """Sets of ops that move as a whole in a smaller problem (`multilevel`)."""
-
-  LAYERS = 'layers'
-  # Parts of recurrent layers: the ops that a chain of time steps waits for, and
-  # the ops that feed the chain.
-  PARTS = 'parts'
-  TILES = 'tiles'  # The ops of a layer, or of its part, in one time step.
-
-
-COARSE = (CoarseStage.LAYERS, CoarseStage.PARTS, CoarseStage.TILES)

@@ -26,42 +26,6 @@ class SingleDevicePlacer:
     return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
 
 
-class OnlyDevicePlacer:
-  """All groups on a device that the user chooses.
-
-  A group that may not be there gets the host, or else the first device it may
-  have. The placer prices nothing.
-  """
-
-  def __init__(self, device: int | str) -> None:
-    """Sets the device.
-
-    Args:
-      device: An index into the cluster, or a name such as 'GPU:0'.
-    """
-    self._device = device
-
-  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`.
-
-    Raises:
-      ClusterError: the cluster has no such device.
-    """
-    device = self._index(problem.cluster)
-    rows = one_device.on_each(problem.cluster, problem.allowed)
-    return placement_lib.from_groups(problem.graph, rows[device],
-                                     problem.cluster)
-
-  def _index(self, cluster: cluster_lib.Cluster) -> int:
-    if isinstance(self._device, str):
-      return cluster.device_index(self._device)
-    if not 0 <= self._device < cluster.num_devices:
-      raise errors.ClusterError(
-          f'There is no device {self._device} in cluster "{cluster.name}"; '
-          f'give 0 to {cluster.num_devices - 1}.')
-    return self._device
-
-
 class DeviceTypePlacer:
   """All groups on the first device of a type, if they may be there."""
 
@@ -89,7 +53,21 @@ class DeviceTypePlacer:
       raise errors.InfeasiblePlacementError(
           f'No op of graph "{problem.graph.name}" may be on a {self._type}. '
           'Take another placer.')
-    return OnlyDevicePlacer(first).place(problem)
+    return all_on(problem, first)
+
+
+def all_on(problem: placer_lib.Problem, device: int) -> placement_lib.Placement:
+  """All groups on a device.
+
+  A group that may not be there gets the host, or else the first device it may
+  have.
+
+  Args:
+    problem: The graph and the cluster.
+    device: Index of the device in the cluster.
+  """
+  rows = one_device.on_each(problem.cluster, problem.allowed)
+  return placement_lib.from_groups(problem.graph, rows[device], problem.cluster)
 
 
 def first_device(cluster: cluster_lib.Cluster, device_type: str) -> int | None:

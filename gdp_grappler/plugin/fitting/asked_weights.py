@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping, TYPE_CHECKING
 
-from gdp_grappler import errors
 from gdp_grappler import variable_scopes
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import settings as settings_lib
@@ -25,11 +24,9 @@ def of(variables: Mapping[int, Any], source: source_graph.SourceGraph,
   """
   if not settings.keeps_asked:
     return frozenset()
-  try:
-    cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
-                                       settings.max_memory)
-  except errors.GdpError:
-    return frozenset()  # The placement of the step reports this error.
+  cluster = task_links.known_of(settings, source.devices)
+  if cluster is None:
+    return frozenset()
   result = set()
   for number, variable in variables.items():
     device = variable_scopes.device(variable)

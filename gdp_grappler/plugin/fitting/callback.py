@@ -21,7 +21,8 @@ class EpochReport:
       'GPU:0'. Empty if the step runs as TensorFlow placed it.
     moved_variables: Number of variables that are not on the device on which
       they were made.
-    predicted_s: Simulated seconds of a step; None without a plan.
+    predicted_s: Simulated seconds of a step with these devices; None without a
+      plan.
     measured_s: Mean seconds of a step in the epoch, without the first call.
   """
 
@@ -85,10 +86,13 @@ class PlacementCallback:
     del logs
     made = getattr(self._model.train_function, 'report', None)
     known = made() if made else None
-    report = EpochReport(epoch, known.placed_ops if known else {},
-                         known.moved_variables if known else 0,
-                         known.predicted_s if known else None,
-                         self._clock.step_s)
+    report = EpochReport(epoch, {}, 0, None, self._clock.step_s)
+    if known is not None:
+      # Steps that went back are measured, so their own prediction is reported.
+      report = dataclasses.replace(
+          report, placed_ops=known.placed_ops,
+          moved_variables=known.moved_variables, predicted_s=known.predicted_s
+          if known.placed_ops else known.predicted_before_s)
     self.epochs.append(report)
     if self._verbose:
       notices.say(_line(report))

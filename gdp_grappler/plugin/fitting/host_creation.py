@@ -105,7 +105,7 @@ def _wrap_variables(module: Any) -> None:
 def _initialize(stock: Any, self: Any, initializer: Any) -> None:
   """Makes a variable, on the host if the card has no room for it."""
   needs = _WHILE_MADE * _bytes(self)
-  if switch.settings() is None or not _is_short_of(needs):
+  if switch.settings() is None or _goes_elsewhere() or not _is_short_of(needs):
     stock(self, initializer)
     return
   notices.say_once('GPU:0 has no room for all weights: some are made on the '
@@ -114,21 +114,37 @@ def _initialize(stock: Any, self: Any, initializer: Any) -> None:
     stock(self, initializer)
 
 
+def _goes_elsewhere() -> bool:
+  """Whether a scope of `tf.device` puts new variables on other devices."""
+  from tensorflow.python.eager import context
+  return context.context().device_name not in (None, '', _CARD)
+
+
 def _wrap_optimizers(module: Any) -> None:
   method_wrapping.wrap(module.BaseOptimizer, 'build', _build)
 
 
 def _build(stock: Any, self: Any, variables: Sequence[Any]) -> Any:
   """Makes the slots of an optimizer; if room is short, moves weights before."""
-  if not self.built and switch.settings() is not None:
-    _make_room(variables)
+  settings = switch.settings()
+  if not self.built and settings is not None:
+    _make_room(variables, settings.keeps_asked)
   return stock(self, variables)
 
 
-def _make_room(variables: Sequence[Any]) -> None:
-  """Moves weights to the host if GPU:0 has no room for slots and gradients."""
-  here = [v for v in variables if _device(v) == _CARD]
-  if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
+def _make_room(variables: Sequence[Any], keeps_asked: bool) -> None:
+  """Moves weights to the host if GPU:0 has no room for slots and gradients.
+
+  Args:
+    variables: The weights of an optimizer.
+    keeps_asked: Whether weights stay that the program put there by `tf.device`.
+  """
+  on_card = [v for v in variables if _device(v) == _CARD]
+  here = [
+      v for v in on_card
+      if not (keeps_asked and variable_scopes.device(v.value))
+  ]
+  if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, on_card))):
     return
   from gdp_grappler.plugin.fitting import variable_moves
   free = variable_moves.movable(v.value for v in here)
@@ -184,8 +200,7 @@ def _room_bytes(settings: settings_lib.Settings,
   """Returns the bytes of GPU:0 that plans may use; None if unknown."""
   from gdp_grappler.plugin import task_links
   try:
-    cluster = task_links.KNOWN.cluster(settings.cluster, names,
-                                       settings.max_memory)
+    cluster = task_links.of(settings, names)
     card = cluster.device_index(_CARD_LABEL)
   except errors.GdpError:
     return None  # The placement of a step reports this error.

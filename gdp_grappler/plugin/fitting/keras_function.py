@@ -22,14 +22,14 @@ from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 from gdp_grappler.plugin.fitting import compiled_readers
 
-# Value of the option before it is read.
-_UNSEEN = object()
+# Value of the option before it is read, and how often it was switched off.
+_UNSEEN: tuple[Any, int] = object(), 0
 _LOCAL = '/job:localhost/'
 # TensorFlow's option that switches Grappler off.
 _NO_GRAPPLER = 'disable_meta_optimizer'
 
 
-class KerasFunction:
+class KerasFunction(current_call.RunningCall):
   """A function of Keras whose graphs are placed in the usual way.
 
   While the option is off, a call is a call of Keras' function. Attributes are
@@ -55,12 +55,9 @@ class KerasFunction:
         run it later. Then the pass itself prints the line for the user.
       model: The model whose function it is.
     """
+    super().__init__(what)
     self._model = model
     self._scheduled = scheduled
-    self.is_placed = False
-    self.has_clusters = False
-    self.was_told = False
-    self.waiting_since: float | None = None
     self._stock = function
     # The function that is placed.
     self._function = function
@@ -68,9 +65,9 @@ class KerasFunction:
     self._is_trained_placed = is_trained_placed
     # Handling of Keras' choice of XLA; None if Keras did not choose XLA.
     self._xla: xla.Handling | None = None
-    self._asked_what = self._what = what
+    self._asked_what = what
     self._eager = eager
-    self._seen: Any = _UNSEEN
+    self._seen = _UNSEEN
     self._settings: settings_lib.Settings | None = None
     self._batch_size: int | None = None
 
@@ -84,13 +81,14 @@ class KerasFunction:
       return self._called(*args)
 
   def _called(self, *args: Any) -> Any:
-    self._what = batch_methods.named(self._asked_what)
-    value = switch.value(context.context())
-    if value is not self._seen:
+    self.what = batch_methods.named(self._asked_what)
+    value, times_off = switch.value(context.context()), switch.times_off()
+    # The same value may have been switched off in between.
+    if value is not self._seen[0] or times_off != self._seen[1]:
       # If the library is missing, a line has said so.
       works = option.connect()
       self._switch(_with_choice(value) if works else None)
-      self._seen = value
+      self._seen = value, times_off
       self._batch_size = batch_sizes.size_of(args[0])
     if self._settings is None:
       return self._unplaced(*args)
@@ -104,19 +102,6 @@ class KerasFunction:
   def __getattr__(self, name: str) -> Any:
     return getattr(self._function, name)
 
-  def task(self, query: Any) -> current_call.Optimize | None:
-    """See `current_call.RunningCall`: the graph is placed in the usual way."""
-    del query
-    return None
-
-  def decided(self) -> None:
-    """See `current_call.RunningCall`: does nothing."""
-
-  @property
-  def what(self) -> str:
-    """Name of the function for users, such as 'fit of "sequential"'."""
-    return self._what
-
   @property
   def is_compiled_by_keras(self) -> bool:
     """Whether Keras chooses XLA by itself."""
@@ -126,7 +111,7 @@ class KerasFunction:
     """Calls the function while the option is off. Graphs may be captured."""
     if not environment.capture_directory():
       return self._stock(*args)
-    return current_call.run(current_call.Named(self._what), self._stock, *args)
+    return current_call.run(current_call.Named(self.what), self._stock, *args)
 
   def _run(self, *args: Any) -> Any:
     """Calls the function with XLA or the one that can be placed.
@@ -161,29 +146,27 @@ class KerasFunction:
     self.was_told = True
     scope = context.context().device_name
     if scope and not scope.startswith(_LOCAL):
-      notices.say(f'{self._what}: under tf.device("{scope}") that server runs '
+      notices.say(f'{self.what}: under tf.device("{scope}") that server runs '
                   'it as a whole, and places it if gdp-grappler is installed '
                   'there; variables stay. To have them moved, make the model '
                   'there and call fit outside (connect_to_cluster: '
                   'make_master_device_default=False)')
     elif self._eager:
-      notices.say(f'{self._what}: left as it was: it runs op by op '
+      notices.say(f'{self.what}: left as it was: it runs op by op '
                   '(run_eagerly=True), and only graphs are placed')
     elif tf.config.functions_run_eagerly():
-      notices.say(f'{self._what}: left as it was: it runs op by op '
+      notices.say(f'{self.what}: left as it was: it runs op by op '
                   '(tf.config.run_functions_eagerly), and only graphs are '
                   'placed')
     elif tf.config.optimizer.get_experimental_options().get(_NO_GRAPPLER):
       notices.say(
-          f'{self._what}: left as it was: Grappler calls the plugin, and '
+          f'{self.what}: left as it was: Grappler calls the plugin, and '
           f'the option {_NO_GRAPPLER} switches Grappler off')
     elif self._stays_with_xla():
-      notices.say(f'{self._what}: left as it was: XLA compiles it, as Keras '
+      notices.say(f'{self.what}: left as it was: XLA compiles it, as Keras '
                   f'chose{self._why_xla_stays()}')
     elif not self._scheduled and not captures.is_compiled(self._function):
-      notices.say(f'{self._what}: left as it was: its graph has fewer than '
-                  f'{self._minimum()} ops{self._or_no_layer()}, or was seen '
-                  'before')
+      notices.say(f'{self.what}: left as it was: {self._why_unseen()}')
 
   def _why_xla_stays(self) -> str:
     assert self._settings is not None
@@ -194,6 +177,11 @@ class KerasFunction:
     return (
         '; placed steps may be slower, and steps are timed only if the guard '
         'is on')
+
+  def _why_unseen(self) -> str:
+    """Returns why the pass printed no line."""
+    return (f'its graph has fewer than {self._minimum()} ops'
+            f'{self._or_no_layer()}, or was seen before')
 
   def _or_no_layer(self) -> str:
     settings = self._settings or settings_lib.Settings()

@@ -15,6 +15,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.plans import planned
 from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -170,9 +171,10 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return decisions.optimize(source, settings)
-  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
-                                     settings.max_memory)
-  graph = step_lib.of_source(source, cluster, live=True).graph
+  cluster = task_links.of(settings, source.devices)
+  may_round = settings.may_round or planned.may_round(settings.plan)
+  graph = step_lib.of_source(source, cluster, live=True,
+                             may_round=may_round).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(
       np.array([cluster.device_index(d) for d in devices]), cluster)

@@ -20,6 +20,10 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
 
+# Text for the user: the batches of a call are no `tf.data`.
+WHY_NOT_PLANNED = (
+    'with steps_per_execution above 1, only fit plans the step. Call fit '
+    'before this method, or compile with steps_per_execution=1')
 # Keras 3's name of the loop.
 _LOOP = 'multi_step_on_iterator'
 
@@ -107,11 +111,21 @@ def _from(batch: Any, iterator: Any) -> Iterator[Any]:
     batch = iterator.get_next_as_optional()
 
 
-def of_a_loop(name: str) -> outcome_lib.Outcome:
-  """Returns the outcome for steps that stay in Keras' loop."""
+def of_a_loop(source: source_graph.SourceGraph,
+              settings: settings_lib.Settings) -> outcome_lib.Outcome:
+  """Leaves steps in Keras' loop, and says why they cannot leave it.
+
+  Args:
+    source: Graph of the loop, or of a step that was called by itself.
+    settings: The user's option; not used.
+  """
+  del settings
+  if not any(map(pins.draws_from_a_stream, source.graph_def.node)):
+    return outcome_lib.Outcome(None, '')
   return outcome_lib.Outcome(
-      None, f'{name}: left as it was: it draws random numbers from streams, '
-      'and those of several steps (steps_per_execution) are not those of one')
+      None, f'{source.name}: left as it was: it draws random numbers from '
+      'streams, and those of several steps (steps_per_execution) are not those '
+      'of one')
 
 
 class LoopFunction(keras_function.KerasFunction):

@@ -165,9 +165,5 @@ def _rooms_of(settings: settings_lib.Settings,
               names: tuple[str, ...]) -> tuple[int, ...]:
   """Returns the bytes that plans may use of cards or, without cards, of all."""
   from gdp_grappler.plugin import task_links
-  try:
-    cluster = task_links.KNOWN.cluster(settings.cluster, names,
-                                       settings.max_memory)
-  except errors.GdpError:
-    return ()  # The placement of a step reports this error.
-  return shortage.rooms_bytes(cluster)
+  cluster = task_links.known_of(settings, names)
+  return () if cluster is None else shortage.rooms_bytes(cluster)

@@ -25,7 +25,6 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph.legality import pins
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
@@ -136,12 +135,17 @@ class TrainFunction(keras_function.KerasFunction):
     return (f'; its graph has fewer than {self._minimum()} ops, or was not '
             'planned in time')
 
+  def _why_unseen(self) -> str:
+    if self._phase is phases.Phase.LOOKING:
+      return single_steps.WHY_NOT_PLANNED
+    return super()._why_unseen()
+
   def _explain(self) -> None:
     course = self._course
     said = '' if course.plan is None else course.plan.describe()
     if course.stays and course.comparison is not None:
       self.was_told = True
-      notices.say(f'{self._what}: {course.comparison.in_short()}')
+      notices.say(f'{self.what}: {course.comparison.in_short()}')
       return
     if course.way is ways.FitWay.XLA and not said:
       super()._explain()
@@ -195,7 +199,7 @@ class TrainFunction(keras_function.KerasFunction):
       return None
     self._pending = None
     if self._phase is phases.Phase.LOOKING:
-      return self._looked_at
+      return single_steps.of_a_loop
     if self._phase is phases.Phase.PLANNING and self._course.plan is None:
       if self._has_loop:
         self._cancel()
@@ -207,14 +211,6 @@ class TrainFunction(keras_function.KerasFunction):
     waits = self._course.stays or self._would_guard(self._course.plan)
     return (outcome_lib.leave_alone
             if self._has_loop or self._course.plan.changes and waits else None)
-
-  def _looked_at(self, source: source_graph.SourceGraph,
-                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """Says why steps stay in their loop, if they do. On the placer thread."""
-    del settings
-    streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
-    return single_steps.of_a_loop(
-        source.name) if streams else outcome_lib.Outcome(None, '')
 
   def _planned(self, function: str, concrete: Any,
                source: source_graph.SourceGraph,
@@ -237,8 +233,7 @@ class TrainFunction(keras_function.KerasFunction):
           None, f'{plan.describe()}; the first steps run {ran}, to compare')
     if self._is_compared:
       return outcome_lib.Outcome(
-          None, course_lib.of_kept_xla(plan, self._what,
-                                       self._is_certain(plan)))
+          None, course_lib.of_kept_xla(plan, self.what, self._is_certain(plan)))
     waits = plan.moves or self._has_loop and plan.changes
     return outcome_lib.Outcome(None, '') if waits else plan.outcome
 
@@ -334,8 +329,7 @@ class TrainFunction(keras_function.KerasFunction):
     else:
       if plan is not None and plan.changes:  # The first call was placed.
         self._course.enter(ways.FitWay.PLACED)
-      self._phase = (phases.Phase.PREPARED
-                     if was_cancelled else phases.Phase.ONE_BY_ONE)
+      self._phase = phases.of_way(self._course.way)
     return self._step(batches.again()) if was_cancelled else result
 
   def _placeable_step(self, iterator: Any) -> Any:
@@ -346,6 +340,8 @@ class TrainFunction(keras_function.KerasFunction):
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course
     phase = phases.of_way(course.way)
+    if self._has_loop and not isinstance(iterator, tf.data.Iterator):
+      return self._step(iterator, phase)  # A call of one step, not of several.
     result = course.timing.run(lambda: self._step(iterator, phase))
     if course.timing.is_done:
       self._choose()
@@ -358,7 +354,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._enter(way)
     if course.is_decided and course.way is way:  # Else `_place` tells the user.
       self._phase = phases.of_way(course.way)
-      notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
+      notices.say(f'{self.what}: {course.describe(self._steps.per_call)}')
 
   def _compare(self, plan: plan_lib.FitPlan) -> None:
     """Times the next steps, first as Keras would run them."""
@@ -388,13 +384,15 @@ class TrainFunction(keras_function.KerasFunction):
       self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
-      self._course.give_up(ways.stock(self._xla is not None))
+      self._course.give_up(ways.stock(self._is_compared))
       self._undo()
       self._phase = phases.of_way(self._course.way)
-      notices.warn_once(f'{self._what}: left as it was: its variables cannot '
+      notices.warn_once(f'{self.what}: left as it was: its variables cannot '
                         f'be moved: {error}')
 
   def _undo(self) -> None:
     self.is_placed = False
-    variable_moves.move(self._origins)
+    # The user may have moved others by `relocate`.
+    variable_moves.move((v, device) for v, device in self._origins
+                        if variable_moves.was_moved(v))
     self._origins = ()

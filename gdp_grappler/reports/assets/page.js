@@ -350,6 +350,7 @@
   }
   function drawChain() {
     const run = runs[current];
+    byId('chain_part').textContent = run.chainPart;
     fill(byId('chain'), [
       { text: 'from', number: true }, { text: 'where' },
       { text: 'waits for' }, { text: 'takes', number: true },
@@ -365,10 +366,12 @@
     })));
   }
   function drawCuts() {
+    const run = runs[current];
+    byId('cuts_part').textContent = run.cutsPart;
     fill(byId('cuts'), [
       { text: 'bytes', number: true }, { text: 'takes', number: true },
       { text: 'from' }, { text: 'to' }, { text: 'made by' }
-    ], runs[current].cuts.map(cut => ({
+    ], run.cuts.map(cut => ({
       op: cut.op,
       cells: [size(cut.bytes), time(cut.us), data.devices[cut.source],
               data.devices[cut.target], ops.names[cut.op]]

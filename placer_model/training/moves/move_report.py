@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 from typing import Any, Sequence
 
 import numpy as np
@@ -69,16 +68,19 @@ def is_ahead(entrant: Entrant) -> bool:
   return best[move_state.POLICY] < (1 - _NOTICED) * best[move_state.GDP]
 
 
-def verdict(entrant: Entrant) -> str:
+def verdict(entrant: Entrant, searches: bool) -> str:
   """Returns a text on whether training beat the default placer.
 
   Args:
     entrant: A graph.
+    searches: Whether the run searches after training.
   """
   state = entrant.trainer.state
   by_gdp, by_policy = (
       state.best_s[origin] for origin in (move_state.GDP, move_state.POLICY))
   name = f'{entrant.label}: ' * bool(entrant.label)
+  if not len(state.by_gdp):
+    return f'{name}The time was over before gdp searched.'
   found = (f'gdp found {progress_lib.format_step_time(by_gdp)} in '
            f'{state.gdp_s:.0f} s')
   learning = f'{max(state.seconds - state.gdp_s, 0):.0f} s'
@@ -86,8 +88,8 @@ def verdict(entrant: Entrant) -> str:
     return (f'{name}Learning is ahead: {found}, the policy '
             f'{progress_lib.format_step_time(by_policy)} in {learning} more.')
   return (f'{name}Search is enough: {found}, and learning has found nothing '
-          f'faster in {learning} more. Learning ends; what is left of the time '
-          'is searched.')
+          f'faster in {learning} more.'
+          + ' Learning ends; what is left of the time is searched.' * searches)
 
 
 def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
@@ -120,20 +122,16 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
   move_folder.save(options.model_dir / 'policy', learned.network,
                    _about(options, entrants, start, learned))
   written = entrants_lib.write_plans(options.model_dir, entrants)
-  record = {
-      'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
-      'config': options.config, 'network': options.network,
-      'reward': options.reward, 'seed': options.seed,
-      'gain_per_price': [learned.before, learned.after], 'graphs': [
-          _record(options, entrant, said, deadline)
-          for entrant, said in zip(entrants, verdicts)
-      ], 'seconds': round(time.monotonic() - start_s, 3)
-  }
+  graphs = [
+      _record(options, entrant, said, deadline)
+      for entrant, said in zip(entrants, verdicts)
+  ]
   progress.idle()
   tell(_of_weights(learned))
-  results_lib.publish(record, options.model_dir,
-                      options.request().typed(), written[0], tell)
-  return record
+  return entrants_lib.publish(options, graphs, written[0], start_s, tell, {
+      'network': options.network,
+      'gain_per_price': [learned.before, learned.after]
+  })
 
 
 def _ahead(entrant: Entrant) -> str:
@@ -166,13 +164,8 @@ def _of_weights(learned: Learned) -> str:
 def _about(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
            start: move_network.MoveNetwork, learned: Learned) -> dict[str, Any]:
   """Returns the metadata of the exported policy."""
-  graphs = [entrant.task.graph for entrant in entrants]
-  clusters = [entrant.task.cluster for entrant in entrants]
   return {
-      'graph': ', '.join(graph.name for graph in graphs),
-      'graph_fingerprint': ', '.join(g.fingerprint for g in graphs),
-      'cluster': ', '.join(cluster.name for cluster in clusters
-                          ), 'reward': options.reward, 'seed': options.seed,
+      **entrants_lib.about(options, entrants), 'reward': options.reward,
       'start': start.digest[:16],
       'gain_per_price': [learned.before, learned.after],
       'versions': json.loads(json.dumps(results_lib.versions()))
@@ -187,35 +180,27 @@ def _record(options: task_lib.TrainOptions, entrant: Entrant, learning: str,
             deadline: deadlines.Deadline) -> dict[str, Any]:
   """Returns a graph's part of results.json; `learning` is its verdict."""
   task, state = entrant.task, entrant.trainer.state
-  placers = {
-      r.placer: results_lib.entry(r, options.seed) for r in entrant.baselines
-  }
-  for name, row, evaluations, seconds in ((move_state.GDP, state.by_gdp[:1],
-                                           state.evaluations[move_state.GDP],
-                                           state.gdp_s),
-                                          (results_lib.TRAINED,
-                                           state.elites[:1],
-                                           state.total_evaluations,
-                                           state.seconds)):
-    for devices in row:
-      placers[name] = results_lib.entry(
-          _result(entrant, name, devices, evaluations, seconds, deadline),
-          options.seed)
-  placers[results_lib.own(placers)] |= {
+  found = [*entrant.baselines]
+  for devices in state.by_gdp[:1]:
+    found.append(
+        _result(entrant, move_state.GDP, devices,
+                state.evaluations[move_state.GDP], state.gdp_s, deadline))
+  best = state.best_decisions
+  if best is None:  # No placement fits, so that of any baseline shows why.
+    best = found[0].placement.devices[task.graph.first_ops]
+  found.append(
+      _result(entrant, results_lib.TRAINED, best, state.total_evaluations,
+              state.seconds, deadline))
+  placers = {result.placer: results_lib.entry(result) for result in found}
+  placers[results_lib.TRAINED] |= {
       'iterations': state.iteration, 'found_by': state.best_origin,
       'evaluations_by_origin': state.evaluations,
       'policy_step_time_s': _finite(state.best_s[move_state.POLICY]),
       'curve': [list(pair) for pair in state.curve], 'gains': state.gains
   }
-  return {
-      'name': task.graph.name, 'cluster': {
-          'name': task.cluster.name, 'devices': list(task.cluster.device_labels)
-      }, 'fingerprint': task.graph.fingerprint, 'num_ops': task.graph.num_ops,
-      'num_groups': task.graph.num_groups, 'num_units': task.graph.num_groups,
-      'placers': placers,
-      'verdict': results_lib.verdict(placers,
-                                     options.reward), 'learning': learning
-  }
+  record = entrants_lib.graph_record(task, placers, task.graph.num_groups,
+                                     options.reward)
+  return record | {'learning': learning}
 
 
 def _result(entrant: Entrant, name: str, devices: np.ndarray, evaluations: int,
@@ -227,7 +212,7 @@ def _result(entrant: Entrant, name: str, devices: np.ndarray, evaluations: int,
       task.graph, task.evaluator, task.simulator,
       baselines_lib.Result(name, placement,
                            task.evaluator.evaluate(task.graph, placement),
-                           evaluations, seconds), deadline)
+                           evaluations, seconds, task.problem.seed), deadline)
 
 
 def _finite(seconds: float) -> float | None:

@@ -21,6 +21,7 @@ from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import rewards
+from placer_model import run_folder
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
 from placer_model.training import entrants as entrants_lib
@@ -140,7 +141,6 @@ def _identity(options: task_lib.TrainOptions, config: move_config.MoveConfig,
       network_kinds.FIELD: network_kinds.MOVES,
       **entrants_lib.identity(options, tasks),
       'init_policy': network.digest,
-      'searches': options.searches,
       'train': train_fields,
   }
 
@@ -162,6 +162,7 @@ class _Run:
     self._options, self._config, self._start = options, config, network
     self._console, self._interrupt = console, interrupt
     self._deadline = deadline
+    self._searches = options.reward == rewards.SIMULATED
     self._tell = progress_lib.teller(console)
     self._learner = move_learner.MoveLearner(network, config)
     early = deadline.after(_BASELINES_SHARE)
@@ -222,8 +223,11 @@ class _Run:
     if self._interrupt.pending:
       raise interrupts.Interrupted(
           f'interrupted after iteration {self.iteration}; checkpoint '
-          'written. Run the same command again to go on from there.')
-    said = [move_report.verdict(entrant) for entrant in self.entrants]
+          f'written. Run {run_folder.SAME_COMMAND} to go on from there.')
+    said = [
+        move_report.verdict(entrant, self._searches)
+        for entrant in self.entrants
+    ]
     for text in said:
       self._tell(text)
     return said
@@ -231,7 +235,7 @@ class _Run:
   def final_network(self) -> move_report.Learned:
     """Searches with the better network; returns the network to export."""
     learned = self._judged(self._learner.network())
-    if self._options.reward == rewards.SIMULATED:
+    if self._searches:
       for left, trainer in zip(range(len(self._trainers), 0, -1),
                                self._trainers):
         move_search.search_on(trainer, learned.network,

@@ -17,7 +17,7 @@ def test_tables_by_default_and_json_on_request(capsys):
   assert gdp.run(['cluster', '4xV100']) == 0
   assert capsys.readouterr().out.startswith('Cluster 4xV100: 5 devices')
   assert gdp.run(['cluster', '4xV100', '--json']) == 0
-  read = cluster_json.from_json(capsys.readouterr().out, 'stdout')
+  read = cluster_json.from_fields(json.loads(capsys.readouterr().out), 'stdout')
   assert read == presets.preset('4xV100')
 
 
@@ -25,7 +25,8 @@ def test_local_workers_have_the_cores_they_are_pinned_to(capsys, monkeypatch):
   # As a mere target they would be taken for servers of four cores each.
   monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0, 1})
   assert gdp.run(['cluster', '--local_workers=2', '--json']) == 0
-  cluster = cluster_json.from_json(capsys.readouterr().out, 'stdout')
+  cluster = cluster_json.from_fields(json.loads(capsys.readouterr().out),
+                                     'stdout')
   assert cluster == local_workers.cluster(2)
   assert [device.slots for device in cluster.devices] == [1, 1]
 

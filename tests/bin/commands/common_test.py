@@ -2,11 +2,13 @@ import argparse
 
 import pytest
 
+import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.bin import gdp
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from helpers import graph_defs
 
 
 @pytest.mark.parametrize('kind, texts, remedy', [
@@ -100,3 +102,26 @@ def test_a_wrong_cluster_is_told_before_tensorflow_is_loaded(
   monkeypatch.setattr(common, 'load_tensorflow', load)
   assert gdp.run([*command, *given]) == 2
   assert said in capsys.readouterr().err
+
+
+def test_a_plan_relaxes_rules_for_itself_alone(tmp_path):
+  """The map dropped the requests by tf.device for the plan after it, too."""
+
+  def make():
+    import tensorflow as tf
+    given = tf.compat.v1.placeholder(tf.float32, [8])
+    with tf.device('/GPU:1'):
+      tf.exp(given)
+
+  graph, plan = str(tmp_path / 'graph.pb'), str(tmp_path / 'plan.json')
+  layers = tmp_path / 'map.json'
+  with open(graph, 'wb') as file:
+    file.write(graph_defs.built(make).SerializeToString())
+  gdp_grappler.place(graph, '2xP100', placer='single_device').save(plan)
+  layers.write_text('{"Exp": "GPU:0"}')
+  arguments = gdp.parser().parse_args(
+      ['diff', graph, '--cluster=2xP100',
+       str(layers), plan])
+  mapped, planned = common.planned_steps(arguments, [str(layers), plan])
+  assert mapped.graph.may_round and not mapped.graph.user_pins.any()
+  assert not planned.graph.may_round and planned.graph.user_pins.any()

@@ -8,6 +8,8 @@ import pytest
 from gdp_grappler.bin import gdp
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.evaluation.profiling import profiler
+from helpers import profiles
 
 _GRAPH = str(pathlib.Path(__file__).parents[2] / 'testdata/dense_train_step.pb')
 _CORE = min(os.sched_getaffinity(0))
@@ -29,6 +31,17 @@ def test_writes_a_profile_and_says_what_it_found(tmp_path, capsys):
   assert 'Profiling dense_train_step' in err
   assert _run(tmp_path, f'--cores={_CORE}') == 0
   assert 'Reusing the profile' in capsys.readouterr().err
+
+
+def test_kernels_of_a_gpu_are_no_part_of_the_step(tmp_path, capsys,
+                                                  monkeypatch):
+  """The line once had a sum that was not the step."""
+  profile = profiles.make_profile(2, devices=[('/device:GPU:0', 'GPU')])
+  monkeypatch.setattr(profiler, 'profile_devices', lambda *_, **__: profile)
+  assert _run(tmp_path) == 0
+  out = capsys.readouterr().out
+  assert '2 ops, 3 ms of kernels, step 3.012 ms' in out
+  assert 'visits' not in out
 
 
 @pytest.mark.parametrize(

@@ -105,5 +105,8 @@ def test_the_card_in_question_is_the_first_that_the_process_sees(monkeypatch):
   assert visible(calibrator.CalibrationOptions(number=1)) == {
       'CUDA_VISIBLE_DEVICES': '5,4'
   }
-  with pytest.raises(errors.MeasurementError, match='leaves 2'):
-    visible(calibrator.CalibrationOptions(number=2))
+  # An empty variable once counted as one card.
+  for given, cards in (('4,5', 2), ('', 0)):
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', given)
+    with pytest.raises(errors.MeasurementError, match=f'leaves {cards}'):
+      visible(calibrator.CalibrationOptions(number=2))

@@ -184,6 +184,20 @@ def test_devices_of_presets_are_of_their_model(load, preset, model):
   assert seconds[-1] == 2
 
 
+def test_a_small_kernel_leaves_room_on_its_card(load):
+  """Each kernel of such a graph once used its whole card."""
+  graph, costs = load({'name': 'a', 'flops': 1e6, 'outputs': 4000},
+                      {'name': 'b', 'seconds': 1e-3, 'outputs': 4000})
+  cluster = presets.preset('1xH100:2')
+  seconds = costs.op_seconds(graph, cluster)
+  shares = costs.card_shares(graph, cluster, seconds)
+  np.testing.assert_array_equal(
+      shares[0],
+      roofline.Roofline().card_shares(graph, cluster, seconds)[0])
+  assert 0 < shares[0, 1] < .1
+  assert (shares[1] == 1).all()  # FLOPs and bytes are unknown.
+
+
 @pytest.mark.e2e
 def test_loading_and_pricing_needs_no_tensorflow(load, tmp_path):
   load({'name': 'a', 'seconds': 1}, {'name': 'b', 'seconds': 2},

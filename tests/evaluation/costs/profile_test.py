@@ -133,16 +133,3 @@ def test_a_device_is_found_by_name_and_else_by_type():
   assert profile.of('/job:localhost/replica:0/task:0/device:CPU:0',
                     'CPU') is first
   assert profile.of(first.name, 'GPU') is None
-
-
-def test_profiles_of_one_graph_can_be_joined():
-  a = profiles.make_profile(2, devices=(('a', 'CPU'), ('b', 'CPU')))
-  b = profiles.make_profile(2, devices=(('b', 'CPU'), ('c', 'GPU')))
-  joined = a.joined(b)
-  assert sorted(d.name for d in joined.devices) == ['a', 'b', 'c']
-  assert joined.of('b', 'CPU') is b.devices[0]
-
-
-def test_profiles_of_other_graphs_cannot():
-  with pytest.raises(errors.GdpError, match='different graphs'):
-    profiles.make_profile(2).joined(profiles.make_profile(3))

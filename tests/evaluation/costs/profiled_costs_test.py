@@ -88,6 +88,23 @@ def test_known_ops_of_a_changed_graph():
   assert seconds[1] == pytest.approx(3 * (5e-3 + _VISIT_S))
 
 
+def test_an_op_that_did_not_run_has_no_seconds_for_another_graph():
+  """An op of a branch that was not taken was once free in other graphs."""
+  graph = _graph(0)
+  executions, seconds = np.ones(60), _law(graph.flops, graph.io_bytes)
+  executions[3] = seconds[3] = 0
+  profile = profiles.of_graph(graph, seconds, executions=executions)
+  other = graphs.make_graph(num_ops=2, names=['op3', 'op4'],
+                            op_types=['MatMul'] * 2, flops=graph.flops[3:5],
+                            io_bytes=graph.io_bytes[3:5])
+  costs = profiled_costs.ProfiledCostModel(profile)
+  np.testing.assert_allclose(
+      costs.op_seconds(other, _CLUSTER)[:, 0] - _VISIT_S,
+      _law(other.flops, other.io_bytes), rtol=1e-6)
+  assert costs.coverage(other) == profiled_costs.Coverage(1, 1, 0)
+  assert costs.coverage(graph) == profiled_costs.Coverage(60, 0, 0)
+
+
 def test_held_out_ops_obey_the_law_of_the_others():
   profile = _lawful(_graph(0))
   held_out = _graph(1, prefix='held_out')
@@ -186,8 +203,8 @@ def test_a_worker_s_own_profile_wins():
   names = [d.name for d in _CLUSTER.devices]
   slow = profiles.of_graph(graph, np.full(4, 2.), devices=((names[2], 'GPU'),))
   fast = profiles.of_graph(graph, np.full(4, 1.), devices=((names[1], 'GPU'),))
-  seconds = profiled_costs.ProfiledCostModel(slow.joined(fast)).op_seconds(
-      graph, _CLUSTER)
+  both = dataclasses.replace(slow, devices=slow.devices + fast.devices)
+  seconds = profiled_costs.ProfiledCostModel(both).op_seconds(graph, _CLUSTER)
   np.testing.assert_allclose(seconds[:, 1:], [[1 + _VISIT_S, 2 + _VISIT_S]] * 4)
 
 

@@ -233,8 +233,10 @@ def test_too_little_memory_is_a_violation(emulator):
   assert [v.kind for v in found.violations] == ['memory']
   assert 'GPU:2' in found.violations[0].message
   assert np.isinf(found.step_time_s)
+  # The next placement once had the peak of this one.
   graph = graphs.chain(3, 100, flops=1e-3)
-  assert emulator.evaluate(graph, on([C] * 3)).valid
+  found = emulator.evaluate(graph, on([C] * 3))
+  assert found.valid and found.peak_bytes[C] < SMALL_BYTES // 4
 
 
 def test_placement_on_another_cluster(emulator):

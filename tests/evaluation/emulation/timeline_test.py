@@ -7,7 +7,6 @@ from gdp_grappler.evaluation.emulation import timeline
 # Kind, device, peer, stream, op, bytes; then ns enqueued, started, ended.
 RECORDS = np.array([
     [0, 0, -1, 3, 1, 0, 1000, 1000, 5000],
-    [2, 0, 3, 4, -1, 0, 1500, 1500, 5000],
     [1, 0, 1, 4, 1, 64, 1600, 5000, 9000],
     [0, 1, -1, 5, 0, 0, 9500, 9500, 10000],
 ])
@@ -27,11 +26,6 @@ def test_copies_name_devices_of_the_cluster():
   assert MADE.copy_ops.tolist() == [1]
   assert MADE.copy_bytes.tolist() == [64]
   np.testing.assert_allclose(MADE.copy_end_s, [8e-6])
-
-
-def test_waits_name_streams():
-  assert MADE.wait_streams.tolist() == [4]
-  assert MADE.wait_others.tolist() == [3]
 
 
 def test_step_ends_with_the_last_op():

@@ -82,6 +82,21 @@ def test_one_that_would_listen_elsewhere_does_not_start(monkeypatch):
     local_workers.LocalWorkers(1)
 
 
+def test_they_start_from_a_path_with_a_space_and_a_colon(tmp_path, monkeypatch):
+  """LD_PRELOAD once took such a path for several ones, so none started."""
+  folder = tmp_path / 'a b:c'
+  folder.mkdir()
+  library = folder / native.LOOPBACK_PATH.name
+  library.symlink_to(native.LOOPBACK_PATH)
+  monkeypatch.setattr(native, 'LOOPBACK_PATH', library)
+  with local_workers.LocalWorkers(1) as workers:
+    assert workers.servers[0].alive
+  local_workers._link.cache_clear()
+  monkeypatch.setattr('tempfile.tempdir', str(folder))
+  with pytest.raises(errors.MeasurementError, match='Set TMPDIR to a folder'):
+    local_workers.LocalWorkers(1)
+
+
 def test_a_killed_one_is_noticed_and_replaced(workers):
   target, before = workers.target, _pids(workers)
   os.kill(before[1], signal.SIGKILL)

@@ -63,3 +63,20 @@ def test_a_more_thorough_search_is_made_where_the_first_one_had_to_stop():
       graph, placement, simulator,
       dataclasses.replace(_FREE, max_simulated_ops=1))
   assert found is order
+
+
+def test_steps_run_with_the_edges_that_are_predicted(monkeypatch):
+  """A step that ran once had the edges of a second search."""
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+
+  class Runs(simulator_lib.Simulator):
+    simulated = False
+
+    def evaluate(self, graph, placement):
+      monkeypatch.setattr(edge_pricer, 'EdgePricer', None)  # No search.
+      assert len(control_edges.chooser(simulator)(graph, placement))
+      return super().evaluate(graph, placement)
+
+  control_edges.evaluate(graph, placement, Runs(placement.cluster, costs),
+                         simulator)

@@ -1,6 +1,7 @@
 """Tests of contention between workers and of what keeps its results."""
 
 import pathlib
+import types
 
 import pytest
 
@@ -13,6 +14,7 @@ from gdp_grappler.evaluation.profiling import contention
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 from helpers import graphs
 from helpers import profiles
@@ -55,6 +57,32 @@ def test_one_device_of_a_type_lends_its_costs_but_not_its_bus():
       [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2)])
   found = profiled_costs.ProfiledCostModel(profile).contention(cluster)
   assert found.shares.tolist() == [0., 0.] and len(set(found.buses)) == 2
+
+
+def test_a_step_that_fails_later_is_told(monkeypatch):
+  """A failure in a timed window once ended with a TypeError."""
+
+  class Worker:
+    """Warms up, and fails afterwards."""
+
+    def __init__(self, *unused_arguments, **unused_options):
+      self._answers = iter([None, messages.Failure('no memory')])
+
+    def send(self, message):
+      pass
+
+    def receive(self, timeout_s):
+      del timeout_s
+      return next(self._answers)
+
+    def close(self):
+      pass
+
+  monkeypatch.setattr(worker_process, 'WorkerProcess', Worker)
+  setups = [types.SimpleNamespace(device=name) for name in ('one', 'two')]
+  with pytest.raises(errors.MeasurementError,
+                     match='graph does not run on one: no memory'):
+    contention.measure(setups, 'graph')
 
 
 @pytest.mark.e2e

@@ -15,8 +15,8 @@ from helpers import graph_defs
 _CPU, _GPU = graph_defs.CPU(0), graph_defs.GPU(0)
 
 
-def _setup(cores=(0,), target=''):
-  return types.SimpleNamespace(cores=cores, target=target)
+def _setup(cores=(0,), target='', on_gpu=False):
+  return types.SimpleNamespace(cores=cores, target=target, on_gpu=on_gpu)
 
 
 def _traced(*records):
@@ -79,6 +79,8 @@ _QUIET, _DISTURBED = (1., 1.), (9., 3.)
         # Nobody can tell on several cores, or elsewhere.
         ([_QUIET] * 5 + [_DISTURBED] * 6, _setup(cores=(0, 1)), 9.),
         ([_QUIET] * 5 + [_DISTURBED] * 6, _setup(target='grpc://x'), 9.),
+        # The process waits for the GPU.
+        ([_QUIET] * 5 + [_DISTURBED] * 6, _setup(on_gpu=True), 9.),
     ])
 def test_steps_that_others_disturbed_do_not_count(clocked, setup, median):
   assert profiling_worker._median_s(clocked, setup) == median
@@ -88,6 +90,7 @@ def test_the_share_that_others_had():
   clocked = [_QUIET, _DISTURBED]
   assert profiling_worker._disturbed(clocked, _setup()) == pytest.approx(.6)
   assert profiling_worker._disturbed(clocked, _setup(cores=())) == 0
+  assert profiling_worker._disturbed(clocked, _setup(on_gpu=True)) == 0
   assert profiling_worker._disturbed([(1., 1.1)], _setup()) == 0
 
 
@@ -129,9 +132,16 @@ def test_an_op_without_a_time_is_no_op_of_zero_seconds(monkeypatch):
     tf.raw_ops.Sin(x=flat, name='untimed')
   monkeypatch.setattr(single_ops, 'seconds', lambda *_: {'timed': 2.})
   names = ('flat', 'untimed', 'timed', 'of_the_host')
-  setup = types.SimpleNamespace(op_names=names, device=_GPU,
+  setup = types.SimpleNamespace(op_names=names, device=_GPU, target='',
                                 devices=(_GPU, _GPU, _GPU, _CPU))
   seconds, untimed = profiling_worker._one_by_one_s(
       tf, types.SimpleNamespace(graph=graph), setup, np.array([1, 1, 3, 1]),
       deadlines.NEVER)
   assert seconds.tolist() == [0, 0, 6, 0] and untimed == (1,)
+
+
+def test_a_gpu_of_a_server_needs_a_trace():
+  """Its ops were once timed in a session of this process, which lacks it."""
+  setup = types.SimpleNamespace(target='grpc://there:1')
+  with pytest.raises(ValueError, match='grpc://there:1 has no kernels'):
+    profiling_worker._one_by_one_s(tf, None, setup, np.ones(0), deadlines.NEVER)

@@ -1,6 +1,10 @@
 """Distinct ops, one at a time, on a CPU."""
 
+import itertools
+import types
+
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from gdp_grappler import deadlines
@@ -8,6 +12,13 @@ from gdp_grappler.evaluation.profiling import single_ops
 
 tf1 = tf.compat.v1
 _CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch):
+  """Each time is longer than the one before, so none is lost in noise."""
+  calls = itertools.count()
+  monkeypatch.setattr('time.perf_counter', lambda: 1e-9 * next(calls)**2)
 
 
 def _seconds(build, deadline=deadlines.NEVER):
@@ -72,6 +83,41 @@ def test_other_attributes_and_shapes_make_another_op():
                                  ['plain', 'transposed', 'wide', 'again'])
   assert [kind.names for kind in kinds] == [('plain', 'again'), ('transposed',),
                                             ('wide',)]
+
+
+def test_other_outputs_make_another_op():
+  """A small and a large op of equal inputs once counted as one."""
+  with tf.Graph().as_default() as graph:
+    tf.fill([2, 3], 1., name='small')
+    tf.fill([2000, 3000], 1., name='large')
+    dims = [tf1.placeholder(tf.int32, [2]) for _ in range(2)]
+    for number, where in enumerate((0, 1, 0)):
+      tf.fill(dims[where], 1., name=f'unknown{number}')
+    names = ['small', 'large', 'unknown0', 'unknown1', 'unknown2']
+    kinds = single_ops._distinct(graph, names)
+  assert [kind.names for kind in kinds] == [('small',), ('large',),
+                                            ('unknown0', 'unknown2'),
+                                            ('unknown1',)]
+
+
+def test_a_small_integer_without_a_value_is_left_out():
+  """A branch that was not taken once ended the whole profile."""
+
+  def build():
+    dead, _ = tf.raw_ops.Switch(data=tf.constant([2]), pred=tf.constant(True))
+    tf.fill(dead, 1., name='dead')
+    tf.fill([300, 300], 1., name='alive')
+
+  found = _seconds(build)
+  assert 'alive' in found and 'dead' not in found
+
+
+def test_a_time_that_is_lost_in_noise_is_unknown(monkeypatch):
+  """It once counted as 0 s, so the op was free."""
+  clock = itertools.count(step=1e-3)
+  monkeypatch.setattr('time.perf_counter', lambda: next(clock))
+  session = types.SimpleNamespace(make_callable=lambda ops: lambda: None)
+  assert single_ops._difference_s(tf, session, [], [None]) is None
 
 
 def test_small_integers_are_those_of_the_graph():

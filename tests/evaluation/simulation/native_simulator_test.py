@@ -1,8 +1,10 @@
 """What is handed to C++; what C++ makes of it has tests of its own."""
 
 import dataclasses
+import os
 import pathlib
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,10 +13,31 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
 from helpers import clusters
+from helpers import fresh
 
 # Sources are not installed.
 _SOURCE = (pathlib.Path(__file__).parents[3] / 'gdp_grappler' / 'evaluation'
            / 'simulation' / 'simulator.cc').read_text()
+
+_EXITS = '''
+import sys
+import threading
+import numpy as np
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from helpers import graphs
+simulator = simulator_lib.Simulator(presets.preset('2xP100'), threads=1)
+graph = graphs.random_graph(0, 3000)
+devices = np.ones((16, graph.num_ops), np.int32)
+running = threading.Event()
+def simulate():
+  while True:
+    simulator.price(graph, devices)
+    running.set()
+threading.Thread(target=simulate, daemon=True).start()
+running.wait()
+sys.exit(7)
+'''
 
 
 @pytest.mark.parametrize('name, structure',
@@ -60,3 +83,9 @@ def test_an_address_is_that_of_an_array_that_c_can_read():
   assert native_simulator._address(None) is None
   with pytest.raises(AssertionError):
     native_simulator._address(array.T)
+
+
+def test_a_program_may_exit_while_a_thread_simulates():
+  """The exit once freed the C++ object of the thread, and crashed."""
+  done = fresh.run_code(_EXITS, PYTHONPATH=os.pathsep.join(sys.path))
+  assert done.code == 7, done.stderr

@@ -94,6 +94,17 @@ def test_slices_of_shapes():
                 new_axis_mask={'i': 1}) is None
 
 
+@pytest.mark.parametrize('op, inputs',
+                         [('Sum', ([5, 6], 0)), ('Pack', (5, 6)),
+                          ('Squeeze', ([5],)), ('GatherV2', ([5, 6], [1], 0)),
+                          ('StridedSlice', ([5, 6], [0], [1], [1]))])
+def test_attributes_that_are_left_out_stay_so(op, inputs):
+  """Empty attributes were written into the user's graph."""
+  node = graph_defs.node('n', op)
+  assert arithmetic.apply(node, [_value(array) for array in inputs])
+  assert not node.attr
+
+
 def test_ops_of_which_nothing_is_known():
   assert _apply('Sin', 1) is None
 

@@ -1,5 +1,6 @@
 """Graphs in JSON: what they mean, and what is wrong with bad ones."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -71,6 +72,16 @@ def test_an_output_may_get_its_size_from_an_edge():
       edges=[{'from': 'a', 'to': 'b', 'output': 0, 'bytes': 3},
              {'from': 'a', 'to': 'c', 'output': 0, 'bytes': 3}])
   assert graph.tensor_bytes.tolist() == [3]
+
+
+@pytest.mark.parametrize('order', [*itertools.permutations(range(3))])
+def test_the_order_of_edges_does_not_change_tensors(order):
+  """An edge without bytes read the output that an earlier edge had added."""
+  edges = [['a', 'b', 100], ['a', 'c'],
+           {'from': 'a', 'to': 'd', 'output': 0, 'bytes': 3}]
+  graph, _ = _read(nodes=_nodes(*'abcd'), edges=[edges[i] for i in order])
+  assert graph.tensor_bytes.tolist() == [3, 100]
+  assert graph.edge_tensors[np.argsort(order)].tolist() == [1, 0, 0]
 
 
 def test_defaults_numbers_as_names_and_null():

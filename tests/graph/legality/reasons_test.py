@@ -70,8 +70,21 @@ def test_what_stays_says_why(make, said):
 
 def test_a_kernel_that_only_one_type_has():
   graph = graphs.chain(1, allowed_types=np.array([[True, False]]))
-  found = _reasons(graph, clusters.make_cluster(2)).of(0)
+  source = source_graph.SourceGraph('made', graph_defs.graph_def())
+  found = _reasons(graph, clusters.make_cluster(2), source).of(0)
   assert found.kind == 'kernel' and 'for CPU only' in found.text
+
+
+def test_a_graph_with_its_own_costs_has_neither_program_nor_kernels():
+  """Reasons named a program and kernels that do not exist."""
+  graph = graphs.chain(3, allowed_types=[[1, 0], [1, 1], [1, 1]],
+                       pins=['', 'GPU:1', ''], user_pins=[0, 1,
+                                                          0], groups=[0, 1, 1])
+  found = _reasons(graph, clusters.make_cluster(2))
+  assert found.of(0) == reasons.Reason('kernel',
+                                       'may be on CPU only, as the graph says')
+  assert found.of(1).text == 'is pinned to GPU:1 by the graph'
+  assert found.bond(1) == "the graph's co-location"
 
 
 def test_the_variable_that_ops_share():

@@ -3,11 +3,13 @@
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 import tensorflow as tf
 import tf_keras
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import batch_specs
+from gdp_grappler.graph.sources import training_step
 from gdp_grappler.plugin.fitting import keras_function
 
 
@@ -29,6 +31,21 @@ def test_a_dataset_is_its_batches():
   data = tf.data.Dataset.from_tensors((tf.zeros(3), 1)).repeat(8).batch(4)
   assert batch_specs.of(data, 16) == (tf.TensorSpec(
       (16, 3), tf.float32), tf.TensorSpec((16,), tf.int32))
+
+
+@pytest.mark.parametrize('x, noted', [
+    (tf.sparse.eye(4), True),
+    (tf.ragged.constant([[1.], [2., 3.]]), True),
+    (scipy.sparse.eye(4, format='csr'), True),
+    (tf.data.Dataset.from_tensors(tf.sparse.eye(4)).batch(2), True),
+    (tf.zeros((4, 4)), False),
+    (np.zeros((4, 4)), False),
+])
+def test_a_line_says_that_sparse_data_is_taken_as_dense(x, noted):
+  """They were taken as dense without a word."""
+  said = []
+  batch_specs.of(x, 32, said.append)
+  assert said == [f'data: {training_step.AS_DENSE}'] * noted
 
 
 @pytest.mark.parametrize('data, said', [

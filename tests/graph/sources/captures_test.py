@@ -6,6 +6,7 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import captures
+from helpers import graph_defs
 
 
 def _as_keras_makes_it(inner):
@@ -188,3 +189,12 @@ def test_arguments_that_nobody_described_get_names_and_shapes():
   assert variable_names.of(second) == 'words'
   assert second.attr['_handle_shapes'].list.shape[0] == one.shape.as_proto()
   assert list(second.attr['_handle_dtypes'].list.type) == [types_pb2.DT_FLOAT]
+
+
+def test_arguments_get_the_names_of_variables_by_number():
+  graph_def = graph_defs.graph_def(graph_defs.node('v', '_Arg', index={'i': 1}),
+                                   graph_defs.node('x', '_Arg', index={'i': 0}),
+                                   graph_defs.node('y', 'Identity', ['x']))
+  variable = tf.Variable(1., name='dense/kernel')
+  captures.name_arguments(graph_def, {1: variable})
+  assert [*map(variable_names.of, graph_def.node)] == ['dense/kernel', '', '']

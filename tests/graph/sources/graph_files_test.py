@@ -11,9 +11,11 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin
+from gdp_grappler.graph.sources import sources
 from helpers import graph_defs
 
 _GRAPH = graph_defs.graph_def(graph_defs.node('a', 'NoOp'))
@@ -92,6 +94,32 @@ def test_weights_of_an_archive_may_be_of_any_size(tmp_path, monkeypatch):
     archive.writestr('config.json', '{}')
     archive.writestr('model.weights.h5', bytes(1 << 20))
   assert _read(tmp_path, buffer.getvalue()).kind == 'keras'
+
+
+@pytest.mark.parametrize('start, end', [(origin.HDF5, b''),
+                                        (origin.ZIP, _archive('config.json'))])
+def test_a_keras_model_may_exceed_the_limit_of_protobuf(tmp_path, start, end):
+  """The whole file was read before its kind was known, and 2 GiB refused."""
+  path = tmp_path / 'model'
+  with path.open('wb') as file:
+    file.write(start)
+    file.seek(files.MOST_PROTO_BYTES + 1)
+    file.write(end)
+    file.truncate()
+  found = origin.Origin(str(path))
+  assert graph_files.read(found).kind == 'keras'
+  assert given_costs.load(found) is None
+  assert sources.is_traced(found)
+
+
+@pytest.mark.parametrize('write', [
+    graph_pb2.GraphDef.SerializeToString,
+    lambda graph: text_format.MessageToString(graph).encode()
+], ids=['binary', 'text'])
+def test_a_type_of_op_may_have_a_namespace(tmp_path, write):
+  """A graph with an op of TensorFlow Text was said to be no graph."""
+  graph = graph_defs.graph_def(graph_defs.node('a', 'TFText>Splits'))
+  assert _read(tmp_path, write(graph)).message.graph_def == graph
 
 
 def test_bytes_that_happen_to_parse_are_no_graph(tmp_path):

@@ -66,6 +66,16 @@ def test_shape_that_an_export_left_out_is_not_a_scalar():
                       16, (), print)
 
 
+def test_a_sparse_input_takes_no_shape():
+  """The shape was ignored without a word."""
+  signature = meta_graph_pb2.SignatureDef()
+  signature.inputs['x'].coo_sparse.values_tensor_name = 'serve_x:0'
+  graph_def = graph_defs.graph_def(_placeholder('serve_x', (None,)))
+  with pytest.raises(errors.InvalidGraphError, match='"x" .* is sparse'):
+    input_shapes.give(graph_def, 'serve', signature, 'model', 16,
+                      (('x', (4, 5)),), print)
+
+
 @pytest.mark.parametrize('said, shape, part', [
     ((), None, 'input "x" of signature "serve" has a shape without a known '
      'number of dimensions. Give one, such as shape={\'x\': (16, 8)}.'),

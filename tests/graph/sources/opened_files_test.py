@@ -2,6 +2,9 @@
 
 import json
 import pathlib
+import sysconfig
+
+import pytest
 
 from gdp_grappler.graph.sources import opened_files
 from helpers import fresh
@@ -39,6 +42,26 @@ def test_modules_and_files_of_ones_own_are_heard_of(tmp_path):
     names = {pathlib.Path(name).name for name, _, _ in found}
     assert names == {'mine.py', 'beside.py', 'sizes.json', 'missing'}
     assert [size for name, size, _ in found if 'sizes' in name] == [3]
+
+
+def test_a_change_after_the_file_was_read_shows(tmp_path):
+  """Stamps were taken at the end, so they had such a change already."""
+  (tmp_path / 'mine.py').write_text("open('sizes').read()\nimport pathlib\n"
+                                    "pathlib.Path('log').open('a').write('1')\n"
+                                    'import os; os.utime("sizes", ns=(1, 1))')
+  (tmp_path / 'sizes').write_text('1')
+  own = str(pathlib.Path(__file__).parents[3])
+  found = fresh.run_code(_WATCHED, folder=tmp_path, PYTHONPATH=own).results
+  changed = [seen[0] for seen in found if opened_files.has_changed(tuple(seen))]
+  assert changed == [str(tmp_path / 'sizes')]
+
+
+@pytest.mark.parametrize('package, is_strange', [('tensorflow', True),
+                                                 ('my_models', False)])
+def test_installed_packages_are_read_except_tensorflow(package, is_strange):
+  """A change of an installed package went unnoticed."""
+  folder = pathlib.Path(sysconfig.get_paths()['purelib'])
+  assert opened_files._is_strange(folder / package / 'a.py') == is_strange
 
 
 def test_a_change_shows(tmp_path):

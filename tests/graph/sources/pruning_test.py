@@ -103,10 +103,12 @@ def test_a_cycle_of_a_loop_is_followed_once():
 def test_feeds_that_nothing_needs_are_dropped(prune, left):
   graph = _graph(('x', 'Placeholder'), ('y', 'Sin', 'x'),
                  ('aside', 'Placeholder'))
-  source = graph_defs.source(graph, feeds=('x', 'aside'), fetches=('y',))
+  source = graph_defs.source(graph, feeds=('x', 'aside'), fetches=('y',),
+                             tables=(('words', 2),))
   found = pruning.simplify(source, 'f', prune)
   assert [node.name for node in found.graph_def.node] == left
   assert found.feeds == (('x',) if prune else ('x', 'aside'))
+  assert found.tables == source.tables
 
 
 def test_sinks_far_from_their_inputs_are_told_apart_in_one_go():

@@ -14,8 +14,9 @@ _INPUTS = (graph_defs.node('x', 'Placeholder', dtype=graph_defs.FLOAT),
 
 def _restored(*nodes):
   told = []
-  source = graph_defs.source(graph_defs.graph_def(*_INPUTS, *nodes),
-                             feeds=('x',), fetches=(nodes[-1].name,))
+  source = graph_defs.source(graph_defs.graph_def(*_INPUTS,
+                                                  *nodes), feeds=('x',),
+                             fetches=(nodes[-1].name,), tables=(('words', 2),))
   return source, restoring.restored(source, told.append), told
 
 
@@ -37,6 +38,7 @@ def test_readers_read_on_and_nothing_else_changes():
   assert nodes['silu'].attr['_gdp_variable'].s == b'kept'
   assert nodes['silu'].device == nodes['silu/Sigmoid'].device == _SWISH.device
   assert (restored.feeds, restored.fetches) == (source.feeds, source.fetches)
+  assert restored.tables == source.tables
   assert told == [
       'test was read without a GPU: 1 ops that Grappler made for CPUs '
       '(1 _MklSwish) were restored to what a GPU runs.'

@@ -15,6 +15,7 @@ from gdp_grappler import errors
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from helpers import hostile
 
@@ -115,6 +116,22 @@ def test_a_model_that_no_tensorflow_could_load_is_read(training, tmp_path):
   (tmp_path / 'saved_model.pb').write_bytes(model.SerializeToString())
   assert _types(sources.load(str(tmp_path))) == _types(
       sources.load(str(training)))
+
+
+@pytest.mark.parametrize('make, count', [(tf.sparse.from_dense, 3),
+                                         (tf.RaggedTensor.from_tensor, 2)])
+def test_an_output_may_have_several_tensors(tmp_path, make, count):
+  """Its own name is empty, and the file was said to be cut off."""
+  module = tf.Module()
+  module.serve = tf.function(lambda x: {'y': make(x)},
+                             input_signature=[tf.TensorSpec((None, 8))])
+  tf.saved_model.save(module, str(tmp_path), {'serve': module.serve})
+  source = sources.load(str(tmp_path))
+  assert len(source.fetches) == _types(source)['_Retval'] == count
+  model = saved_model_pb2.SavedModel.FromString(
+      (tmp_path / 'saved_model.pb').read_bytes())
+  fetches = pruning.declared_fetches(model.meta_graphs[0])
+  assert any(name.endswith('PartitionedCall') for name in fetches)
 
 
 def _edited(training: pathlib.Path, folder: pathlib.Path, edit) -> str:

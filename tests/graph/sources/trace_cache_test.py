@@ -38,7 +38,7 @@ def _answer(**changes):
 
 
 def _kept(**changes):
-  trace_cache.keep(_place(), 'm:f', _answer(**changes), pytest.fail)
+  trace_cache.keep(_place(), _answer(**changes), pytest.fail)
   return trace_cache.find(_place(), 'm:f', lambda line: None)
 
 
@@ -85,12 +85,15 @@ def test_a_file_that_was_read_and_changed_counts(tmp_path, change):
 
 
 def test_a_model_that_is_a_file_counts_itself(tmp_path):
+  """A change of the file while it was traced went unnoticed."""
+  asked = 'keras', 'a.keras', 'a', 32, '6.0'
   path = tmp_path / 'a.keras'
   path.write_text('model')
-  trace_cache.keep(_place(), 'a.keras', _answer(), pytest.fail)
-  assert trace_cache.find(_place(), 'a.keras', lambda line: None)
-  path.write_text('other')
-  assert trace_cache.find(_place(), 'a.keras', pytest.fail) is None
+  kept = _place(asked)
+  assert _place(asked) == kept
+  path.write_text('another model')
+  trace_cache.keep(kept, _answer(), pytest.fail)
+  assert trace_cache.find(_place(asked), 'a.keras', pytest.fail) is None
 
 
 @pytest.mark.parametrize('damage', [
@@ -107,7 +110,7 @@ def test_the_oldest_are_forgotten(monkeypatch):
   monkeypatch.setattr(trace_cache, '_MOST_KEPT', 3)
   places = [_place(('function', f'm:f{i}', 'f', 1, '')) for i in range(5)]
   for age, kept in enumerate(places):
-    trace_cache.keep(kept, 'm:f', _answer(), pytest.fail)
+    trace_cache.keep(kept, _answer(), pytest.fail)
     then = time.time() - 100 + age
     os.utime(kept, (then, then))
   assert set(cache.path('traces').iterdir()) == set(places[2:])

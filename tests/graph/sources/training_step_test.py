@@ -2,8 +2,10 @@
 
 import dataclasses
 
+import keras
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import training_step
@@ -113,6 +115,21 @@ def test_several_inputs_and_a_dimension_that_is_not_known():
   ((first, second), _), notes = _elements(model)
   assert first.shape == (8, 3) and second.shape == (4, 64)
   assert notes == ['batches of 8', 'unknown dimensions of inputs taken as 64']
+
+
+@pytest.mark.parametrize('make, noted', [
+    (lambda: keras.Input((3,), sparse=True), True),
+    (lambda: keras.Input((None,), ragged=True), True),
+    (lambda: tf_keras.Input((3,), sparse=True), True),
+    (lambda: tf_keras.Input((None,), ragged=True), True),
+    (lambda: keras.Input((3,)), False),
+    (lambda: tf_keras.Input((3,)), False),
+])
+def test_a_note_says_that_sparse_inputs_are_taken_as_dense(make, noted):
+  """They were taken as dense without a word."""
+  model = _Model(inputs=[make()], loss='mse')
+  model.optimizer = 'sgd'
+  assert (training_step.AS_DENSE in _elements(model)[1]) == noted
 
 
 def test_what_is_no_model():

@@ -52,9 +52,11 @@ def test_tables_that_were_split_are_written_down(step):
 
 @pytest.mark.parametrize('slot, is_slot', [
     ('words/table/Adam_1', True),
+    ('words/table/Adam/ExponentialMovingAverage', True),
     ('Adam/m/words/table', True),
+    ('net/words/table/Adam', True),
     ('adam/words_table_momentum', True),
-    ('words_table_momentum', True),
+    ('adam/words_table_momentum_1', True),
     ('keywords/table', False),
     ('key_words/table', False),
     ('adam/keywords_table_momentum', False),
@@ -62,4 +64,14 @@ def test_tables_that_were_split_are_written_down(step):
     ('words/table2', False),
 ])
 def test_a_slot_has_the_whole_name_of_its_variable(slot, is_slot):
-  assert finding._is_kept_for(slot, 'words/table') == is_slot
+  names = {1: slot, 2: 'words/table', 3: 'words/table/Adam'}
+  found = finding.slots_of(names, dict.fromkeys(names, (5, 4)))
+  assert found == ({1: 2, 3: 2} if is_slot else {3: 2})
+
+
+@pytest.mark.parametrize('names', [('Variable', 'Variable_1'),
+                                   ('net/W', 'net/W_2')])
+def test_a_number_makes_no_slot(names):
+  """A variable counted as a slot of each variable that begins its name."""
+  labels = dict(enumerate(names))
+  assert not finding.slots_of(labels, dict.fromkeys(labels, (5, 4)))

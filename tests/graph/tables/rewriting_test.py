@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
@@ -148,6 +149,18 @@ def test_a_clipped_gradient_is_computed_in_parts_alone():
   step = _compare(whole, 'adam', 'm/head', 1, 'm/head/Read/ReadVariableOp',
                   False)
   assert (_WIDTH, _ROWS) not in _shapes(step)
+
+
+@pytest.mark.parametrize('loss', [_embedding, _dense])
+def test_attributes_that_are_left_out_stay_so(loss):
+  """Empty attributes were written into the user's graph."""
+  with tf.Graph().as_default():
+    tf.import_graph_def(_graph(loss, _OPTIMIZERS['adam'][0]()), name='')
+    whole = tf.compat.v1.train.export_meta_graph(
+        strip_default_attrs=True).graph_def
+  before = graph_pb2.GraphDef.FromString(whole.SerializeToString())
+  _in_parts(whole, 'adam', *_TABLES[loss], ('loss', 'train'))
+  assert whole == before
 
 
 def test_arguments_of_functions_get_numbers_behind_the_others():

@@ -27,6 +27,11 @@ def test_geomean_skips_what_is_missing():
   assert figures.geomean([None]) == (None, 0)
 
 
+def test_geomean_skips_zeros():
+  """A step without time ended `gdp_bench --report` by a traceback."""
+  assert figures.geomean([0., 4.]) == (pytest.approx(4.), 1)
+
+
 def test_best_is_the_first_of_equals():
   cells = {'a': _CELL(None), 'b': _CELL(1.), 'c': _CELL(1.), 'd': _CELL(2.)}
   assert figures.best(cells) == 'b'

@@ -1,5 +1,10 @@
 """The output folder as a whole."""
 
+import contextlib
+import types
+
+import rich.console
+
 from helpers import bench_results
 from placer_model import run_folder
 from placer_model.benchmark import records
@@ -21,9 +26,9 @@ def _tasks():
   ]
 
 
-def _index(tasks=None, **settings):
+def _index(tasks=None, has_cells=False, **settings):
   return report.index(settings_lib.Settings(**settings), 'gdp_bench --x',
-                      tasks or _tasks(), [])
+                      tasks or _tasks(), [], has_cells)
 
 
 def test_everything_is_written(tmp_path):
@@ -86,6 +91,38 @@ def test_the_index_says_how_it_was_made():
   assert '**measured**' in _index(reward='measured')
   assert '**small variants**' in _index(quick=True)
   assert '2 cells ran side by side' in _index(jobs=2)
+
+
+def test_only_files_that_are_there_are_listed():
+  """--report into another folder listed placements that were not there."""
+  assert 'plans/' in _index(has_cells=True)
+  assert 'plans/' not in _index()
+
+
+def test_what_is_best_other_and_where_it_starts(tmp_path):
+  """The text said that no search asks the expert; searches start there."""
+  report.write(records.Folder(tmp_path),
+               report.results(settings_lib.Settings(), 'gdp_bench', _tasks()))
+  for name in ('table1', 'hdp_table'):
+    text = (tmp_path / f'{name}.md').read_text()
+    assert "searches start from the expert's placement, too." in text
+  assert 'unless GDP_POLICY names another' in (tmp_path
+                                               / 'table1.md').read_text()
+
+
+def test_cells_of_a_ray_cluster_are_said_to_run_side_by_side(
+    monkeypatch, tmp_path):
+  """README.md said that one cell ran at a time."""
+  machines = types.SimpleNamespace(width=3)
+  for module, name, value in ((runner.loader_lib, 'Loader', object()),
+                              (runner.machines_lib, 'of', machines)):
+    monkeypatch.setattr(module, name,
+                        lambda *_, value=value: contextlib.nullcontext(value))
+  monkeypatch.setattr(runner, '_tasks', lambda *_: ())
+  options = runner.BenchOptions('', 'metis', tmp_path, settings_lib.Settings(),
+                                'gdp_bench --ray=auto', 'auto')
+  runner.run(options, rich.console.Console(quiet=True))
+  assert '3 cells ran side by side' in (tmp_path / 'README.md').read_text()
 
 
 def test_headroom_and_limits():

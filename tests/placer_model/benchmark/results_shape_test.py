@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import io
 import random
 from typing import Any
 
 import pytest
+import rich.console
 
 from helpers import bench_results
 from placer_model.benchmark import report
@@ -16,7 +18,7 @@ from placer_model.benchmark import summary
 from placer_model.benchmark import tables
 
 _CELL = bench_results.cell
-_ODD = (None, '\x1b[31m', 7, -1, 1e300, float('nan'), [[]], {'a': 1}, True)
+_ODD = (None, '\x1b[31m', 7, -1, 1e300, float('nan'), [[]], {'a': 1}, True, 0)
 
 
 def _results() -> dict[str, Any]:
@@ -72,8 +74,9 @@ def test_what_is_wrong_is_said(change, said):
 @pytest.mark.parametrize('seed', range(3))
 def test_what_is_not_refused_can_be_shown(seed):
   rng = random.Random(seed)
+  console = rich.console.Console(file=io.StringIO())
   for number in range(len(_places(_results()))):
-    for odd in (*rng.sample(_ODD, 4), _results):
+    for odd in (*rng.sample(_ODD, 5), _results):
       results = _results()
       holder, name = _places(results)[number]
       if odd is _results:
@@ -83,7 +86,7 @@ def test_what_is_not_refused_can_be_shown(seed):
       if results_shape.fault(results):
         continue
       settings = settings_lib.Settings.from_json(results['settings'])
-      report.index(settings, results['command'], results['tasks'], [])
+      report.index(settings, results['command'], results['tasks'], [], False)
       for table in (tables.table1, tables.hdp_table, tables.everything):
         assert '\x1b' not in table(results['tasks']).to_markdown()
-      summary._next_steps(results)
+      summary.show(results, 'folder', console)

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 import rich.console
 
 from gdp_grappler.problems import rewards
@@ -13,9 +14,7 @@ def _shown(**task_changes):
                          human_expert=bench_results.cell(4.)),
       bench_results.task('other@2xP100', metis=bench_results.failure())
   ]
-  results = {
-      'tasks': tasks, 'settings': {'quick': False, 'reward': 'simulated'}
-  }
+  results = {'tasks': tasks, 'settings': {'may_round': False}}
   console = rich.console.Console(file=io.StringIO(), width=200)
   summary.show(results | task_changes, 'my/folder', console)
   return console.file.getvalue()
@@ -33,14 +32,26 @@ def test_a_row_per_placer_and_where_everything_is():
   assert '--placer=metis ' in text
 
 
-def test_what_may_round_is_called_so():
-  for may_round, said in ((True, ', may round'), (False, '')):
-    assert f'(simulated{said});' in _shown(settings={
-        'quick': False, 'reward': 'simulated', 'may_round': may_round
-    })
+@pytest.mark.parametrize('settings, said', [({'may_round': True}, True),
+                                            ({'may_round': False}, False),
+                                            ({}, True)])
+def test_what_may_round_is_called_so(settings, said):
+  """Results of before the option, which might round, were shown as exact."""
+  end = ', may round' if said else ''
+  assert f'(simulated{end});' in _shown(settings=settings)
+
+
+@pytest.mark.parametrize('other', ['human_expert', 'a_former_placer'])
+def test_no_placer_is_advised_that_places_no_graph_of_the_user(other):
+  """The advice was a placer that needs an expert, or a removed one."""
+  cells = {other: bench_results.cell(1.)}
+  text = _shown(tasks=[bench_results.task(**cells)])
+  assert 'gdp place GRAPH --cluster=CLUSTER --output' in text
+  cells['metis'] = bench_results.cell(2.)
+  assert '--placer=metis' in _shown(tasks=[bench_results.task(**cells)])
 
 
 def test_what_is_measured_or_small_is_called_so():
   for kind in rewards.ALL:
     assert f'({kind}, small variants)' in _shown(
-        settings={'quick': True, 'reward': kind})
+        settings={'quick': True, 'reward': kind, 'may_round': False})

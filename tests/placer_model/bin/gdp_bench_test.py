@@ -201,9 +201,12 @@ def test_two_graphs_and_three_placers(run, six):
   assert len(list(tmp_path.glob('plans/*/*.json'))) == 6
 
   times = {p: p.stat().st_mtime_ns for p in tmp_path.glob('cells/*/*.json')}
-  again = run(*_flags(tmp_path), '--json')
-  assert again.code == 0 and 'kept: gpu_only' in again.stderr
-  assert _steps(json.loads(again.stdout)) == steps
+  for quiet in (True, False):
+    again = run(*_flags(tmp_path)[not quiet:], '--json')
+    assert again.code == 0
+    assert ('kept: gpu_only' in again.stderr) != quiet
+    assert again.stderr == '' or not quiet
+    assert _steps(json.loads(again.stdout)) == steps
   assert {p: p.stat().st_mtime_ns for p in times} == times
 
   page = (tmp_path / 'README.md').read_bytes()

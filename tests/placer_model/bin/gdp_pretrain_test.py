@@ -76,6 +76,10 @@ _WRONG = {
     'seed=4294967296': ('--model_dir=x', '--seed=4294967296'),
     'rounds': ('--model_dir=x', '--rounds=0'),
     'network': ('--model_dir=x', '--network=huge'),
+    '--batch_size has no effect on gdp_pretrain':
+        ('--model_dir=x', '--batch_size=32'),
+    '--may_round has no effect on gdp_pretrain':
+        ('--model_dir=x', '--nomay_round'),
     'Unknown config "huge"':
         ('--model_dir=x', '--network=placer', '--config=huge'),
 }

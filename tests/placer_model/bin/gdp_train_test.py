@@ -203,7 +203,7 @@ def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
     process.wait()
   assert process.returncode == 130, stderr
   [line] = stderr.strip().splitlines()
-  assert 'Run the same command again' in line
+  assert 'Run the same command (without --restart) to go on' in line
   assert not list(temporary.iterdir())
   [newest] = sorted((tmp_path / 'checkpoints').glob('ckpt-*.index'))[-1:]
   reached = int(newest.name.split('.')[0].split('-')[1])

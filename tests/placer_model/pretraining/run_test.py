@@ -94,6 +94,50 @@ def test_another_seed_is_another_run(parts, tmp_path):
   assert len(_pretrained(folder, 1, seed=1)) == 1
 
 
+def test_files_of_the_user_in_folders_of_a_run_stay(tmp_path):
+  """A run in a project's folder removed the project's own logs."""
+  users = [tmp_path / name for name in ('logs/app.log', 'held_out/set.npz')]
+  own = [
+      tmp_path / name
+      for name in ('logs/round_00000.npz', 'held_out/a_b_c_0123abcd.npz')
+  ]
+  for path in users + own:
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+  _pretrained(tmp_path, time_budget_s=0.)
+  assert users[0].exists() and not own[0].exists()
+  run_lib.restart(tmp_path)
+  assert all(path.exists() for path in users)
+  assert not any(path.exists() for path in own)
+  for path in users:
+    path.unlink()
+  run_lib.restart(tmp_path)
+  assert not (tmp_path / 'logs').exists()
+
+
+def test_a_held_out_problem_that_changed_is_searched_again(parts, tmp_path):
+  """The log of a file's former graph went on as the test."""
+  folder = _copy(parts, 1, tmp_path)
+  before = {*(folder / 'held_out').iterdir()}
+  changed = {
+      'a/b@c':
+          step_lib.Step(graphs.random_graph(2, 40), clusters.make_cluster(2))
+  }
+  run_lib.pretrain(run_lib.PretrainOptions(folder, _CONFIG, rounds=1), changed,
+                   print)
+  assert len({*(folder / 'held_out').iterdir()} - before) == 1
+
+
+def test_a_held_out_problem_without_a_choice_is_refused(tmp_path):
+  """The program ended with a traceback."""
+  alone = {
+      'a@cpu':
+          step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(0))
+  }
+  with pytest.raises(errors.GdpError, match='tests nothing'):
+    run_lib.pretrain(run_lib.PretrainOptions(tmp_path, _CONFIG), alone, print)
+
+
 def test_no_round_begins_when_the_time_is_up(tmp_path):
   told = []
   assert not _pretrained(tmp_path, told=told, time_budget_s=0.)

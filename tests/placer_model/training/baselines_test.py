@@ -20,8 +20,15 @@ def problem():
   return problems.make(graphs.random_graph(3, 200), presets.preset('4xP100'))
 
 
+def _every(problem):
+  return [
+      baselines.place(name, problem, problem.evaluator, problem.evaluator)
+      for name in baselines.NAMES
+  ]
+
+
 def test_every_baseline_has_both_prices(problem):
-  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
+  results = _every(problem)
   assert [r.placer for r in results] == list(baselines.NAMES)
   for result in results:
     assert result.ordered.step_time_s > 0
@@ -40,7 +47,7 @@ def test_the_other_order_is_the_critical_path():
   result = baselines.in_order(
       graph, simulator, simulator,
       baselines.Result('expert', placement,
-                       simulator.evaluate(graph, placement), 1, 0.))
+                       simulator.evaluate(graph, placement), 1, 0., 0))
   assert result.evaluation.step_time_s == 10.
   assert result.ordered.step_time_s == 6.
 
@@ -51,7 +58,7 @@ def test_no_edges_are_looked_for_when_the_time_is_over():
   result = baselines.in_order(
       graph, simulator, simulator,
       baselines.Result('expert', placement,
-                       simulator.evaluate(graph, placement), 1, 0.),
+                       simulator.evaluate(graph, placement), 1, 0., 0),
       deadlines.within(0.))
   assert result.ordered.step_time_s == result.evaluation.step_time_s == 10.
 
@@ -62,20 +69,23 @@ def test_what_does_not_run_is_not_ordered(problem):
           dataclasses.replace(d, memory_bytes=1)
           for d in problem.cluster.devices))
   problem = problems.make(problem.graph, tiny)
-  assert all(r.ordered is None for r in baselines.place_all(
-      problem, problem.evaluator, problem.evaluator))
+  assert all(r.ordered is None for r in _every(problem))
 
 
 def test_pricing_the_other_order_is_no_search(problem):
-  by_name = {
-      r.placer: r for r in baselines.place_all(problem, problem.evaluator,
-                                               problem.evaluator)
-  }
+  by_name = {r.placer: r for r in _every(problem)}
   assert by_name['random'].evaluations == 1
 
 
+def test_a_result_has_the_seed_of_its_search(problem):
+  """results.json had the run's seed for the best of several searches."""
+  found = baselines.place('random', dataclasses.replace(problem, seed=5),
+                          problem.evaluator, problem.evaluator)
+  assert found.seed == 5
+
+
 def test_the_best_is_the_fastest_that_is_valid(problem):
-  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
+  results = _every(problem)
   fastest = min(results, key=lambda r: r.evaluation.step_time_s)
   assert baselines.best(results) is fastest
   broken = dataclasses.replace(
@@ -87,7 +97,7 @@ def test_the_best_is_the_fastest_that_is_valid(problem):
 
 
 def test_the_reference_is_the_best_price(problem):
-  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
+  results = _every(problem)
   seconds = np.ones((problem.graph.num_ops, 5))
   evaluations = [r.evaluation for r in results]
   assert baselines.reference_s(evaluations, seconds) == min(

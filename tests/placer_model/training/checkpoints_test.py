@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import resource
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from placer_model.training import checkpoints
 from placer_model.training import json_files
 
@@ -203,12 +205,56 @@ def test_checkpoint_of_another_network_is_an_error(tmp_path):
     checkpoints.Checkpoints(tmp_path, other).restore(print)
 
 
-def test_leftovers_of_a_killed_run_go(tmp_path):
-  (tmp_path / '.policy.abc').mkdir()
-  (tmp_path / '.results.jsonxyz').write_text('half')
-  (tmp_path / 'results.json').write_text('{}')
-  with checkpoints.held(tmp_path):
-    assert {p.name for p in tmp_path.iterdir()} == {'.lock', 'results.json'}
+@pytest.mark.parametrize('restart', [False, True])
+def test_what_a_killed_run_left_goes_and_hidden_files_of_users_stay(
+    tmp_path, restart, monkeypatch):
+  """Hidden JSON files of users went, and unfinished files of runs stayed."""
+  monkeypatch.chdir(tmp_path)
+  pathlib.Path('.eslintrc.json').write_text('{}')
+  pathlib.Path('.gdp_notes').write_text('a file of the user')
+  checkpoints.claim(pathlib.Path('.'), _IDENTITY)
+  for folder in ('.policy.abcdefgh', 'plans', 'policy'):
+    pathlib.Path(folder).mkdir()
+  for folder in ('', 'plans/', 'policy/'):
+    _left_while_writing(pathlib.Path(f'{folder}results.json'))
+  if restart:
+    checkpoints.discard(pathlib.Path('.'))
+  checkpoints.claim(pathlib.Path('.'), _IDENTITY)
+  assert {path.name for path in tmp_path.rglob('*')} == {
+      '.eslintrc.json', '.gdp_notes', 'config.json', 'plans', 'policy'
+  }
+
+
+def _left_while_writing(path):
+  """Leaves the file that a killed process leaves while it writes another."""
+  with pytest.MonkeyPatch.context() as patch:
+    for name in ('replace', 'unlink'):
+      patch.setattr(os, name, lambda *_: None)
+    files.write_atomically(path, 'half')
+  assert list(path.parent.glob('.gdp????????'))
+
+
+def test_a_folder_without_a_run_loses_nothing(tmp_path):
+  """A first run removed what looked like its own files."""
+  (tmp_path / '.gdpabcdefgh').write_text('a file of the user')
+  checkpoints.discard(tmp_path)
+  checkpoints.claim(tmp_path, _IDENTITY)
+  assert (tmp_path / '.gdpabcdefgh').exists()
+
+
+def test_another_may_round_is_another_run_unless_unknown(tmp_path):
+  """A run went on with other legal devices, and nobody was told."""
+  checkpoints.claim(tmp_path, _IDENTITY)  # As runs of before the options.
+  now = _IDENTITY | {'searches': 0, 'may_round': True}
+  checkpoints.claim(tmp_path, now)
+  with pytest.raises(errors.GdpError, match=r'searches \(0 there, 2 here\)'):
+    checkpoints.claim(tmp_path, now | {'searches': 2})
+  other = tmp_path / 'other'
+  checkpoints.claim(other, now | {'searches': 2})
+  with pytest.raises(errors.GdpError, match=r'searches \(2 there, 0 here\)'):
+    checkpoints.claim(other, now)
+  with pytest.raises(errors.GdpError, match=r'may_round \(True there, False'):
+    checkpoints.claim(other, now | {'searches': 2, 'may_round': False})
 
 
 def test_a_restart_forgets_what_was_learned(tmp_path):

@@ -32,7 +32,7 @@ def _options(folder, **changes):
   return types.SimpleNamespace(
       **{
           'model_dir': folder, 'restart': False, 'reward': rewards.SIMULATED,
-          'seed': 1, 'ray': '', **changes
+          'seed': 1, 'ray': '', 'searches': 0, 'may_round': False, **changes
       })
 
 
@@ -50,6 +50,14 @@ def test_measured_runs_go_on_whatever_ops_are_said_to_cost(tmp_path):
   measured = _options(tmp_path, reward=rewards.MEASURED)
   assert (entrants.identity(measured,
                             [dearer]) == entrants.identity(measured, [_task()]))
+
+
+@pytest.mark.parametrize('change', [{'searches': 2}, {'may_round': True}])
+def test_a_run_with_other_options_is_another_run(tmp_path, change):
+  """A run went on without its searches, or with other legal devices."""
+  one, other = (entrants.identity(_options(tmp_path, **changes), [_task()])
+                for changes in ({}, change))
+  assert one != other
 
 
 def test_a_folder_of_another_run_is_refused_before_anything_is_priced(tmp_path):

@@ -30,6 +30,7 @@ def test_what_is_there_is_told(tmp_path):
   folder.mkdir()
   for name in ('ckpt-7.index', 'ckpt-7.data-00000-of-00001'):
     (folder / name).write_bytes(b'x')
-  with pytest.raises(interrupts.Interrupted, match='ckpt-7 is there'):
+  with pytest.raises(interrupts.Interrupted,
+                     match=r'ckpt-7 is there.*\(without --restart\)'):
     with interrupts.naming_checkpoint(tmp_path):
       raise KeyboardInterrupt

@@ -84,7 +84,7 @@ def test_nothing_to_place():
 
 
 def test_nothing_fits():
-  with pytest.raises(errors.InfeasiblePlacementError, match='None of 32 sampl'):
+  with pytest.raises(errors.InfeasiblePlacementError, match='None of 33 sampl'):
     _placer(iterations=2).place(_problem(memory_bytes=50))
 
 

@@ -24,7 +24,7 @@ def _entry(name, step_time_s, devices=(1, 1, 1), violations=(), simulated=True,
   ordered = None if ordered_s is None else evaluator_lib.Evaluation(
       ordered_s, (5, 70, 0), (), simulated)
   return results.entry(
-      baselines_lib.Result(name, placement, evaluation, 4, 0.25, ordered), 9)
+      baselines_lib.Result(name, placement, evaluation, 4, 0.25, 9, ordered))
 
 
 def _verdict(single, gdp, metis=None, **changes):
@@ -57,7 +57,7 @@ def test_devices_of_one_memory_share_the_figure():
   placement = placement_lib.Placement([0, 1, 2], cluster)
   evaluation = evaluator_lib.Evaluation(1.0, (5, 70), (), True)
   entry = results.entry(
-      baselines_lib.Result('gdp', placement, evaluation, 1, 0.0), 0)
+      baselines_lib.Result('gdp', placement, evaluation, 1, 0.0, 0))
   assert entry['peak_bytes'] == {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 70}
 
 
@@ -83,16 +83,33 @@ def test_verdict_admits_defeat():
 
 
 def test_verdict_where_no_single_device_holds_the_graph():
-  said = _verdict(_entry('single_device', 0.001, violations=[_MEMORY]),
-                  _entry('gdp', 0.002))
-  assert said == ('GDP found a placement that runs, 2.000 ms (simulated); no '
-                  'single device can hold the graph.')
+  single = _entry('single_device', 0.001, violations=[_MEMORY])
+  said = _verdict(single, _entry('gdp', 0.002))
+  assert said == ('GDP found the best placement: 2.000 ms (simulated); no '
+                  'single device runs it: GPU:0 needs 1 byte more.')
 
 
 def test_verdict_on_what_does_not_run():
-  said = _verdict(_entry('single_device', 1.0),
-                  _entry('gdp', float('inf'), violations=[_RUN]))
-  assert said.startswith('No placement that runs was found: node x')
+  failed = _entry('gdp', float('inf'), violations=[_RUN])
+  assert _verdict(failed, failed, metis=failed) == (
+      'No placement that runs was found: node x: not within [0, 0).')
+  assert _verdict(failed, failed, metis=_entry('metis', 0.001)) == (
+      'metis is the best found, 1.000 ms (simulated); GDP found none that '
+      'runs: node x: not within [0, 0).')
+
+
+@pytest.mark.parametrize('single, metis, best', [
+    (_entry('single_device', 0.003), 0.002, 'metis'),
+    (_entry('single_device', 0.002), 0.003, 'GPU:0 alone'),
+    (_entry('single_device', 0.002), 0.002, 'GPU:0 alone'),
+    (_entry('single_device', 0.004), 0.003, 'metis'),
+    (_entry('single_device', 0.001, violations=[_MEMORY]), 0.002, 'metis'),
+    (_entry('single_device', 0.001, violations=[_RUN]), 0.004, 'GDP found'),
+])
+def test_verdict_names_the_best_of_three(single, metis, best):
+  """One device was the best found although METIS was faster."""
+  said = _verdict(single, _entry('gdp', 0.003), metis=_entry('metis', metis))
+  assert said.startswith(best)
 
 
 def _evaluations(*violations):
@@ -141,6 +158,26 @@ def test_table_tells_simulated_from_measured():
     assert 'invalid' in text
 
 
+@pytest.mark.parametrize(
+    'name, said, absent',
+    [('gdp', 'its likeliest placement', 'that share a device'),
+     ('gdp_train', 'that share a device', 'its likeliest placement')])
+def test_the_table_of_graphs_explains_the_columns_of_its_network(
+    name, said, absent):
+  """Runs of the move network had the notes of the other network."""
+  own = _entry(name, .002) | {'policy_step_time_s': .003, 'found_by': 'search'}
+  placers = {
+      'single_device': _entry('single_device', .003), 'gdp': own, name: own
+  }
+  graph = {
+      'name': 'net', 'cluster': {'name': '2xP100'}, 'num_units': 3,
+      'placers': placers
+  }
+  text, = results.tables({'graphs': [graph, graph], 'reward': 'simulated'})
+  text = ' '.join(text.split())
+  assert said in text and absent not in text
+
+
 def _next_steps(**placers):
   record = {'graphs': [{'placers': placers}]}
   return results.next_steps(record, pathlib.Path('my model'), 'net.pb',
@@ -168,3 +205,4 @@ def test_what_is_better_than_the_policy_comes_first():
   assert 'nothing is gained' in text and '--policy' in text
   full = _entry('single_device', .001, violations=[_MEMORY])
   assert 'nothing is gained' not in _next_steps(single_device=full, gdp=gdp)
+  assert '--policy' in _next_steps(single_device=full, gdp=full)

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 from hypothesis import given
@@ -50,6 +51,21 @@ def test_a_device_that_is_far_slower_is_not_counted_on():
   assert sum(set(row.tolist()) == {1, 2} for row in rows) > 5
 
 
+def test_cores_and_shared_cards_count():
+  """Half a card got as much work as a whole one, and 1 core as much as 3."""
+  cards = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
+  shares = structured._shares(problems.make(graphs.chain(6), cards, 1.),
+                              np.array([1, 2, 3]))
+  np.testing.assert_allclose(shares, [.25, .25, .5])
+  hosts = clusters.as_cpu(clusters.make_cluster(1), 1)
+  first, second = hosts.devices
+  hosts = dataclasses.replace(
+      hosts, devices=(dataclasses.replace(first, slots=3), second))
+  shares = structured._shares(problems.make(graphs.chain(6), hosts, 1.),
+                              np.array([0, 1]))
+  np.testing.assert_allclose(shares, [.75, .25])
+
+
 @pytest.mark.parametrize('graph', [graphs.chain(12), graphs.make_graph()])
 def test_without_structure_it_is_one_device(graph):
   problem = _problem(graph)
@@ -88,6 +104,14 @@ def test_few_placements_are_measured():
   problem = _problem(unrolled.make(4, 4).graph, wrap=stopwatches.Stopwatch)
   structured.StructuredPlacer().place(problem)
   assert problem.evaluator.runs < 25
+
+
+def test_few_placements_are_measured_even_if_none_fits():
+  """A search for a placement that fits measured thousands of steps."""
+  problem = _problem(
+      unrolled.make(4, 4).graph, memory_bytes=100, wrap=stopwatches.Stopwatch)
+  structured.StructuredPlacer().place(problem)
+  assert problem.evaluator.runs < 60
 
 
 def test_large_graphs_get_fewer_proposals(monkeypatch):

@@ -6,6 +6,7 @@ from gdp_grappler.placers.list_scheduling import candidates
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import stopwatches
 
 
 def test_the_cheapest_that_fits_wins_and_capacities_shrink():
@@ -98,6 +99,16 @@ def test_one_device_is_priced_however_late_and_nothing_else():
       [lambda _: np.array([1, 2])])
   assert found.devices.tolist() == [1, 1]
   assert prices.evaluations == 4
+
+
+def test_no_search_follows_if_a_price_is_a_real_step():
+  """Where memory was scarce, a search measured thousands of steps."""
+  graph = graphs.make_graph(num_ops=12, param_bytes=40)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=300),
+                          wrap=stopwatches.Stopwatch)
+  found = candidates.best(problem, [lambda _: np.arange(12) % 2 + 1])
+  assert problem.evaluator.evaluate(graph, found).valid
+  assert problem.evaluator.runs < 20
 
 
 def test_what_does_not_fit_is_asked_again_however_late():

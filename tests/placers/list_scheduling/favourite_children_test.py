@@ -38,7 +38,8 @@ def test_the_dearest_child_is_the_favourite_where_the_path_does_not_say():
 
 def test_without_highspy(monkeypatch):
   monkeypatch.setitem(sys.modules, 'highspy', None)
-  with pytest.raises(errors.GdpError, match='needs the package highspy'):
+  with pytest.raises(errors.GdpError,
+                     match='"m_sct_published" needs the package highspy'):
     favourite_children.solve(task_graphs.make(graphs.chain(2)), np.ones(2),
                              task_graphs.LINK, 9)
 

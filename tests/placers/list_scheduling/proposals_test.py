@@ -50,6 +50,14 @@ def test_fewer_accelerators_are_the_fastest(mixed):
   assert mixed.alone(np.zeros(3)).tolist() == [2, 2, 2, 0, 2]
 
 
+def test_logical_devices_of_one_card_are_slower_than_a_card():
+  """They counted as whole cards, and stayed in use in place of the card."""
+  cluster = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
+  shared = task_graphs.proposals_of(
+      problems.make(graphs.chain(3), cluster, [[9, 4, 4, 4]] * 3))
+  assert shared.targets(1).tolist() == [3]
+
+
 def test_what_may_not_be_on_the_fastest_stays_where_it_may():
   graph = graphs.chain(2, pins=['GPU:0', ''])
   shared = task_graphs.proposals_of(

@@ -39,7 +39,7 @@ def test_a_heavy_vertex_has_room(capfd):
 
 def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
 
-  def call_worker(placer, jobs, timeout_s, environment):
+  def call_worker(placer, jobs, timeout_s, environment, library):
     if any(job['seed'] == 1 for job in jobs):
       raise errors.GdpError('SIGSEGV')
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]

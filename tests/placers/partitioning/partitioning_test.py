@@ -145,6 +145,44 @@ def test_the_least_overflow_where_nothing_can_fit():
   assert placement.devices.tolist() == [1, 2]
 
 
+def test_a_second_round_that_fails_costs_only_itself():
+  """The good proposals of the first round were lost with it."""
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.)
+
+  def first(targets):
+    return _proposals(targets[-1], [1, 2])
+
+  def fails(targets):
+    assert targets
+    raise errors.GdpError('The library died.')
+
+  found = partitioning.best_of_two_rounds(problem, first, fails)
+  assert found.devices.tolist() == [1, 2]
+  with pytest.raises(errors.GdpError, match='died'):
+    partitioning.best_of_two_rounds(problem, fails, first)
+
+
+def test_no_second_round_begins_after_the_time_budget():
+  """A process of a library began, and its least time was 10 s."""
+  now, asked = [0.], []
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.,
+                          time_budget_s=5., clock=lambda: now[0])
+
+  def propose(name, takes_s):
+
+    def proposals(targets):
+      asked.append(name)
+      now[0] += takes_s
+      return _proposals(targets[-1], [1, 2])
+
+    return proposals
+
+  for takes_s in 1., 6.:
+    partitioning.best_of_two_rounds(problem, propose('first', takes_s),
+                                    propose('second', 0.))
+  assert asked == ['first', 'second', 'first']
+
+
 def _print_in_c(line):
   native = ctypes.CDLL(None)
   native.puts(line)
@@ -229,8 +267,9 @@ def test_a_worker_that_fails_is_one_line():
 def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
   calls = []
 
-  def run(placer, jobs, timeout_s, environment):
-    assert (placer, environment) == ('any', {'A': 'b'}) and timeout_s > 0
+  def run(placer, jobs, timeout_s, environment, library):
+    assert (placer, environment, library) == ('any', {'A': 'b'}, '')
+    assert timeout_s > 0
     calls.append(len(jobs))
     if 'crash' in jobs:
       raise errors.GdpError('died')
@@ -250,8 +289,8 @@ def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
   """Each half once got the whole time anew, and so on to single jobs."""
   now, times = [0.], []
 
-  def run(placer, jobs, timeout_s, environment):
-    del placer, environment
+  def run(placer, jobs, timeout_s, environment, library):
+    del placer, environment, library
     times.append(timeout_s)
     # The process of all jobs crashes; the first half of the jobs hangs.
     now[0] += 3 if len(jobs) == 4 else timeout_s
@@ -274,6 +313,13 @@ def test_jobs_take_no_longer_than_the_time_budget():
   assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
   now[0] = 50.  # A process has to start.
   assert 0 < partition_process.timeout_s(deadline, 600.) < 50
+
+
+def test_a_clock_that_stands_still_stops_no_job():
+  """Repeatable placements depended on the speed of the machine."""
+  for budget_s in 0., 50.:
+    deadline = deadlines.within(budget_s, deadlines.still)
+    assert partition_process.timeout_s(deadline, 600.) == 600
 
 
 def _job(number, begin_by_s):

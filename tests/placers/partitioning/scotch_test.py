@@ -8,8 +8,11 @@ from fuzz import runs
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
+from gdp_grappler.placers import registry
 from gdp_grappler.placers.partitioning import min_cut
+from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import scotch
+from gdp_grappler.processes import calls
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -68,6 +71,19 @@ def test_without_scotchpy(monkeypatch, placer):
   monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
   with pytest.raises(errors.GdpError, match='needs the package scotchpy64'):
     problems.placed(placer(), graphs.chain(3), clusters.make_cluster(2))
+
+
+@pytest.mark.parametrize('name', ['scotch', 'min_cut'])
+def test_an_error_names_the_placer_of_the_user(monkeypatch, name):
+  """Where min_cut failed, the error told the user not to use scotch."""
+
+  def fail(function, *_, **__):
+    assert function.endswith('.scotch_worker:run')
+    raise calls.CallError('it died')
+
+  monkeypatch.setattr(partition_process.calls, 'call', fail)
+  with pytest.raises(errors.GdpError, match=f'placer "{name}" failed: it died'):
+    problems.placed(registry.create(name), graphs.chain(3))
 
 
 def test_empty_tensors_over_links_of_which_some_take_no_time():

@@ -150,6 +150,41 @@ def test_a_variable_of_a_layer_is_said_to_be_of_it():
       'no layer of the map has it, and TensorFlow puts it there')
 
 
+def test_a_default_is_no_reason_for_what_follows_a_layer():
+  """Ops that '*' matches had a false reason: they may not be where '*' is."""
+  graph = _step().replace(variables=('net/a/kernel',) + ('',) * 9)
+  problem = problems.make(graph)
+  for default in '*', '':
+    found = planned.place(((default, 'GPU:0'), ('a', 'GPU:1')), problem)
+    reason = dict(zip(graph.names, found.chosen, strict=True))
+    assert reason['w'] == (
+        'the map of layers has "a" there, which it belongs to')
+    assert reason['sgd/mul'] == (
+        'no layer of the map has it, and it is with its neighbours')
+    assert reason['loss'] == f'the map of layers has "{default}" there'
+
+
+def test_where_an_op_may_not_be_is_the_reason():
+  types = np.ones((10, 2), bool)
+  types[[4, 9], 1] = False
+  found = planned.place((('*', 'GPU:1'), ('loss', 'GPU:1')),
+                        problems.make(_step(allowed_types=types)))
+  assert found.chosen[4] == ('the map of layers has "loss" on another device, '
+                             'where this op or its group may not be')
+  assert found.chosen[9] == ('the map of layers has "*" on another device, '
+                             'where this op or its group may not be')
+
+
+def test_a_layer_that_shares_the_group_of_a_larger_one_has_this_reason():
+  """The reason was that the op may not be on a device that it may have."""
+  graph = graphs.make_graph([(0, 1, 64)], 2, names=['a/x', 'b/y'],
+                            groups=[0, 0])
+  found = planned.place((('a', 'GPU:0'), ('b', 'GPU:1')), problems.make(graph))
+  assert found.chosen == ('the map of layers has "a" there',
+                          'the map of layers has "b" on another device, but '
+                          'other ops of its group decide')
+
+
 def test_layers_that_are_not_named_stay():
   device = clusters.make_cluster(2).device_names[1]
   on, _ = _placed((('b', 'GPU:1'),), _step(devices=[device] * 10))

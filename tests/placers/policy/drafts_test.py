@@ -118,14 +118,14 @@ def test_cuts_and_schedules_are_made_in_turn(monkeypatch, rounds):
       made.append('cut')
       yield np.full(problem.graph.num_groups, 1 + number % 2, np.int32)
 
-  stock = drafts._Scheduler.row
+  stock = drafts.Drafts._scheduled
 
   def row(*arguments):
     made.append('schedule')
     return stock(*arguments)
 
   monkeypatch.setattr(drafts.metis, 'few_cuts', few_cuts)
-  monkeypatch.setattr(drafts._Scheduler, 'row', row)
+  monkeypatch.setattr(drafts.Drafts, '_scheduled', row)
   problem = problems.make(graphs.random_graph(0, 300))
   drafts.Drafts(problem, policy_config.PolicyConfig(maps=0),
                 move_filter.MoveDescriber(problem),
@@ -151,8 +151,9 @@ def test_favourite_children_stay_with_their_parents():
   edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
   way = next(way for way in drafts._CONFIGS if way.rules.favourites)
-  row = drafts._Scheduler(problem).row(way,
-                                       problem.cluster.pool_bytes.astype(float))
+  drawn = drafts.Drafts(problem, policy_config.PolicyConfig(),
+                        move_filter.MoveDescriber(problem))
+  row = drawn._scheduled(way, problem.cluster.pool_bytes.astype(float))
   assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
   assert row[0] != row[3]
 

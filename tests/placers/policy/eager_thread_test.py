@@ -35,3 +35,12 @@ def test_placer_code_ends_even_if_something_is_raised():
       assert eager_thread.is_current()
       raise KeyError
   assert not eager_thread.is_current()
+
+
+def test_placer_code_within_placer_code_does_not_end_it():
+  """The rest of a job was taken for code of the user's program."""
+  with eager_thread.as_placer_code():
+    with eager_thread.as_placer_code():
+      pass
+    assert eager_thread.is_current()
+  assert not eager_thread.is_current()

@@ -67,6 +67,15 @@ def test_places_where_the_policy_says_and_may(gpu_1):
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
+def test_places_inside_a_graph_and_a_device_scope(gpu_1):
+  """The policy ran in the user's graph, where its result has no value."""
+  problem = problems.make(graphs.chain(3), seconds=[[9, 9, 1]] * 3)
+  with tf.Graph().as_default() as graph, tf.device('/GPU:7'):
+    placement = registry.create('gdp_one_shot', gpu_1).place(problem)
+  assert placement.devices.tolist() == [2, 2, 2]
+  assert not graph.get_operations()
+
+
 def test_no_slower_than_one_device(gpu_1):
   problem = problems.make(graphs.chain(3), seconds=[[9, 1, 2]] * 3)
   placer = registry.create('gdp_one_shot', gpu_1)

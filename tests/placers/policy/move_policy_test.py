@@ -231,3 +231,26 @@ def test_drafts_that_overflow_are_made_anew(monkeypatch):
   found = move_policy.MovePolicyPlacer(config=config).search(problem)
   assert found.contains(anew[0])
   assert asked[0] == (5, 0, None)
+
+
+def test_loading_a_policy_takes_no_time_from_the_budget(tmp_path, monkeypatch):
+  """Seconds of loading ended the search before its first move."""
+  now, left_s = [0.], []
+
+  class Slow:
+
+    def __init__(self, policy):
+      assert policy == str(tmp_path)
+      now[0] += 100.
+
+    def candidates(self, problem):
+      return np.ones((1, problem.graph.num_ops), np.int32)
+
+  monkeypatch.setattr(move_policy.learned, 'LearnedPlacer', Slow)
+  monkeypatch.setattr(move_policy.named_policy, 'check', lambda _: None)
+  monkeypatch.setattr(improving.Improver, 'run',
+                      lambda _, deadline, __: left_s.append(deadline.left_s))
+  problem = problems.make(graphs.random_graph(3, 200), time_budget_s=50.,
+                          clock=lambda: now[0])
+  move_policy.MovePolicyPlacer(str(tmp_path)).search(problem)
+  assert left_s == [50.]

@@ -54,23 +54,13 @@ def test_of_devices_that_are_full_the_least_wins():
   assert _place(heavy, cluster, [[20, 9, 1]] * 3) == [2, 1, 1]
 
 
-@pytest.mark.parametrize('device, expected', [(0, [0, 1, 0]),
-                                              ('GPU:1', [2, 1, 0]),
-                                              ('/gpu:0', [1, 1, 0]),
+@pytest.mark.parametrize('device, expected', [(0, [0, 1, 0]), (1, [1, 1, 0]),
                                               (2, [2, 1, 0])])
 def test_a_device_of_ones_choice(device, expected):
   graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
                                                                  [1, 0]])
   problem = problems.make(graph)
-  placer = single_device.OnlyDevicePlacer(device)
-  assert placer.place(problem).devices.tolist() == expected
-
-
-@pytest.mark.parametrize('device', [3, -1, 'GPU:2', 'TPU'])
-def test_a_device_that_is_not_there(device):
-  problem = problems.make(graphs.chain(3))
-  with pytest.raises(errors.ClusterError):
-    single_device.OnlyDevicePlacer(device).place(problem)
+  assert single_device.all_on(problem, device).devices.tolist() == expected
 
 
 @pytest.mark.parametrize('name, device', [('cpu_only', 0), ('gpu_only', 1)])

@@ -30,6 +30,8 @@ class _Tf:
   def list_physical_devices(self, unused_kind):
     return [_Device('/physical_device:GPU:0')] * self._cards
 
+  get_visible_devices = list_physical_devices
+
   def list_logical_devices(self):
     return [_Device('/device:CPU:0'), *[_Device('/device:GPU:0')] * self._cards]
 

@@ -49,6 +49,17 @@ def test_reports_predicted_and_measured_steps(lines):
   ]
 
 
+def test_a_step_that_went_back_is_measured_beside_its_own_prediction(lines):
+  """Its measured time was beside the prediction of the placed step."""
+  watched = callback.PlacementCallback()
+  watched.set_model(
+      _model(course.FitReport({}, predicted_s=.01, predicted_before_s=.02)))
+  _epoch(watched, [0, 1])
+  assert lines == [
+      'epoch 1: step as TensorFlow placed it; predicted 20 ms, measured 500 ms'
+  ]
+
+
 def test_steps_of_one_call_share_its_time(lines):
   watched = callback.PlacementCallback()
   watched.set_model(_model())

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import gdp_grappler
+from gdp_grappler import variable_scopes
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import host_creation
 from gdp_grappler.plugin.fitting import variable_moves
@@ -54,9 +55,9 @@ class _Weight:
     self.shape, self.dtype = (size,), 'float32'
 
 
-def _build(left, weights, monkeypatch):
+def _build(left, weights, monkeypatch, keeps_asked=True):
   monkeypatch.setattr(host_creation, 'left_bytes', lambda: left)
-  host_creation._make_room(weights)
+  host_creation._make_room(weights, keeps_asked)
 
 
 _GPU = _HOST.replace('CPU', 'GPU')
@@ -95,6 +96,35 @@ def test_a_variable_that_fit_has_brought_to_a_gpu_waits_no_longer(
 def test_weights_on_the_host_stay_there(moves, monkeypatch):
   _build(0, [_Weight(_HOST, 10)], monkeypatch)
   assert not moves
+
+
+def test_weights_of_other_cards_need_no_room_on_this_one(moves, monkeypatch):
+  """Weights moved to the host, because those of GPU:1 were counted."""
+  weights = [_Weight(_GPU, 10), _Weight(_GPU[:-1] + '1', 90)]
+  _build(3 * 4 * 10, weights, monkeypatch)
+  assert not moves
+
+
+@pytest.mark.parametrize('keeps_asked', [True, False])
+def test_a_weight_that_tf_device_put_there_stays(keeps_asked, moves,
+                                                 monkeypatch):
+  """It moved to the host, and then to any device."""
+  asked, other = _Weight(_GPU, 10), _Weight(_GPU, 20)
+  asked.value._gdp_scope = _GPU
+  _build(0, [asked, other], monkeypatch, keeps_asked)
+  there = [weight for weight, _ in moves]
+  assert there == ([] if keeps_asked else [asked.value]) + [other.value]
+
+
+def test_a_weight_for_another_device_is_not_made_on_the_host(
+    settings, monkeypatch):
+  """Its request was forgotten if GPU:0 had no room for it."""
+  host_creation.install()
+  monkeypatch.setattr(host_creation, 'left_bytes', lambda: 0)
+  with tf.device('CPU:0'):
+    made = keras.Variable(initializer='zeros', shape=(10,), dtype='float32')
+  assert not host_creation.waits_on_host(made.value)
+  assert variable_scopes.device(made.value) == _HOST
 
 
 @pytest.mark.parametrize('left', [3 * 4 * 10 - 1, 3 * 4 * 10, None])

@@ -67,6 +67,24 @@ def test_calls_run_in_this_thread(monkeypatch):
   assert ran == [(False, threading.current_thread())]
 
 
+def test_an_option_that_was_off_in_between_is_taken_over_again(monkeypatch):
+  """Steps ran by a plan although its variables had moved back."""
+  switched = []
+  function = keras_function.KerasFunction(lambda step: step, 'fit of "model"',
+                                          False)
+  monkeypatch.setattr(keras_function.switch, 'value', lambda context: True)
+  monkeypatch.setattr(keras_function.option, 'connect', lambda: True)
+  monkeypatch.setattr(keras_function, '_with_choice', lambda value: None)
+  monkeypatch.setattr(function, '_switch', switched.append)
+  for _ in range(2):
+    function([1])
+  assert len(switched) == 1
+  keras_function.switch.note_off()
+  for _ in range(2):
+    function([1])
+  assert len(switched) == 2
+
+
 def test_what_workers_run_later_is_for_the_pass_to_explain(said):
   """Once a fit on parameter servers was said to be too small."""
   assert _explained(scheduled=True).was_told
@@ -129,8 +147,8 @@ def test_lines_name_the_method_that_the_user_called(said):
   class Model:
 
     def train_on_batch(self):
-      function._seen = keras_function.switch.value(
-          keras_function.context.context())
+      function._seen = (keras_function.switch.value(
+          keras_function.context.context()), keras_function.switch.times_off())
       return function([1])
 
   with pytest.MonkeyPatch.context() as patch:

@@ -167,6 +167,27 @@ def test_new_ops_go_with_their_group():
   assert outcome.devices[-1] == _DEVICES[1]
 
 
+@pytest.mark.parametrize('how',
+                         [{'may_round': True}, {'plan': (
+                             ('MatMul', 'CPU:0'),)}])
+def test_a_plan_that_may_round_is_followed(how, monkeypatch):
+  """It broke the rule of rounding, so each step was placed a second time."""
+  source, variables, settings = _with_gpus()
+  settings = dataclasses.replace(settings, **how)
+  plan = plan_lib.make(source, settings, variables, 'step_7')
+  assert any('CPU' in plan.devices[node.name] for node in source.graph_def.node
+             if node.op == 'MatMul')
+  moved = dataclasses.replace(_moved(source, plan), devices=source.devices)
+
+  def refuse(*unused_args, **unused_kwargs):
+    raise AssertionError('Placed again.')
+
+  monkeypatch.setattr(plan_lib.decisions, 'optimize', refuse)
+  outcome = plan_lib.follow(moved, settings, plan, 'step_8')
+  assert outcome.devices == tuple(
+      plan.devices[node.name] for node in source.graph_def.node)
+
+
 def test_another_graph_is_placed_as_any_is():
   source, variables = _source()
   plan = plan_lib.make(source, _RANDOM, variables)

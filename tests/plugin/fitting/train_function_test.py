@@ -4,6 +4,7 @@ import dataclasses
 import types
 
 import pytest
+import tensorflow as tf
 
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -11,6 +12,7 @@ from gdp_grappler.plugin.fitting import phases
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import single_steps
 from gdp_grappler.plugin.fitting import train_function
+from gdp_grappler.plugin.fitting import ways
 
 _PLACED = outcome_lib.Outcome(('CPU:1',), 'step: 1 ops placed')
 
@@ -136,6 +138,76 @@ def test_a_step_that_would_not_fit_is_placed_at_once(compiled, said, fitted,
   assert ('draws random numbers' in line) == fitted
   is_timed = compiled._course.comparison is not None
   assert is_timed == (fitted and not has_streams)
+
+
+def test_steps_without_xla_stay_so_if_variables_cannot_move(
+    compiled, said, monkeypatch):
+  """XLA compiled them in spite of 'xla': 'off'."""
+
+  def refuse(moves):
+    if list(moves):
+      raise train_function.errors.PluginError('No room.')
+
+  monkeypatch.setattr(train_function.variable_moves, 'move', refuse)
+  monkeypatch.setattr(train_function.notices, 'warn_once', said.append)
+  compiled._switch(settings_lib.Settings(xla='off'))
+  moves = ((types.SimpleNamespace(device='CPU:0'), 'CPU:1'),)
+  compiled._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, moves, _PLACED)
+  compiled._enter(ways.FitWay.PLACED)
+  assert 'cannot be moved: No room.' in said[-1]
+  assert compiled._step('batch') == ('tf', 'batch')
+
+
+def test_what_the_user_has_relocated_does_not_move_back(function, monkeypatch):
+  """Switching the option off took the call of `relocate` back."""
+  moved = []
+  monkeypatch.setattr(train_function.variable_moves, 'move', moved.extend)
+  variables = [types.SimpleNamespace(device='CPU:1') for _ in range(2)]
+  monkeypatch.setattr(train_function.variable_moves, 'was_moved',
+                      lambda variable: variable is variables[0])
+  function._origins = tuple((variable, 'CPU:0') for variable in variables)
+  function._switch(None)
+  assert moved == [(variables[0], 'CPU:0')]
+
+
+@pytest.fixture(name='looped')
+def _looped():
+  """Of a model whose steps Keras puts into a loop."""
+  model = types.SimpleNamespace(steps_per_execution=3)
+  function = train_function.TrainFunction(lambda iterator: iterator,
+                                          'fit of "model"', False,
+                                          single_steps.SingleSteps(model))
+  function._settings = settings_lib.Settings()
+  function._has_loop = True
+  return function
+
+
+def test_steps_that_the_pass_never_sees_return_to_their_loop(looped):
+  """They ran one by one for good."""
+  iterator = iter(tf.data.Dataset.range(4))
+  looped._phase = phases.Phase.PLANNING
+  assert looped._step(iterator) is not iterator
+  assert looped._step(iterator) is iterator
+
+
+def test_a_method_of_one_step_says_that_fit_plans(looped, said):
+  """Its line blamed a small graph."""
+  looped._phase = phases.Phase.LOOKING
+  looped._step(iter([1]))
+  looped._explain()
+  assert 'only fit plans the step' in said[0]
+
+
+def test_a_call_of_one_step_is_not_timed_as_one_of_several(looped):
+  """Its time was divided by steps_per_execution."""
+  looped._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
+  looped._compare(looped._course.plan)
+  timed = []
+  looped._course.timing.run = lambda step: timed.append(step())
+  looped._step(iter([1]))
+  assert not timed
+  looped._step(iter(tf.data.Dataset.range(4)))
+  assert len(timed) == 1
 
 
 def test_a_kept_xla_runs_what_keras_made(compiled):

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gdp_grappler/features/moves/rows.h"
 #include "gdp_grappler/placers/search/moves/move_random.h"
+#include "gdp_grappler/rows.h"
 
 extern "C" {
 
@@ -61,7 +61,7 @@ struct Labels {
       : of_group(labels, labels + num_groups) {
     std::vector<int32_t> rows;
     for (const int32_t group : movable) rows.push_back(of_group[group]);
-    members.Build(count(), rows, movable);
+    members.Fill(count(), rows, movable);
   }
 
   int32_t count() const {

@@ -73,7 +73,9 @@ class NativeDrawer:
     self._handle = self._lib.gdp_move_drawer_create(ctypes.byref(native_layout))
     if not self._handle:
       raise MemoryError('No memory to draw moves.')
-    weakref.finalize(self, self._lib.gdp_move_drawer_destroy, self._handle)
+    # A thread may still be in C++ when the program exits.
+    weakref.finalize(self, self._lib.gdp_move_drawer_destroy,
+                     self._handle).atexit = False
 
   def draw(self, kinds: np.ndarray, devices: np.ndarray, seed: int,
            compound: float, usual: np.ndarray) -> np.ndarray:
@@ -127,14 +129,13 @@ def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.MOVES)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
   f64, u64 = ctypes.c_double, ctypes.c_uint64
-  for name, result, arguments in (('gdp_move_drawer_kinds', i32,
-                                   []), ('gdp_move_drawer_create', pointer,
-                                         [pointer]), ('gdp_move_drawer_destroy',
-                                                      None, [pointer]),
-                                  ('gdp_move_drawer_draw', i32, [
-                                      pointer, pointer, i64, pointer, f64,
-                                      pointer, u64, pointer
-                                  ])):
-    function = getattr(lib, name)
-    function.restype, function.argtypes = result, arguments
+  native.declare(
+      lib, {
+          'gdp_move_drawer_kinds': (i32, []),
+          'gdp_move_drawer_create': (pointer, [pointer]),
+          'gdp_move_drawer_destroy': (None, [pointer]),
+          'gdp_move_drawer_draw':
+              (i32,
+               [pointer, pointer, i64, pointer, f64, pointer, u64, pointer]),
+      })
   return lib
