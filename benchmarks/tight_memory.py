@@ -23,7 +23,7 @@ import pathlib
 import shlex
 import sys
 import time
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
@@ -159,13 +159,16 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
   """Prints both tables or the rows, and puts the tables into the page."""
-  steps = [('case', *flags.placers, 'planted'),
-           *((row['case'], *(_cell(own['step_s'])
-                             for own in row['placers'].values()))
-             for row in rows)]
-  counts = [('placer', 'out of memory', f'slower than {_METIS}', 'worst, mean',
-             f'over {_TARGET}x {_SEARCH}', 'worst, mean', 'seconds to place'),
-            *(_missed(rows, name) for name in flags.placers)]
+  steps: list[Sequence[str]] = [
+      ('case', *flags.placers, 'planted'),
+      *((row['case'], *(_cell(own['step_s'])
+                        for own in row['placers'].values())) for row in rows)
+  ]
+  counts: list[Sequence[str]] = [
+      ('placer', 'out of memory', f'slower than {_METIS}', 'worst, mean',
+       f'over {_TARGET}x {_SEARCH}', 'worst, mean', 'seconds to place'),
+      *(_missed(rows, name) for name in flags.placers)
+  ]
   if flags.json:
     print(json.dumps(rows, indent=1))
   else:

@@ -112,9 +112,11 @@ def cluster_of(plan: Any, *others: str) -> cluster_lib.Cluster:
   for other in [path for path in others if not _is_map(path)]:
     its = plan_lib.read(other).cluster
     if its != found:
+      differ = (f'{found.name} and {its.name}' if its.name != found.name else
+                f'both called {found.name}, with other memories or figures')
       raise errors.PlanError(
-          f'{plan} and {other} are for different clusters, {found.name} and '
-          f'{its.name}. Steps on different clusters cannot be compared. {give}')
+          f'{plan} and {other} are for different clusters: {differ}. {give} '
+          'All plans are then priced on it.')
   return found
 
 

@@ -89,7 +89,7 @@ def read(
   if makes_model(graph):
     with automatic_names.kept(), contextlib.ExitStack() as stack:
       if tables:
-        stack.enter_context(scope.split_tables(tables))
+        stack.enter_context(scope.split_found_tables(tables))
       graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:

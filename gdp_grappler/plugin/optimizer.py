@@ -202,8 +202,8 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 def _why_to_leave_alone(step: step_lib.Step) -> str | None:
   if _TESTS_VARIABLE in step.graph.op_types:
-    return ('it tests whether variables have values, so it depends on the '
-            'order of its ops')
+    return (f'it has the op {_TESTS_VARIABLE}, so its result depends on the '
+            'order of its ops, which a placement could change')
   return shortage.why_none_fits(step.graph, step.cluster)
 
 

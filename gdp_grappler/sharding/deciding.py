@@ -20,6 +20,8 @@ class _Scopes(threading.local):
   def __init__(self) -> None:
     super().__init__()
     self.stack: list[Decider] = []
+    # Names of the layers of all tables that are made while there are scopes.
+    self.made: list[str] = []
 
 
 _scopes = _Scopes()
@@ -43,6 +45,8 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
       function that wants parts all the same raises an error or tells the user.
     path: Scopes and name of the table, as far as the layer knows them.
   """
+  if _scopes.stack:
+    _scopes.made.append(layer)
   for decider in [*reversed(_scopes.stack), *_of_program]:
     count = decider(layer, shape, itemsize, whole_because, path or layer)
     if count:
@@ -58,3 +62,13 @@ def enter(decider: Decider) -> None:
 def leave(decider: Decider) -> None:
   """Removes a function that `enter` added."""
   _scopes.stack.remove(decider)
+  if not _scopes.stack:
+    _scopes.made.clear()
+
+
+def made() -> tuple[str, ...]:
+  """Returns the layers of tables that this thread has made in its scopes.
+
+  The names are in the order of time, from the start of the outermost scope on.
+  """
+  return tuple(_scopes.made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 import warnings
 
 from gdp_grappler import errors
@@ -45,33 +45,53 @@ class split_tables(contextlib.AbstractContextManager[Any]):
       GdpError: the value is not such a mapping.
     """
     self._chosen = choice.checked(tables)
-    self._seen: set[str] = set()  # Names of the layers of all tables.
+    self._begin = 0  # Number of tables made before the scope.
 
   def __enter__(self) -> None:
-    self._seen.clear()
+    self._begin = len(deciding.made())
     keras_layers.install()
     tf_keras_layers.install()
     deciding.enter(self._decide)
 
   def __exit__(self, kind: Any, *unused_error: Any) -> None:
+    made = deciding.made()[self._begin:]
     deciding.leave(self._decide)
-    if kind is not None or isinstance(self._chosen, str):
-      return
-    for pattern, _ in self._chosen:
-      if not any(fnmatch.fnmatchcase(name, pattern) for name in self._seen):
-        hint = suggestions.did_you_mean(pattern, sorted(self._seen))
+    if kind is None and not isinstance(self._chosen, str):
+      self._warn_of_unused([pattern for pattern, _ in self._chosen], made)
+
+  def _warn_of_unused(self, patterns: Sequence[str],
+                      made: Sequence[str]) -> None:
+    """Warns of names that no table has.
+
+    Args:
+      patterns: Names of layers, or patterns of them, that the user gave.
+      made: Names of the layers of the tables that were made in the scope.
+    """
+    for pattern in patterns:
+      if not fnmatch.filter(made, pattern):
+        hint = suggestions.did_you_mean(pattern, sorted({*made}))
         warnings.warn(
             f'split_tables names "{pattern}", but no table of this name was '
             f'made in its scope.{hint} Tables are weights of Embedding and '
-            'Dense layers that are built in the scope.', stacklevel=2)
+            'Dense layers that are built in the scope.', stacklevel=3)
 
   def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
               whole_because: str, path: str) -> int:
     del shape, itemsize, path
-    self._seen.add(layer)
     count = choice.of_layer(self._chosen, layer)
     if count > 1 and whole_because:
       raise errors.GdpError(
           f'The table of layer "{layer}" cannot be split: {whole_because}. '
           'Leave the layer out of split_tables.')
     return count
+
+
+class split_found_tables(split_tables):
+  """The same scope for names that were found in a graph.
+
+  Some of them may be variables without a layer, so there is no warning.
+  """
+
+  def _warn_of_unused(self, patterns: Sequence[str],
+                      made: Sequence[str]) -> None:
+    del patterns, made

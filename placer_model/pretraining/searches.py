@@ -106,8 +106,8 @@ def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
   if log is None:
     raise errors.GdpError(
         f'Graph "{step.graph.name}" has no op that could have another device '
-        f'of "{step.cluster.name}", so it tests nothing. Leave it out of '
-        '--held_out, or name a cluster with more devices.')
+        f'of "{step.cluster.name}", so it cannot be held out. Leave it out '
+        'of --held_out, or name a cluster with more devices.')
   return log
 
 

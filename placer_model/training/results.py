@@ -128,8 +128,8 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
   if best == _SINGLE:
     return f'{_main_device(single)} alone is the best found ({reward}).'
   if best != name:
-    reached = (f'reached {_ms(gdp)}'
-               if gdp['valid'] else f'found none that runs: {_failure(gdp)}')
+    reached = (f'reached {_ms(gdp)}' if gdp['valid'] else
+               f'found no placement that runs: {_failure(gdp)}')
     return (f'{best} is the best found, {_ms(placers[best])} ({reward}); '
             f'{_shown(name)} {reached}.')
   found = f'{_shown(name)} found the best placement: {_ms(gdp)}'

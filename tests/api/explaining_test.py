@@ -160,8 +160,8 @@ def test_what_may_not_move_is_not_priced():
   assert explanation.elsewhere == ()
   assert explanation.ops[0].kind == 'colocation'
   assert explanation.ops[0].why == (
-      "shares a device with op0 (the graph's co-location), which is pinned to "
-      'GPU:1 by the graph')
+      'shares a device with op0 (a co-location group of the graph file), which '
+      'is pinned to GPU:1 by the graph')
 
 
 def test_only_what_does_not_wait_is_off_the_chain():

@@ -69,7 +69,9 @@ def test_nothing_begins_when_time_is_out(ran, capsys, tmp_path):
   assert one_card.read(tmp_path / one_card.FILE) == {}
 
 
-def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran):
+@pytest.mark.parametrize('limit_s, is_kept', [(7, False), (90, True)])
+def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran, limit_s,
+                               is_kept):
   """A later run with more time did not measure the way again."""
   del ran
 
@@ -77,9 +79,10 @@ def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran):
     raise subprocess.TimeoutExpired('python', timeout)
 
   monkeypatch.setattr(one_card.subprocess, 'run', late)
-  row, = _rows(capsys, tmp_path, '--models=a:cnn', '--ways=xla', '--limit_s=7')
-  assert row['error'] == 'not done after 7 s'
-  assert one_card.read(tmp_path / one_card.FILE) == {}
+  row, = _rows(capsys, tmp_path, '--models=a:cnn', '--ways=xla',
+               f'--limit_s={limit_s}')
+  assert row['error'] == f'not done after {limit_s} s'
+  assert bool(one_card.read(tmp_path / one_card.FILE)) == is_kept
 
 
 def test_an_unknown_way_is_one_line(capsys, ran):

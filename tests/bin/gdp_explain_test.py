@@ -94,7 +94,7 @@ def test_plans_for_two_clusters_need_one(plans, other_card, tmp_path, capsys):
   ])
   for command in commands:
     assert gdp.run(command) == 2
-    assert 'are for different clusters, 2xP100 and 2xV100. ' in (
+    assert 'are for different clusters: 2xP100 and 2xV100. ' in (
         capsys.readouterr().err)
     assert gdp.run([*command, '--cluster=2xP100']) == 0
 

@@ -257,7 +257,7 @@ def test_a_graph_that_tests_its_variables_stays():
   nodes = graph.as_graph_def().node
   outcome = optimizer.optimize(_source(*nodes), _RANDOM)
   assert outcome.devices is None
-  assert 'tests whether variables have values' in outcome.message
+  assert 'has the op IsVariableInitialized' in outcome.message
 
 
 def test_devices_outside_the_cluster_count_as_the_host():

@@ -3,6 +3,7 @@ import pytest
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import scope
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +53,15 @@ def test_a_table_that_cannot_be_split_is_an_error():
     with pytest.raises(errors.GdpError, match='"words" cannot be split: no. '):
       _parts('words', 'no')
     assert _parts('head', 'no') == 1
+
+
+def test_a_table_of_an_inner_scope_has_the_name_of_the_outer_one():
+  """The outer scope said that there was no such table."""
+  with gdp_grappler.split_tables({'words': 2}):
+    with gdp_grappler.split_tables({'words': 4}):
+      assert _parts('words') == 4
+
+
+def test_names_that_were_found_in_a_graph_cause_no_warning():
+  with scope.split_found_tables({'words': 2}):
+    pass

@@ -121,7 +121,7 @@ class Reasons:
     if any('_class' in self._attributes(int(m)) for m in members):
       return "TensorFlow's co-location"
     if self._source is None:
-      return "the graph's co-location"
+      return "a co-location group of the graph file"
     return 'one resource, list or reference'
 
   @functools.cached_property
@@ -192,7 +192,7 @@ class Reasons:
     ]
     found = f'{" and ".join(types) or "no device"} only'
     if self._source is None:
-      return Reason(KERNEL, f'may be on {found}, as the graph says')
+      return Reason(KERNEL, f'may be on {found}, according to the graph file')
     return Reason(
         KERNEL, f'has a kernel for {found} ({graph.op_types[op]} of its types)')
 

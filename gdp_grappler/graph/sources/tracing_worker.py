@@ -72,7 +72,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   try:
     with contextlib.ExitStack() as stack:
       if tables:
-        stack.enter_context(scope.split_tables(tables))
+        stack.enter_context(scope.split_found_tables(tables))
       graph = stack_room.call(_trace, kind, path, name, batch_size,
                               architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()

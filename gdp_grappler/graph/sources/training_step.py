@@ -17,7 +17,7 @@ from gdp_grappler import errors
 # Size of unknown dimensions after the first, such as the length of a sequence.
 UNKNOWN_DIMENSION = 64
 # Note about inputs of which `is_dense` is false.
-AS_DENSE = 'sparse and ragged inputs taken as dense ones of their shapes'
+AS_DENSE = 'sparse and ragged inputs traced as dense tensors of the same shape'
 _LARGEST_DIMENSION = 2**31 - 1  # Dimensions are 32-bit integers.
 # Loss for each activation of an output layer.
 _LOSSES = {

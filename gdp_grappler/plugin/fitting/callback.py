@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import time
 from typing import Any, Mapping
 
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin.fitting import ways
 from gdp_grappler.reports import units
 
 
@@ -88,11 +90,9 @@ class PlacementCallback:
     known = made() if made else None
     report = EpochReport(epoch, {}, 0, None, self._clock.step_s)
     if known is not None:
-      # Steps that went back are measured, so their own prediction is reported.
-      report = dataclasses.replace(
-          report, placed_ops=known.placed_ops,
-          moved_variables=known.moved_variables, predicted_s=known.predicted_s
-          if known.placed_ops else known.predicted_before_s)
+      report = dataclasses.replace(report, placed_ops=known.placed_ops,
+                                   moved_variables=known.moved_variables,
+                                   predicted_s=_predicted_s(known))
     self.epochs.append(report)
     if self._verbose:
       notices.say(_line(report))
@@ -143,6 +143,20 @@ class _StepClock:
       return None
     steps = self._last[0] - self._first[0]
     return (self._last[1] - self._first[1]) / steps
+
+
+def _predicted_s(known: Any) -> float | None:
+  """The prediction of a step as it runs; None if there is none.
+
+  Args:
+    known: A `course.FitReport`.
+  """
+  if known.placed_ops:
+    return known.predicted_s
+  # The simulator does not predict steps with XLA, or without the memory.
+  before_s = known.predicted_before_s
+  is_known = known.way == ways.FitWay.AS_IT_WAS.value and before_s is not None
+  return before_s if is_known and math.isfinite(before_s) else None
 
 
 def _line(report: EpochReport) -> str:

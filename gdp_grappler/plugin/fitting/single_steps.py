@@ -20,10 +20,11 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
 
-# Text for the user: the batches of a call are no `tf.data`.
+# Text for the user of a call that gets its batch from Python, and not from an
+# iterator of `tf.data`.
 WHY_NOT_PLANNED = (
-    'with steps_per_execution above 1, only fit plans the step. Call fit '
-    'before this method, or compile with steps_per_execution=1')
+    'with steps_per_execution above 1, only fit searches for a placement. Call '
+    'fit before train_on_batch, or compile with steps_per_execution=1')
 # Keras 3's name of the loop.
 _LOOP = 'multi_step_on_iterator'
 
@@ -123,9 +124,9 @@ def of_a_loop(source: source_graph.SourceGraph,
   if not any(map(pins.draws_from_a_stream, source.graph_def.node)):
     return outcome_lib.Outcome(None, '')
   return outcome_lib.Outcome(
-      None, f'{source.name}: left as it was: it draws random numbers from '
-      'streams, and those of several steps (steps_per_execution) are not those '
-      'of one')
+      None, f'{source.name}: left as it was: it has stateful random ops, which '
+      'would draw other numbers if the steps of a call (steps_per_execution) '
+      'ran one by one')
 
 
 class LoopFunction(keras_function.KerasFunction):

@@ -283,9 +283,11 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _looking_step(self, iterator: Any) -> Any:
     """Plans the step if it may leave its loop; else runs the loop."""
-    if not isinstance(iterator, tf.data.Iterator):
+    is_strategy = isinstance(iterator, tf.distribute.DistributedIterator)
+    if not is_strategy and not isinstance(iterator, tf.data.Iterator):
       return self._function(iterator)  # Keras made no loop for this iterator.
-    if single_steps.can_leave_loop(self._function, iterator):
+    if not is_strategy and single_steps.can_leave_loop(self._function,
+                                                       iterator):
       self._phase = phases.Phase.PLANNING
       return self._planning_step(iterator)
     result = self._function(iterator)
@@ -340,8 +342,6 @@ class TrainFunction(keras_function.KerasFunction):
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course
     phase = phases.of_way(course.way)
-    if self._has_loop and not isinstance(iterator, tf.data.Iterator):
-      return self._step(iterator, phase)  # A call of one step, not of several.
     result = course.timing.run(lambda: self._step(iterator, phase))
     if course.timing.is_done:
       self._choose()
@@ -392,7 +392,9 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _undo(self) -> None:
     self.is_placed = False
+    plan = self._course.plan
+    planned = {id(v): device for v, device in plan.moves} if plan else {}
     # The user may have moved others by `relocate`.
     variable_moves.move((v, device) for v, device in self._origins
-                        if variable_moves.was_moved(v))
+                        if v.device == planned.get(id(v)))
     self._origins = ()

@@ -80,7 +80,7 @@ def verdict(entrant: Entrant, searches: bool) -> str:
       state.best_s[origin] for origin in (move_state.GDP, move_state.POLICY))
   name = f'{entrant.label}: ' * bool(entrant.label)
   if not len(state.by_gdp):
-    return f'{name}The time was over before gdp searched.'
+    return f'{name}The time budget ended before gdp could search.'
   found = (f'gdp found {progress_lib.format_step_time(by_gdp)} in '
            f'{state.gdp_s:.0f} s')
   learning = f'{max(state.seconds - state.gdp_s, 0):.0f} s'

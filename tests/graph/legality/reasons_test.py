@@ -81,10 +81,10 @@ def test_a_graph_with_its_own_costs_has_neither_program_nor_kernels():
                        pins=['', 'GPU:1', ''], user_pins=[0, 1,
                                                           0], groups=[0, 1, 1])
   found = _reasons(graph, clusters.make_cluster(2))
-  assert found.of(0) == reasons.Reason('kernel',
-                                       'may be on CPU only, as the graph says')
+  assert found.of(0) == reasons.Reason(
+      'kernel', 'may be on CPU only, according to the graph file')
   assert found.of(1).text == 'is pinned to GPU:1 by the graph'
-  assert found.bond(1) == "the graph's co-location"
+  assert found.bond(1) == "a co-location group of the graph file"
 
 
 def test_the_variable_that_ops_share():

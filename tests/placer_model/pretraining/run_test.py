@@ -134,7 +134,7 @@ def test_a_held_out_problem_without_a_choice_is_refused(tmp_path):
       'a@cpu':
           step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(0))
   }
-  with pytest.raises(errors.GdpError, match='tests nothing'):
+  with pytest.raises(errors.GdpError, match='cannot be held out'):
     run_lib.pretrain(run_lib.PretrainOptions(tmp_path, _CONFIG), alone, print)
 
 

@@ -1,9 +1,11 @@
+import math
 import types
 
 import pytest
 
 from gdp_grappler.plugin.fitting import callback
 from gdp_grappler.plugin.fitting import course
+from gdp_grappler.plugin.fitting import ways
 
 
 class _Clock:
@@ -58,6 +60,21 @@ def test_a_step_that_went_back_is_measured_beside_its_own_prediction(lines):
   assert lines == [
       'epoch 1: step as TensorFlow placed it; predicted 20 ms, measured 500 ms'
   ]
+
+
+@pytest.mark.parametrize('way, before_s', [
+    (ways.FitWay.XLA, .02),
+    (ways.FitWay.AS_IT_WAS, math.inf),
+])
+def test_a_step_with_xla_or_without_memory_has_no_prediction(
+    lines, way, before_s):
+  watched = callback.PlacementCallback()
+  watched.set_model(
+      _model(
+          course.FitReport({}, predicted_s=.01, predicted_before_s=before_s,
+                           way=way.value)))
+  _epoch(watched, [0, 1])
+  assert 'predicted -, measured' in lines[0]
 
 
 def test_steps_of_one_call_share_its_time(lines):

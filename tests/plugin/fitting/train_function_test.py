@@ -162,9 +162,11 @@ def test_what_the_user_has_relocated_does_not_move_back(function, monkeypatch):
   """Switching the option off took the call of `relocate` back."""
   moved = []
   monkeypatch.setattr(train_function.variable_moves, 'move', moved.extend)
-  variables = [types.SimpleNamespace(device='CPU:1') for _ in range(2)]
-  monkeypatch.setattr(train_function.variable_moves, 'was_moved',
-                      lambda variable: variable is variables[0])
+  variables = [
+      types.SimpleNamespace(device=device) for device in ('CPU:1', 'CPU:2')
+  ]
+  moves = tuple((variable, 'CPU:1') for variable in variables)
+  function._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, moves, _PLACED)
   function._origins = tuple((variable, 'CPU:0') for variable in variables)
   function._switch(None)
   assert moved == [(variables[0], 'CPU:0')]
@@ -195,19 +197,7 @@ def test_a_method_of_one_step_says_that_fit_plans(looped, said):
   looped._phase = phases.Phase.LOOKING
   looped._step(iter([1]))
   looped._explain()
-  assert 'only fit plans the step' in said[0]
-
-
-def test_a_call_of_one_step_is_not_timed_as_one_of_several(looped):
-  """Its time was divided by steps_per_execution."""
-  looped._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
-  looped._compare(looped._course.plan)
-  timed = []
-  looped._course.timing.run = lambda step: timed.append(step())
-  looped._step(iter([1]))
-  assert not timed
-  looped._step(iter(tf.data.Dataset.range(4)))
-  assert len(timed) == 1
+  assert 'only fit searches for a placement' in said[0]
 
 
 def test_a_kept_xla_runs_what_keras_made(compiled):

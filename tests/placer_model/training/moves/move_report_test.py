@@ -60,7 +60,7 @@ def test_verdict_promises_no_search_that_does_not_follow():
 def test_verdict_if_the_time_was_over_before_gdp():
   """The text was that search is enough: gdp found none in 0 s."""
   said = move_report.verdict(_entrant(np.inf, asked=False), searches=True)
-  assert said == 'The time was over before gdp searched.'
+  assert said == 'The time budget ended before gdp could search.'
 
 
 def test_a_graph_without_a_placement_that_fits_has_an_entry():
