@@ -47,10 +47,11 @@ from gdp_grappler.reports import units
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# A graph with an op of this type may set v1 variables and read them in one run,
-# without an edge between the two. Such a graph fails if a read comes first,
-# which a placement can cause.
+# If an op of the first type decides on a branch, a graph may set a v1 variable
+# and read it in one run, without an edge between the two. Such a graph fails if
+# the read comes first, which a placement can cause.
 _TESTS_VARIABLE = 'IsVariableInitialized'
+_BRANCHES = frozenset(('If', 'RefSwitch', 'StatelessIf', 'Switch'))
 
 # Bytes from which a constant may be a weight of a frozen graph.
 _WEIGHT_BYTES = 1024
@@ -201,10 +202,13 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 
 def _why_to_leave_alone(step: step_lib.Step) -> str | None:
-  if _TESTS_VARIABLE in step.graph.op_types:
-    return (f'it has the op {_TESTS_VARIABLE}, so its result depends on the '
-            'order of its ops, which a placement could change')
-  return shortage.why_none_fits(step.graph, step.cluster)
+  graph = step.graph
+  tests = graph.where_type(_TESTS_VARIABLE.__eq__)
+  branches = graph.where_type(_BRANCHES.__contains__)
+  if (tests[graph.edges[:, 0]] & branches[graph.edges[:, 1]]).any():
+    return (f'the op {_TESTS_VARIABLE} decides on a branch, so the result '
+            'depends on the order of ops, which a placement could change')
+  return shortage.why_none_fits(graph, step.cluster)
 
 
 def _leave_alone(source: source_graph.SourceGraph,

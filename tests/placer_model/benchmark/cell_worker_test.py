@@ -100,7 +100,7 @@ def test_a_killed_holder_is_replaced(setup):
         ended.job.placer: ended.problem
         for ended in team.run(_cells(['first', 'searching']))
     }
-  assert 'was killed' in ended['first'] and ended['searching'] == ''
+  assert ended == {'first': '', 'searching': ''}
 
 
 @pytest.mark.e2e

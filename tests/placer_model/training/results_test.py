@@ -93,9 +93,10 @@ def test_verdict_on_what_does_not_run():
   failed = _entry('gdp', float('inf'), violations=[_RUN])
   assert _verdict(failed, failed, metis=failed) == (
       'No placement that runs was found: node x: not within [0, 0).')
-  assert _verdict(failed, failed, metis=_entry('metis', 0.001)) == (
-      'metis is the best found, 1.000 ms (simulated); GDP found none that '
-      'runs: node x: not within [0, 0).')
+  assert _verdict(failed, failed, metis=_entry(
+      'metis',
+      0.001)) == ('metis is the best found, 1.000 ms (simulated); GDP found no '
+                  'placement that runs: node x: not within [0, 0).')
 
 
 @pytest.mark.parametrize('single, metis, best', [
