@@ -133,7 +133,7 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
         progress.reached(
             len(done) / len(runs), f'{len(done)} of {len(runs)} done')
     except BaseException:
-      # At its end the pool waits for its threads, and these for processes.
+      # The pool waits for its threads, and they wait for the processes.
       pool.shutdown(wait=False, cancel_futures=True)
       for process in started:
         with contextlib.suppress(ProcessLookupError):  # It ends by itself.

@@ -70,6 +70,6 @@ def _next_steps(results: dict[str, Any]) -> str:
 
 
 def _places_any_graph(name: str) -> bool:
-  """Whether this version has a placer, which needs no human expert."""
+  """Whether the placer is in this version and needs no human expert."""
   entry = placer_table.table().get(name)
   return entry is not None and placer_table.Need.EXPERT not in entry.needs
