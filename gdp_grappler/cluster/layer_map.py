@@ -84,7 +84,7 @@ class Matches:
 
   @functools.cached_property
   def _winners(self) -> dict[str, str]:
-    """For each pattern that is used for no op, the one used for most of its ops.
+    """For each pattern used for no op, the one used for most of its ops.
 
     The value is '' for a pattern that matches no op. Each pattern takes a pass
     over the graph.
