@@ -118,5 +118,6 @@ def test_nothing_is_lost(tmp_path, monkeypatch):
   for result in results:
     assert result.valid, result.violations
     assert 0 < result.step_time_s < math.inf
-  assert processes.ended(killer.seen)
+  # A process that forks may have been seen before it was known as one.
+  assert processes.ended(p for p in killer.seen if not warm.forks(p, ''))
   assert not list(tmp_path.iterdir())
