@@ -213,7 +213,7 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
     shown = tf.config.get_visible_devices('GPU')
     for physical in tf.config.list_physical_devices('GPU'):
       details = tf.config.experimental.get_device_details(physical)
-      # A card that the program hides has a place among NVML's cards, too.
+      # NVML lists cards that the program hides, so they are matched, too.
       index = _matching(details, facts, unused)
       if physical not in shown:
         continue

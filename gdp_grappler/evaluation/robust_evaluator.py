@@ -216,7 +216,7 @@ class Robust(evaluator.Evaluator):
                  ceiling_s: evaluator.Ceiling = math.inf,
                  orderable: np.ndarray | None = None,
                  closely: bool = False) -> evaluator.Prices:
-    """Multiplies steps up to the ceiling by the luck."""
+    """Multiplies each step, unless above the ceiling, by its luck."""
     draws = self._of(graph, closely)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))

@@ -34,7 +34,7 @@ def is_marked(node: node_def_pb2.NodeDef) -> bool:
 
 
 def of(node: node_def_pb2.NodeDef) -> str:
-  """Returns a node's variable; '' if it has none or is called like it."""
+  """Returns the name of a node's variable; '' for none or the node's name."""
   if not is_marked(node):
     return ''
   name = node.attr[_ATTRIBUTE].s.decode(errors='replace')

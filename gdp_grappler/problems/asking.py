@@ -57,7 +57,7 @@ def kept(found: source_graph.SourceGraph, pins: str,
 
 
 def tell_kept(graph: op_graph.OpGraph, tell: Callable[[str], None]) -> None:
-  """Tells the user how many ops stay on the devices that they ask for.
+  """Tells the user how many ops stay on the devices of their requests.
 
   Args:
     graph: The graph as it was read. Some requests cannot be granted, such as

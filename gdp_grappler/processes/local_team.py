@@ -120,8 +120,8 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
   def _prepare(self, count: int) -> None:
     """Makes sure that there are idle processes, and that all are alive.
 
-    Processes start at the same time, because a process that starts does not
-    read its first job yet, so sending the job may block.
+    A process reads its first job after its start, and sending a large job
+    waits for that. So all processes start before the first job is sent.
     """
     idle, self._idle = self._idle, []
     for process in idle:

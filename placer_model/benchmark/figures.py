@@ -56,7 +56,7 @@ def seconds_to_best(record: Record | None) -> float | None:
 def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
   """Returns the geometric mean of the known values, and their number.
 
-  Zeros are left out, because with one the mean would be zero.
+  Zeros are left out, because a single zero makes the mean zero.
   """
   known = [value for value in values if value]
   if not known:

@@ -25,9 +25,9 @@ _TITLES = {
     'all': 'Every figure of every cell', 'means': 'Geometric means over tasks'
 }
 
-_BEST_OTHER = (' "Best other" is the fastest of the placers that do not learn, '
-               'other than the human expert; searches start from the expert\'s '
-               'placement, too.')
+_BEST_OTHER = (' "Best other" is the fastest placer that does not learn, '
+               'without the human expert. Placers that search also start from '
+               "the expert's placement.")
 _KINDS = (' A portfolio is the best by price of many proposals, by whatever '
           'method it is named after; "published" is that method alone.')
 _MEANS = ('Geometric means over tasks; the number of tasks is in parentheses. '

@@ -166,7 +166,7 @@ class _Run:
       _remove_logs(self._dir / 'logs')
 
   def test_name(self, task: str, step: step_lib.Step) -> str:
-    """Returns the name of a held-out log, which all that it depends on sets.
+    """Returns the name of a held-out log, by its problem and its features.
 
     Args:
       task: Name of the held-out problem.
@@ -259,7 +259,7 @@ def restart(model_dir: pathlib.Path) -> None:
 
 
 def _remove_logs(folder: pathlib.Path) -> None:
-  """Removes a run's files of a folder, and the folder if that empties it.
+  """Removes files of a run from a folder, and then the folder if it is empty.
 
   A user may have a folder of the same name for other files.
   """

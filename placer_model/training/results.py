@@ -274,8 +274,8 @@ def _per_device(evaluation: evaluator_lib.Evaluation,
 def _best(placers: Mapping[str, Mapping[str, Any]]) -> str | None:
   """Returns the fastest placer; None if no placement runs.
 
-  Of equal ones, the run's own result is the last, because the run starts from
-  the others' placements.
+  If other placers are as fast as the run, the result is one of them, because
+  the run starts from their placements.
   """
   valid = {
       name: placers[name]['step_time_s']

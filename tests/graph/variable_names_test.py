@@ -17,7 +17,7 @@ def test_arguments_keep_the_names_of_their_variables():
   variable_names.mark(graph_def.node[0], 'dense/bias')
   variable_names.mark(graph_def.node[1], 'dense/kernel')
   read = graph_pb2.GraphDef.FromString(graph_def.SerializeToString())
-  # A variable that is called like its node needs no other name.
+  # The name of a variable is not written if it is the name of the node.
   assert [variable_names.of(node) for node in read.node
          ] == ['dense/bias', '', '']
   assert [*map(variable_names.is_marked, read.node)] == [True, True, False]

@@ -310,7 +310,7 @@ def _median_s(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
 
 
 def _tells_others(setup: Setup) -> bool:
-  """Whether time without work of the process is time of other programs."""
+  """Whether other programs run whenever this process does not."""
   return len(setup.cores) == 1 and not setup.target and not setup.on_gpu
 
 

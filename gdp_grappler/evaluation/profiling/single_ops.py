@@ -107,10 +107,10 @@ def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
 
 
 def _key(node: Any, op: Any) -> bytes:
-  """Bytes that are equal for ops that count as one.
+  """A key. Ops with the same key are timed once.
 
   An input may hold the shape of an output. So ops with an output of unknown
-  shape count as one only if they have the same small integers.
+  shape have the same key only if they have the same small integers.
   """
   plain = type(node)()
   plain.op = node.op

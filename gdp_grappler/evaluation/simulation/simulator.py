@@ -313,7 +313,7 @@ class Simulator(evaluator.Evaluator):
 
   def _kept(self, store: weakref.WeakKeyDictionary[op_graph.OpGraph, _T],
             graph: op_graph.OpGraph, make: Callable[[], _T]) -> _T:
-    """The graph's item in the store, which `make` makes once."""
+    """What the store keeps for a graph; `make` makes it at the first call."""
     with self._lock:
       item = store.get(graph)
       if item is None:

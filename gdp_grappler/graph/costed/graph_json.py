@@ -205,7 +205,9 @@ def _as_object(path: str, where: str, edge: Any, control: bool) -> Any:
 
 
 def _turn(edge: Mapping[str, Any]) -> int:
-  """Returns when an edge is read, as its place in the file must not matter.
+  """Returns the rank of an edge; edges are read in the order of their ranks.
+
+  So the order of edges in the file does not matter.
 
   Edges that give an output its size come first. Edges that add an output come
   last, because output 0 is the one that edges without bytes read.

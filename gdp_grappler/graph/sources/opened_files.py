@@ -32,8 +32,9 @@ class Watch:
 
   def __init__(self) -> None:
     """Adds an audit hook, which cannot be removed before the process ends."""
-    # Stamps when files were opened first, and files opened to be written.
+    # Stamps of files at the moment when they were opened for the first time.
     self._first: dict[pathlib.Path, Stamp | None] = {}
+    # Files that were opened for writing.
     self._written: set[pathlib.Path] = set()
     self._begin_ns = time.time_ns()
     sys.addaudithook(self._record)

@@ -53,7 +53,7 @@ def place(asked: tuple[Any, ...], environment: Mapping[str,
   }
   known = [
       asked,
-      # A model that is a file.
+      # If the model is a file, the content of the file counts.
       opened_files.stamp(pathlib.Path(asked[1]).absolute()),
       os.getcwd(),
       variables,

@@ -153,7 +153,7 @@ def _predicted_s(known: Any) -> float | None:
   """
   if known.placed_ops:
     return known.predicted_s
-  # The simulator does not predict steps with XLA, or without the memory.
+  # Steps with XLA, and steps that exceed a memory, have no prediction.
   before_s = known.predicted_before_s
   is_known = known.way == ways.FitWay.AS_IT_WAS.value and before_s is not None
   return before_s if is_known and math.isfinite(before_s) else None

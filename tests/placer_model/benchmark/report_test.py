@@ -105,7 +105,7 @@ def test_what_is_best_other_and_where_it_starts(tmp_path):
                report.results(settings_lib.Settings(), 'gdp_bench', _tasks()))
   for name in ('table1', 'hdp_table'):
     text = (tmp_path / f'{name}.md').read_text()
-    assert "searches start from the expert's placement, too." in text
+    assert "Placers that search also start from the expert's placement." in text
   assert 'unless GDP_POLICY names another' in (tmp_path
                                                / 'table1.md').read_text()
 
