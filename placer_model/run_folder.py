@@ -10,6 +10,7 @@ import shutil
 from typing import Iterable, Iterator
 
 from gdp_grappler import errors
+from gdp_grappler import files
 
 # For messages on how to go on with a run. --restart would remove it.
 SAME_COMMAND = 'the same command (without --restart)'
@@ -23,6 +24,37 @@ def remove(paths: Iterable[pathlib.Path]) -> None:
       shutil.rmtree(path, ignore_errors=True)
     else:
       path.unlink(missing_ok=True)
+
+
+def remove_own(folder: pathlib.Path, names: Iterable[str], own: bool) -> None:
+  """Removes the files and folders of a run, for --restart.
+
+  Args:
+    folder: Folder of the run.
+    names: Names of what a run writes into its folder.
+    own: Whether the folder is known to be that of a run. A project of the user
+      may have a file of the same name.
+
+  Raises:
+    GdpError: the folder has something of these names, but is not known to be
+      that of a run. Nothing was removed.
+  """
+  found = [name for name in names if (folder / name).exists()]
+  if found and not own:
+    raise errors.GdpError(
+        f'--restart would remove {", ".join(found)} in {folder}, but these may '
+        'be files of another program. Give another --model_dir, or remove them '
+        'yourself.')
+  remove(folder / name for name in found)
+
+
+def own_json(path: pathlib.Path, fields: Iterable[str]) -> bool:
+  """Returns whether a file is a JSON object with these fields."""
+  try:
+    found = files.parse_json(files.read(path))
+  except (OSError, ValueError):
+    return False
+  return isinstance(found, dict) and set(fields) <= set(found)
 
 
 @contextlib.contextmanager

@@ -246,14 +246,22 @@ class _Run:
           self._names, **{name: state[name] for name in _ARRAYS})
     except (OSError, ValueError, LookupError, TypeError) as error:
       raise errors.GdpError(
-          f'Cannot go on with {path}: {error}. Restore it, or give --restart '
-          'to begin anew.') from error
+          f'Cannot go on with {path}: {error}. Restore it, or give another '
+          '--model_dir.') from error
 
 
 def restart(model_dir: pathlib.Path) -> None:
-  """Removes what a run wrote into its folder, and nothing else."""
-  run_folder.remove(
-      model_dir / name for name in ('weights.npz', 'state.npz', 'curves.json'))
+  """Removes what a run wrote into its folder, and nothing else.
+
+  Raises:
+    GdpError: see `run_folder.remove_own`.
+  """
+  try:
+    own = 'key' in array_files.read(model_dir / 'state.npz')
+  except (OSError, ValueError):
+    own = False
+  run_folder.remove_own(model_dir, ('weights.npz', 'state.npz', 'curves.json'),
+                        own)
   _remove_logs(model_dir / 'logs')
   _remove_logs(model_dir / 'held_out')
 

@@ -19,6 +19,8 @@ from placer_model.training import json_files
 # Checkpoints on disk. The older one serves if the newer one is damaged.
 _KEEP = 2
 _IDENTITY = 'config.json'
+# Fields of config.json in all releases.
+_FIELDS = ('graph', 'cluster', 'reward', 'seed')
 # Unfinished files and folders of a killed run.
 _LEFT_BY_THE_KILLED = (
     '.policy.????????',
@@ -221,11 +223,17 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
 
 
 def discard(model_dir: pathlib.Path) -> None:
-  """Removes what a run has learned, but neither measurements nor exports."""
-  if (model_dir / _IDENTITY).exists():
+  """Removes what a run has learned, but neither measurements nor exports.
+
+  Raises:
+    GdpError: the directory has files of these names, but its config.json is not
+      that of a run. Nothing was removed.
+  """
+  own = run_folder.own_json(model_dir / _IDENTITY, _FIELDS)
+  run_folder.remove_own(
+      model_dir, ('checkpoints', 'tensorboard', _IDENTITY, 'results.json'), own)
+  if own:
     _remove_unfinished(model_dir)
-  run_folder.remove(model_dir / name for name in ('checkpoints', 'tensorboard',
-                                                  _IDENTITY, 'results.json'))
 
 
 def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
@@ -245,16 +253,17 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
   path = model_dir / _IDENTITY
   found = json_files.read_json(path)
   if found is None:
-    if (model_dir / 'checkpoints').is_dir():
-      raise errors.GdpError(
-          f'{model_dir} has checkpoints but no config.json that tells whose '
-          'they are. Give another --model_dir, or --restart to begin anew.')
+    for name in ('checkpoints', 'results.json'):
+      if (model_dir / name).exists():
+        raise errors.GdpError(
+            f'{model_dir} has {name} but no {_IDENTITY} that tells whose it '
+            'is. Give another --model_dir.')
     json_files.write_json(path, identity)
     return
   if not isinstance(found, dict):
     raise errors.GdpError(
         f'{path} does not tell whose run this is: it is no object. Restore it, '
-        'give another --model_dir, or --restart to begin anew.')
+        'or give another --model_dir.')
   # The file of an older run may lack these. Then `searches` was 0, and
   # `may_round` is unknown.
   found = {'searches': 0, 'may_round': identity.get('may_round'), **found}

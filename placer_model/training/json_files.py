@@ -33,5 +33,5 @@ def read_json(path: pathlib.Path) -> Any:
     return None
   except (OSError, ValueError) as error:
     raise errors.GdpError(
-        f'Cannot read {path}: {error}. Restore it, give another --model_dir, '
-        'or --restart to begin anew.') from error
+        f'Cannot read {path}: {error}. Restore it, or give another '
+        '--model_dir.') from error

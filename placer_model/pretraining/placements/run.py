@@ -198,8 +198,8 @@ class _Run:
       found = files.parse_json(files.read(path))
     except (OSError, ValueError) as error:
       raise errors.GdpError(
-          f'Cannot go on with {path}: {error}. Restore it, or give --restart '
-          'to begin anew.') from error
+          f'Cannot go on with {path}: {error}. Restore it, or give another '
+          '--model_dir.') from error
     if found != own:
       raise errors.GdpError(
           f'{self._dir} holds a run with another seed, config, features or '
@@ -217,10 +217,15 @@ def next_steps(model_dir: pathlib.Path) -> str:
 
 
 def restart(model_dir: pathlib.Path) -> None:
-  """Removes what a run wrote into its folder, and nothing else."""
-  run_folder.remove(model_dir / name
-                    for name in (_IDENTITY, 'curves.json', 'checkpoints',
-                                 'examples', 'policy'))
+  """Removes what a run wrote into its folder, and nothing else.
+
+  Raises:
+    GdpError: see `run_folder.remove_own`.
+  """
+  run_folder.remove_own(
+      model_dir,
+      (_IDENTITY, 'curves.json', 'checkpoints', 'examples', 'policy'),
+      run_folder.own_json(model_dir / _IDENTITY, ('config', 'seed', 'schema')))
 
 
 def _file_name(number: int) -> str:

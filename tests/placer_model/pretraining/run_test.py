@@ -94,6 +94,17 @@ def test_another_seed_is_another_run(parts, tmp_path):
   assert len(_pretrained(folder, 1, seed=1)) == 1
 
 
+@pytest.mark.parametrize('state', [None, b'', b'no archive'])
+def test_weights_of_another_program_stay(tmp_path, state):
+  """--restart removed a `weights.npz` that no run had written."""
+  (tmp_path / 'weights.npz').touch()
+  if state is not None:
+    (tmp_path / 'state.npz').write_bytes(state)
+  with pytest.raises(errors.GdpError, match='would remove weights.npz'):
+    run_lib.restart(tmp_path)
+  assert (tmp_path / 'weights.npz').exists()
+
+
 def test_files_of_the_user_in_folders_of_a_run_stay(tmp_path):
   """A run in a project's folder removed the project's own logs."""
   users = [tmp_path / name for name in ('logs/app.log', 'held_out/set.npz')]

@@ -14,7 +14,10 @@ from gdp_grappler import files
 from placer_model.training import checkpoints
 from placer_model.training import json_files
 
-_IDENTITY = {'seed': 0, 'train': {'rollouts': 4, 'epochs': 2}}
+_IDENTITY = {
+    'graph': [], 'cluster': [], 'reward': 'simulated', 'seed': 0,
+    'train': {'rollouts': 4, 'epochs': 2}
+}
 
 
 @contextlib.contextmanager
@@ -123,9 +126,31 @@ def test_a_garbled_identity_is_told(tmp_path, text):
     checkpoints.claim(tmp_path, _IDENTITY)
 
 
-def test_a_broken_identity_can_be_begun_anew(tmp_path):
+def test_a_broken_identity_is_told(tmp_path):
   (tmp_path / 'config.json').write_text('{"seed": ')
-  with pytest.raises(errors.GdpError, match='--restart'):
+  with pytest.raises(errors.GdpError, match='Restore it, or give another'):
+    checkpoints.claim(tmp_path, _IDENTITY)
+
+
+@pytest.mark.parametrize('text', ['{"name": "a web page"}', '[]', '{', None])
+def test_files_of_another_program_stay(tmp_path, text):
+  """--restart removed `config.json` and `checkpoints/` of a user's project."""
+  (tmp_path / 'checkpoints').mkdir()
+  (tmp_path / 'checkpoints' / 'epoch-3').touch()
+  if text is not None:
+    (tmp_path / 'config.json').write_text(text)
+  before = set(tmp_path.rglob('*'))
+  with pytest.raises(errors.GdpError, match='would remove checkpoints'):
+    checkpoints.discard(tmp_path)
+  with pytest.raises(errors.GdpError, match='another --model_dir'):
+    checkpoints.claim(tmp_path, _IDENTITY)
+  assert set(tmp_path.rglob('*')) == before
+
+
+def test_results_of_another_program_are_not_replaced(tmp_path):
+  """A run replaced a `results.json` that no run had written."""
+  (tmp_path / 'results.json').write_text('{}')
+  with pytest.raises(errors.GdpError, match='has results.json but no config'):
     checkpoints.claim(tmp_path, _IDENTITY)
 
 

@@ -109,8 +109,13 @@ def test_another_run_is_not_gone_on_with(tmp_path, monkeypatch):
     _pretrained(tmp_path, seed=1, config=config)
   with pytest.raises(errors.GdpError, match='number of rounds'):
     _pretrained(tmp_path)
+  run_lib.restart(tmp_path)
+  assert not any(tmp_path.iterdir())
+  (tmp_path / 'examples').mkdir()
   (tmp_path / 'examples.json').write_text('{')
   with pytest.raises(errors.GdpError, match='Cannot go on'):
     _pretrained(tmp_path, config=config)
-  run_lib.restart(tmp_path)
-  assert not any(tmp_path.iterdir())
+  # They may belong to another program.
+  with pytest.raises(errors.GdpError, match='would remove examples.json, exa'):
+    run_lib.restart(tmp_path)
+  assert len(list(tmp_path.iterdir())) == 2
