@@ -11,7 +11,9 @@ from typing import Iterator
 
 @contextlib.contextmanager
 def stderr_held() -> Iterator[None]:
-  """Hides standard error in the context, and shows it only after an exception.
+  """Hides standard error in the context, and shows it only after an error.
+
+  Ctrl-C is no error.
 
   TensorFlow prints notes at its start before its log level is known. Native
   code prints them, so the file descriptor itself has to be replaced.
@@ -27,6 +29,8 @@ def stderr_held() -> Iterator[None]:
     os.dup2(held.fileno(), 2)
     try:
       yield
+    except KeyboardInterrupt:
+      raise
     except BaseException:
       held.seek(0)
       # Nobody may read standard error.

@@ -20,6 +20,14 @@ def test_what_goes_wrong_is_shown(capfd):
   assert capfd.readouterr().err == 'native\n'
 
 
+def test_ctrl_c_is_no_error(capfd):
+  """Two notes of TensorFlow stood before the line "interrupted"."""
+  with pytest.raises(KeyboardInterrupt), quiet.stderr_held():
+    os.write(2, b'native\n')
+    raise KeyboardInterrupt
+  assert not capfd.readouterr().err
+
+
 def test_a_closed_stderr_holds_nothing_back(monkeypatch):
   monkeypatch.setattr(sys, 'stderr', None)
   with quiet.stderr_held():
