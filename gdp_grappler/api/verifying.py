@@ -32,6 +32,9 @@ _PROGRAMS = {
 KINDS = ('CPU', 'GPU')
 # The environment that hides all GPUs from a process.
 _HIDDEN = {'CUDA_VISIBLE_DEVICES': '-1', 'HIP_VISIBLE_DEVICES': '-1'}
+# The environment in which programs that run at a time can share a small card:
+# TensorFlow allocates only the memory that a program uses.
+_SHARED = {'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
 _TIMEOUT_S = 600.  # On a machine that is busy with other things.
 # Tolerance of losses. Placement changes no number, but kernels may round.
 _TOLERANCE = 1e-5
@@ -156,7 +159,9 @@ def _verified(started: Callable[[worker_process.WorkerProcess], None],
               program: str, kind: str) -> Verified:
   """Runs a program; `started` gets its process."""
   begin = time.monotonic()
-  variables = {environment.DISABLE: '0', **(_HIDDEN if kind == 'CPU' else {})}
+  variables = {
+      environment.DISABLE: '0', **(_HIDDEN if kind == 'CPU' else _SHARED)
+  }
   try:
     (losses, _), (placed, devices) = calls.call(f'{_MODULE}:{program}', kind,
                                                 timeout_s=_TIMEOUT_S,

@@ -59,7 +59,7 @@ CARD_LAUNCH: dict[str, Any] = {
 }
 SLOTS_PER_SOCKET = 2  # Ops that a socket runs at a time (see above).
 # Words after the name of a card that make it the name of another card.
-_OTHERS = frozenset(('Laptop', 'SUPER', 'D'))
+_OTHERS = frozenset(('Laptop', 'SUPER', 'D', 'MIG'))
 _TI = 'Ti'
 
 
@@ -387,7 +387,7 @@ def card_of(title: str) -> Card | None:
   """Returns the card that a title such as 'Tesla P100-PCIE-16GB' names.
 
   None means that the title names no card. Slower chips, such as those of
-  notebooks, have the same name and a further word. They are other cards.
+  notebooks, and slices (MIG) have a further word. They are other cards.
   """
   words = re.split(r'[^A-Za-z0-9]+', title)
   if _OTHERS.intersection(words):

@@ -1,18 +1,15 @@
 """The devices of this process as a cluster.
 
 TensorFlow gives names and memory, and says which logical devices share a card.
-Speeds are those of the card's data sheet (`device_figures`). If the table lacks
-the card, they are computed from NVML's figures (`nvml`). Without NVML they are
-those of a card of the same compute capability in the table. Connections are
-NVML's if it knows them, else PCIe of the card's generation. The notes of the
-cluster say what was assumed. `gdp cluster local --measure` replaces links by
-measured ones. A cached result of `gdp calibrate`, for the card, its driver and
-this version of TensorFlow, replaces assumed figures.
+`local_cards` has the figures of a card. Connections are NVML's if it knows
+them, else PCIe of the card's generation. The notes of the cluster say what was
+assumed. `gdp cluster local --measure` replaces links by measured ones. A cached
+result of `gdp calibrate`, for the card, its driver and this version of
+TensorFlow, replaces assumed figures.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import types
 from typing import Any, Mapping, Sequence
@@ -23,36 +20,13 @@ from gdp_grappler import control_groups
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import calibration
-from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import local_cards
 from gdp_grappler.cluster import local_cpu
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
-
-# Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
-_PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
-# By major compute capability, the card whose figures unknown cards get.
-_OF_CAPABILITY = {
-    3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100', 10: 'B200',
-    12: 'RTX5090'
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Card:
-  """A physical card: its figures and connections."""
-
-  name: str
-  facts: nvml.CardFacts
-  index: int | None
-  peak_flops: float
-  efficiency: float
-  bandwidth_bytes_per_s: float
-  pcie_bytes_per_s: float
-  brick_bytes_per_s: float
-  resident_threads: int
 
 
 def local_cluster(names: Sequence[str] = (),
@@ -129,7 +103,7 @@ def _assumed(names: Sequence[str],
       for d in tf.config.list_logical_devices())
   known = [n for n in names if cluster_lib.device_type(n) in ('CPU', 'GPU')]
   notes: list[str] = []
-  cards: list[tuple[_Card, int]] = []
+  cards: list[tuple[local_cards.Card, int]] = []
   if any(cluster_lib.device_type(n) == 'GPU' for n in known):
     cards = _cards(tf, source, notes)
   devices, of_card = [], {}
@@ -160,15 +134,16 @@ def _number(name: str) -> int:
   return int(name.rsplit(':', 1)[-1])
 
 
-def _device(name: str, cards: Sequence[tuple[_Card, int]],
-            notes: list[str]) -> tuple[cluster_lib.Device, _Card | None]:
+def _device(
+    name: str, cards: Sequence[tuple[local_cards.Card, int]],
+    notes: list[str]) -> tuple[cluster_lib.Device, local_cards.Card | None]:
   if cluster_lib.device_type(name) == 'CPU':
     return _cpu(name, notes), None
   number = _number(name)
   if number < len(cards):
     card, memory_bytes = cards[number]
   else:
-    card = _figures(f'GPU {number}', nvml.CardFacts(''), None, notes)
+    card = local_cards.figures(f'GPU {number}', nvml.CardFacts(''), None, notes)
     memory_bytes = 16 << 30
     notes.append(f'GPU:{number}: TensorFlow does not describe it; 16 GiB of '
                  'memory are assumed.')
@@ -204,7 +179,7 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
 
 
 def _cards(tf: types.ModuleType, source: nvml.Source,
-           notes: list[str]) -> list[tuple[_Card, int]]:
+           notes: list[str]) -> list[tuple[local_cards.Card, int]]:
   """For each logical GPU, its physical card and its bytes of memory."""
   facts = source.cards()
   unused = nvml.visible(facts)
@@ -217,12 +192,12 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
       index = _matching(details, facts, unused)
       if physical not in shown:
         continue
-      fact = _facts(details) if index is None else facts[index]
-      card = _figures(physical.name, fact, index, notes)
+      fact = local_cards.facts_of(details) if index is None else facts[index]
+      card = local_cards.figures(physical.name, fact, index, notes)
       parts = tf.config.get_logical_device_configuration(physical) or [None]
       for part in parts:
         limit = part.memory_limit if part is not None else None
-        result.append((card, limit << 20 if limit else _memory_bytes(
+        result.append((card, limit << 20 if limit else local_cards.memory_bytes(
             physical.name, fact, notes)))
   except (RuntimeError, ValueError) as error:
     raise errors.ClusterError(
@@ -253,7 +228,8 @@ def free_bytes(source: nvml.Source | None = None) -> dict[str, int]:
       own = facts[index]
       result[physical.name] = max(
           0,
-          _memory_bytes(physical.name, own, []) - (own.used_bytes or 0))
+          local_cards.memory_bytes(physical.name, own, []) -
+          (own.used_bytes or 0))
   return result
 
 
@@ -268,69 +244,15 @@ def _matching(details: dict[str, Any], facts: Sequence[nvml.CardFacts],
   index = next((i for i in unused if facts[i].title == title), None)
   if index is not None:
     unused.remove(index)
-  return index
-
-
-def _facts(details: dict[str, Any]) -> nvml.CardFacts:
-  """The facts that TensorFlow knows without NVML."""
-  return nvml.CardFacts(details.get('device_name', ''),
-                        capability=details.get('compute_capability'))
-
-
-def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
-  """Bytes that TensorFlow can allocate on a whole card."""
-  card = device_figures.card_of(facts.title)
-  total = facts.memory_bytes
-  # Cards of one name are sold with memories of different sizes.
-  if total and not (card and card_memory.is_nominal(total, card.memory_bytes)):
-    return card_memory.of_total(total, facts.capability)
-  size = card_memory.of_card(card.name, card.memory_bytes) if card else 16 << 30
-  if total:
-    return min(size, total)
-  notes.append(f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML '
-               'does not report it.')
-  return size
-
-
-def _capability(facts: nvml.CardFacts) -> int:
-  """Major compute capability; an old one if it is unknown."""
-  return facts.capability[0] if facts.capability else 6
-
-
-def _figures(name: str, facts: nvml.CardFacts, index: int | None,
-             notes: list[str]) -> _Card:
-  """Figures of a card from its data sheet, else NVML, else a similar card."""
-  known = device_figures.card_of(facts.title)
-  title = facts.title or 'an unknown card'
-  if known is None:
-    known = device_figures.CARDS[_OF_CAPABILITY.get(_capability(facts), 'P100')]
-    if facts.flops and facts.bandwidth_bytes_per_s:
-      known = dataclasses.replace(
-          known, peak_flops=facts.flops,
-          efficiency=device_figures.GPU_EFFICIENCY,
-          bandwidth_bytes_per_s=facts.bandwidth_bytes_per_s)
-      notes.append(f'{name}: {title} is not in the table of cards; FLOP/s and '
-                   'bandwidth of memory follow from its clocks (NVML).')
-    else:
-      notes.append(f'{name}: {title} is not in the table of cards and NVML '
-                   'does not report its clocks; the figures of '
-                   f'{known.name} are assumed.')
-  pcie = known.pcie_bytes_per_s
-  if facts.pcie_generation and facts.pcie_lanes:
-    pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2**(
-        facts.pcie_generation - 1)
-  else:
-    notes.append(f'{name}: PCIe of {pcie / 1e9:g} GB/s is assumed; NVML does '
-                 'not report it.')
-  brick = (known.peers.brick_bytes_per_s
-           if known.peers else device_figures.NVLINK_BYTES_PER_S)
-  return _Card(name, facts, index, known.peak_flops, known.efficiency,
-               known.bandwidth_bytes_per_s, pcie, brick,
-               multiprocessors.resident_threads(known.name))
+    return index
+  # CUDA_VISIBLE_DEVICES has CUDA's numbers, and `unused` NVML's. They differ if
+  # a faster card is behind a slower one on the bus.
+  same = [i for i, fact in enumerate(facts) if fact.title == title]
+  return same[0] if len(same) == 1 else None
 
 
 def _link(source: cluster_lib.Device, target: cluster_lib.Device,
-          of_card: Mapping[str, _Card | None]) -> cluster_lib.Link:
+          of_card: Mapping[str, local_cards.Card | None]) -> cluster_lib.Link:
   sender, receiver = of_card[source.name], of_card[target.name]
   if sender is not None and receiver is not None:
     figures = _between(sender, receiver)
@@ -344,7 +266,7 @@ def _link(source: cluster_lib.Device, target: cluster_lib.Device,
   return cluster_lib.Link(source.name, target.name, *figures)
 
 
-def _with_host(card: _Card,
+def _with_host(card: local_cards.Card,
                outward: bool) -> tuple[float, float, tuple[str, ...]]:
   wires = [f'{card.name} {"out" if outward else "in"}']
   if card.facts.switch_neighbours:
@@ -352,8 +274,8 @@ def _with_host(card: _Card,
   return device_figures.COPY_LATENCY_S, card.pcie_bytes_per_s, tuple(wires)
 
 
-def _between(source: _Card,
-             target: _Card) -> tuple[float, float, tuple[str, ...]]:
+def _between(source: local_cards.Card,
+             target: local_cards.Card) -> tuple[float, float, tuple[str, ...]]:
   """Latency, rate and channels between two cards: NVLink, or else PCIe."""
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
@@ -373,11 +295,13 @@ def _between(source: _Card,
       wires.insert(1, _switch(source) + ' up')
     if target.facts.switch_neighbours:
       wires.insert(-1, _switch(target) + ' down')
+  if source.through_host or target.through_host:
+    latency_s *= 2  # The driver copies to the host and on.
   return (latency_s, min(source.pcie_bytes_per_s,
                          target.pcie_bytes_per_s), tuple(wires))
 
 
-def _switch(card: _Card) -> str:
+def _switch(card: local_cards.Card) -> str:
   """The name of a card's PCIe switch, the same for all cards behind it."""
   assert card.index is not None  # NVML knows it if it knows neighbours.
   return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'

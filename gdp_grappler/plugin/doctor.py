@@ -8,11 +8,12 @@ import functools
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.cluster import nvml
 from gdp_grappler.placers.plans import planned
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import settings
@@ -24,6 +25,10 @@ from gdp_grappler.reports import units
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
 _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
+_NO_CUDA = (
+    'Run: pip install "tensorflow[and-cuda]". If that changes nothing, run: '
+    'python -c "import tensorflow as tf; tf.config.list_logical_devices()". '
+    'TensorFlow then prints what it lacks.')
 _TIMEOUT_S = 120.  # Time limit of the test in a new process, in seconds.
 _PROBE = 'gdp_grappler.plugin.probe:main'
 _OF_XLA = {
@@ -84,9 +89,9 @@ def _guarded(what: str,
     yield from check()
   except Exception as error:
     # A damaged installation or another package may raise any error.
-    yield Finding(
-        BAD, what, f'the check failed: {type(error).__name__}: '
-        f'{errors.one_line(error)}', _REINSTALL)
+    said = f'{type(error).__name__}: {errors.one_line(error)}'
+    yield Finding(BAD, what, f'the check failed: {said}',
+                  _NO_CUDA if 'cuda' in said.lower() else _REINSTALL)
 
 
 def _tensorflow() -> Iterator[Finding]:
@@ -213,14 +218,31 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
         '' if works else _REINSTALL)
   line, parts = report.get('cut', ('', 1))
   gpus = report['gpus']
-  logical = len(gpus) * parts
-  yield Finding(GOOD if logical > 1 else NOTE, 'devices', ', '.join(gpus) or
-                'one CPU, no GPU', _NO_GPU if not gpus else _ONE_GPU *
-                (logical == 1))
+  yield _devices(gpus, parts)
   if line:
     yield Finding(GOOD if parts > 1 else NOTE, 'split',
                   line.removeprefix('split: '))
   yield _next_fit(len(gpus), parts)
+
+
+def _devices(gpus: Sequence[str], parts: int) -> Finding:
+  """Returns whether there are enough devices.
+
+  Args:
+    gpus: Names of the GPUs that TensorFlow sees.
+    parts: Logical GPUs of each GPU.
+  """
+  if gpus:
+    many = len(gpus) * parts > 1
+    return Finding(GOOD if many else NOTE, 'devices', ', '.join(gpus),
+                   '' if many else _ONE_GPU)
+  cards = nvml.installed().cards()
+  unseen = [cards[index].title for index in nvml.visible(cards)]
+  if unseen:
+    return Finding(
+        BAD, 'devices', f'TensorFlow sees no GPU, but the driver has '
+        f'{", ".join(unseen)}', _NO_CUDA)
+  return Finding(NOTE, 'devices', 'one CPU, no GPU', _NO_GPU)
 
 
 def _next_fit(num_cards: int, parts: int = 1) -> Finding:

@@ -63,6 +63,19 @@ def test_kinds_of_devices_are_compared_with_themselves(monkeypatch):
   assert [p.kind for p in gdp_grappler.verify(['GPU']).programs] == ['GPU'] * 3
 
 
+def test_programs_side_by_side_share_a_small_card(monkeypatch):
+  """Each reserved memory that it did not need, and then libraries failed."""
+  grows = []
+
+  def call(*unused_arguments, environment, **unused_options):
+    grows.append(environment.get('TF_FORCE_GPU_ALLOW_GROWTH'))
+    return _on_gpu(_GOOD)
+
+  monkeypatch.setattr(calls, 'call', call)
+  assert gdp_grappler.verify(['GPU']).works
+  assert grows == ['true'] * 3
+
+
 def test_one_gpu_and_the_cpu_is_not_placed(monkeypatch):
   stayed = _GOOD[0], ([1., .5], ['CPU:0'])
   _answers(monkeypatch, lambda function: stayed)

@@ -19,6 +19,7 @@ from gdp_grappler.cluster import device_figures
                           ('NVIDIA GeForce RTX 3090', 'RTX3090'),
                           ('NVIDIA GeForce RTX 3090 Ti', None),
                           ('NVIDIA GeForce RTX 4090 Laptop GPU', None),
+                          ('NVIDIA A100-SXM4-40GB MIG 1g.5gb', None),
                           ('NVIDIA GeForce RTX 5090', 'RTX5090'),
                           ('NVIDIA GeForce RTX 5080', 'RTX5080'),
                           ('NVIDIA GeForce RTX 5070', 'RTX5070'),

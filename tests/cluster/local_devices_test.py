@@ -264,6 +264,34 @@ def test_cards_are_told_apart_by_title_and_order(monkeypatch):
   assert [d.memory_bytes >> 30 for d in cluster.devices[1:]] == [3, 5, 2]
 
 
+def test_numbers_of_visible_cards_are_those_of_cuda(monkeypatch):
+  """NVML's facts were lost if the fast card is behind a slow one on the bus."""
+  slow = nvml.CardFacts('Tesla T4', memory_bytes=4 << 30)
+  fast = dataclasses.replace(_P100, memory_bytes=6 << 30, used_bytes=1 << 30)
+  monkeypatch.setitem(sys.modules, 'tensorflow', _Tf(_P100.title))
+  monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
+  source = _Nvml(slow, fast)
+  cluster = local_devices.local_cluster([_TASK + 'CPU:0', _TASK + 'GPU:0'],
+                                        source)
+  assert cluster.devices[1].memory_bytes == (6 << 30) - (2550 << 20)
+  assert not [note for note in cluster.notes if 'NVML' in note]
+  assert [*local_devices.free_bytes(source).values()
+         ] == [cluster.devices[1].memory_bytes - (1 << 30)]
+
+
+@pytest.mark.parametrize('bricks', [0, 4])
+def test_cards_without_direct_copies_go_through_the_host(monkeypatch, bricks):
+  """They had the latency of a direct copy."""
+  cards = [
+      nvml.CardFacts('NVIDIA GeForce RTX 3090', memory_bytes=24 << 30,
+                     pcie_generation=4, pcie_lanes=16, nvlinks={1 - i: bricks})
+      for i in range(2)
+  ]
+  cluster = _local(_Tf(*[c.title for c in cards]), _Nvml(*cards), monkeypatch)
+  latency_s = cluster.link_arrays[0]
+  assert latency_s[1, 2] == (1 if bricks else 2) * latency_s[0, 1]
+
+
 def test_a_gpu_that_tensorflow_does_not_describe(monkeypatch):
   cluster = _local(_Tf(), nvml.NoCards(), monkeypatch, gpus=1)
   assert 'GPU:0: TensorFlow does not describe it' in ' '.join(cluster.notes)

@@ -6,6 +6,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.cluster import nvml
 from gdp_grappler.plugin import doctor
 from helpers import forked_calls
 
@@ -13,6 +14,12 @@ _SOUND = {
     'logical': ['CPU:0', 'CPU:1'], 'gpus': ['GPU:0', 'GPU:1'], 'hook': True,
     'used': ['CPU:0', 'CPU:1']
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_driver(monkeypatch):
+  """Tests say themselves which cards a driver has."""
+  monkeypatch.setattr(nvml, 'installed', nvml.NoCards)
 
 
 def _states(findings):
@@ -158,6 +165,37 @@ def test_what_a_fresh_process_reports(changes, bad):
     if finding.state == doctor.BAD:
       assert '[gdp] why' in finding.detail
   assert ('placement' in _states(found)) == (_SOUND | changes)['hook']
+
+
+@pytest.mark.parametrize('visible, state', [(None, doctor.BAD),
+                                            ('0', doctor.BAD),
+                                            ('-1', doctor.NOTE)])
+def test_a_card_that_tensorflow_does_not_see(monkeypatch, visible, state):
+  """It was a note that nothing can get faster, and all seemed to be well."""
+  source = nvml.NoCards()
+  monkeypatch.setattr(source, 'cards', lambda: [nvml.CardFacts('Tesla T4')])
+  monkeypatch.setattr(nvml, 'installed', lambda: source)
+  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  if visible is not None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
+  found = {f.what: f for f in doctor._read_report(_SOUND | {'gpus': []}, [])}
+  finding = found['devices']
+  bad = state == doctor.BAD
+  assert finding.state == state and ('Tesla T4' in finding.detail) == bad
+  assert ('tensorflow[and-cuda]' in finding.remedy) == bad
+  seen = doctor._read_report(_SOUND, [])
+  assert _states(seen)['devices'] == doctor.GOOD
+
+
+def test_an_error_of_cuda_is_not_mended_by_another_installation():
+  """The user was told to reinstall this package."""
+
+  def failing():
+    raise RuntimeError('cudaSetDevice() on GPU:0 failed')
+    yield
+
+  finding, = doctor._guarded('calibration', failing)
+  assert 'tensorflow[and-cuda]' in finding.remedy
 
 
 def test_devices_are_counted_among_those_that_were_tried():

@@ -11,6 +11,7 @@ import statistics
 import types
 from typing import Any, Callable, Sequence
 
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.evaluation.calibrating import clocks
 from gdp_grappler.evaluation.calibrating import inputs
 from gdp_grappler.evaluation.calibrating import kernel_times
@@ -22,9 +23,6 @@ _COPIES = 200  # Ops whose outputs one thread copies to another device.
 _SMALL = 16  # Elements of a small tensor.
 _LARGE_BYTES = 1 << 26  # Bytes of a large tensor.
 _LARGE_HOPS = 4  # Copies of the large tensor to another device.
-# The gap between two kernels of a stream, if the measurement cannot separate
-# the gap from the kernels.
-_ASSUMED_GAP_S = 1.9e-6
 Figures = dict[str, float]
 
 
@@ -56,7 +54,7 @@ def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
     small_s = _small_kernel_s(tf, bench, ahead)
     result['small_kernel_s'] = small_s
     kernel_s = _traced_kernel_s(tf, bench)
-    result['gap_s'] = (min(small_s, _ASSUMED_GAP_S)
+    result['gap_s'] = (min(small_s, device_figures.CARD_LAUNCH['gap_s'])
                        if kernel_s is None else max(0., small_s - kernel_s))
   return result
 

@@ -13,6 +13,7 @@ import dataclasses
 import types
 from typing import Any, Sequence
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.evaluation.calibrating import clocks
 from gdp_grappler.evaluation.calibrating import inputs
@@ -58,13 +59,26 @@ def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
   """
   if not bench.device.asynchronous:
     return 0
+  with bench.built(tf, probes) as (session, ends):
+    return long_enough(session, ends, bench.deadline)
 
-  def build(make: inputs.Inputs) -> list[Any]:
-    return [products(make, count).op for count in (1, 1 + _PROBE)]
 
-  with bench.built(tf, build) as (session, ends):
-    short_s, long_s = clocks.quick(
-        [session.make_callable([end]) for end in ends], bench.deadline)
+def probes(make: inputs.Inputs) -> list[Any]:
+  """The last ops of two chains of products, for `long_enough`."""
+  return [products(make, count).op for count in (1, 1 + _PROBE)]
+
+
+def long_enough(session: Any, ends: Sequence[Any],
+                deadline: deadlines.Deadline) -> int:
+  """Number of products that take longer than all launches.
+
+  Args:
+    session: Session whose variables are initialized.
+    ends: Result of `probes`.
+    deadline: Deadline of the measurements.
+  """
+  short_s, long_s = clocks.quick([session.make_callable([end]) for end in ends],
+                                 deadline)
   one_s = max((long_s - short_s) / _PROBE, 1e-7)
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
 
@@ -182,11 +196,15 @@ def _copies(tf: types.ModuleType, make: inputs.Inputs, kind: suite.Kind,
     return [_op(build()) for _ in range(size.copies)]
 
 
-def products(make: inputs.Inputs, count: int) -> Any:
-  """The last one of `count` products, each of which waits for the previous."""
+def products(make: inputs.Inputs, count: int, after: Sequence[Any] = ()) -> Any:
+  """The last one of `count` products, each of which waits for the previous.
+
+  The first product waits for the ops in `after`.
+  """
   left, last = make.floats(_PRODUCT, _PRODUCT), make.floats(_PRODUCT, _PRODUCT)
-  for _ in range(count):
-    last = make.ops.MatMul(a=left, b=last)
+  with make.after(after):
+    for _ in range(count):
+      last = make.ops.MatMul(a=left, b=last)
   return last
 
 

@@ -38,8 +38,8 @@ class DeviceProfile:
   `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
   rounding: the untraced step gives the sum, and tracing gives the share of each
   op. On a GPU this equation does not hold: `seconds` are the seconds of
-  kernels, the host launches further kernels at the same time, and `visit_s` is
-  0.
+  kernels without the gaps between them, the host launches further kernels at
+  the same time, and `visit_s` is 0.
 
   Attributes:
     name: Full name of the device.

@@ -373,5 +373,5 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   """Digest of all data on which a profile depends."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
-           tf.__version__, 4)
+           tf.__version__, 5)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

@@ -83,7 +83,8 @@ class Recording:
       0 if this is unknown.
     chain_visit_s: Seconds per op of a long chain of ops that do nothing.
     seconds: [N], seconds of all executions of an op in a step, median over the
-      traced steps. On a GPU these are the seconds of its kernels.
+      traced steps. On a GPU these are the seconds of its kernels, without the
+      gaps between kernels.
     executions: [N], executions of an op in a step, median over the traced
       steps.
     workspace_bytes: [N], largest temporary memory of an execution.
@@ -184,7 +185,7 @@ def _one_by_one_s(
       if op.device == setup.device
   }
   names = [n for n in setup.op_names if n in there & nodes]
-  found = single_ops.seconds(tf, session, names, setup.device, True, deadline)
+  found = single_ops.seconds(tf, session, names, setup.device, deadline)
   once = np.array([found.get(name, 0.) for name in setup.op_names])
   types = {op.name: op.type for op in session.graph.get_operations()}
   launching = {n for n in names if single_ops.launches_kernels(types[n])}
@@ -335,7 +336,7 @@ def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
       if stats.device == device:
         host[op].append((node, index.get(name) == op))
       elif stats.device.endswith(traces.all_streams(device)):
-        kernels[op] += (node.op_end_rel_nanos or node.all_end_rel_nanos)
+        kernels[op] += traces.kernel_nanos(node)
   result = {}
   for op, nodes in host.items():
     nanos = sum(

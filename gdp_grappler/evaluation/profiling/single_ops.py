@@ -4,8 +4,10 @@ The module serves cards whose driver does not report kernels (no CUPTI). Ops of
 one type with equal attributes and equal types and shapes of inputs (or of the
 variables that are inputs) and outputs count as one op. The device first
 computes matrix products that take longer than the launches, and then copies of
-the op (`kernel_times` explains the method). Inputs are synthetic, except small
-integers such as axes and shapes, which come from the graph.
+the op (`kernel_times` explains the method). Before the products it runs the op
+once, so that inputs from the host are there. Otherwise they would arrive after
+the products. Inputs are synthetic, except small integers such as axes and
+shapes, which come from the graph.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler.cluster import device_figures
+from gdp_grappler.evaluation.calibrating import inputs as inputs_lib
+from gdp_grappler.evaluation.calibrating import kernel_times
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.graph import op_kinds
 
@@ -29,11 +34,8 @@ _CHUNK_BYTES = 1 << 30
 # Ops that are timed in one graph.
 _MOST_OF_A_CHUNK = 40
 _COPIES = 16  # Copies of an op that run in a row.
+_LEAST_S = 1e-8  # Least seconds of an op that launches a kernel.
 _ROUNDS = 3  # Timed runs of each step, of which the shortest counts.
-_PRODUCT = 2048  # Rows of the matrices that keep a GPU busy beforehand.
-# Least seconds of all these products, so that all launches end before them.
-_AHEAD_S = 2e-3
-_PROBE = 8  # Products that are timed to find the time of one.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,22 +59,20 @@ class _Distinct:
 
 
 def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
-            device: str, ahead: bool,
-            deadline: deadlines.Deadline) -> dict[str, float]:
-  """Seconds of each node that could be timed.
+            device: str, deadline: deadlines.Deadline) -> dict[str, float]:
+  """Seconds of each node that could be timed, without the gap between kernels.
 
   Args:
     tf: TensorFlow.
     session: Session whose graph is initialized and placed.
     names: Nodes to be timed, the most important first.
     device: Full name of the nodes' device.
-    ahead: Whether the host launches ops ahead of the device.
     deadline: Deadline; nodes that are not timed by then have no result.
   """
   kinds = _distinct(session.graph, names)
   known = _small_values(tf, session, kinds)
   kinds = [kind for kind in kinds if _can_be_made(kind, known)]
-  products = _products_ahead(tf, device) if ahead else 0
+  products = _products_ahead(tf, device, deadline)
   result: dict[str, float] = {}
   for chunk in _chunks(kinds):
     if deadline.passed:
@@ -112,18 +112,22 @@ def _key(node: Any, op: Any) -> bytes:
   An input may hold the shape of an output. So ops with an output of unknown
   shape have the same key only if they have the same small integers.
   """
-  plain = type(node)()
-  plain.op = node.op
-  for name, value in node.attr.items():
-    if not name.startswith('_'):
-      plain.attr[name].CopyFrom(value)
   key: list[Any] = [
       (t.dtype.name, str(t.shape), _variable(t)) for t in op.inputs
   ]
   key += [str(t.shape) for t in op.outputs]
   if not all(t.shape.is_fully_defined() for t in op.outputs):
     key += [t.name for t in op.inputs if _is_small_integer(t)]
-  return plain.SerializeToString(deterministic=True) + repr(key).encode()
+  return _plain(node).SerializeToString(deterministic=True) + repr(key).encode()
+
+
+def _plain(node: Any) -> Any:
+  """A NodeDef with the type and the public attributes of a node alone."""
+  result = type(node)(op=node.op)
+  for name, value in node.attr.items():
+    if not name.startswith('_'):
+      result.attr[name].CopyFrom(value)
+  return result
 
 
 def _small_values(tf: types.ModuleType, session: Any,
@@ -198,29 +202,33 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
            known: Mapping[str, np.ndarray], device: str, products: int,
            deadline: deadlines.Deadline) -> list[float | None]:
   """Seconds of each distinct op; None for an op that could not be timed."""
-  with tf.Graph().as_default() as graph:
-    makers = _Makers(tf, known)
+  with tf.Graph().as_default():
+    makers, make = _Makers(tf, known), inputs_lib.Inputs(tf, True)
     with tf.device(device):
-      busy = [_busy(tf, products)] if products else []
-      inputs = [[makers.make(t, n) for n, t in enumerate(kind.inputs)]
-                for kind in chunk]
-      copies = [
-          _copied(tf, graph, kind, number, given, busy, device)
-          for number, (kind, given) in enumerate(zip(chunk, inputs))
+      steps = [
+          _step(tf, kind, f'gdp_{number}', makers, make, products)
+          for number, kind in enumerate(chunk)
       ]
     with tf.compat.v1.Session(config=_config()) as session:
       try:
         session.run(tf.compat.v1.global_variables_initializer())
       except tf.errors.OpError:  # For example, the inputs exceed the memory.
         return [None] * len(chunk)
-      result: list[float | None] = []
-      for given, members in zip(inputs, copies):
-        if deadline.passed:
-          result.append(None)
-          continue
-        before = [*busy, *(t.op for t in given)]
-        result.append(_difference_s(tf, session, before, members))
-      return result
+      return [
+          None if deadline.passed else _difference_s(tf, session, busy, copies)
+          for busy, copies in steps
+      ]
+
+
+def _step(tf: types.ModuleType, kind: _Distinct, prefix: str, makers: _Makers,
+          make: inputs_lib.Inputs,
+          products: int) -> tuple[list[Any], list[Any]]:
+  """The last of the products, and the copies of an op, which wait for it."""
+  given = [makers.make(t, n) for n, t in enumerate(kind.inputs)]
+  first = _copied(tf, kind, f'{prefix}_first', given, 1)
+  make.begin()
+  busy = kernel_times.products(make, products, first)
+  return [busy.op], _copied(tf, kind, prefix, given, _COPIES, busy)
 
 
 def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
@@ -241,38 +249,30 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
   except (tf.errors.OpError, ValueError):
     return None
   difference_s = min(rows[1]) - min(rows[0])
-  return difference_s / len(copies) if difference_s > 0 else None
+  if difference_s <= 0:
+    return None
+  # The simulator adds the gap before a kernel itself.
+  gap_s = device_figures.CARD_LAUNCH['gap_s']
+  return max(difference_s / len(copies) - gap_s, _LEAST_S)
 
 
-def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
-            given: Sequence[Any], busy: Sequence[Any],
-            device: str) -> list[Any]:
-  """Copies of an op on synthetic inputs, which run after the ops in `busy`."""
-  graph_def = graph.as_graph_def().__class__(versions=graph.graph_def_versions)
-  for copy in range(_COPIES):
+def _copied(tf: types.ModuleType, kind: _Distinct, prefix: str,
+            given: Sequence[Any], count: int,
+            busy: Any | None = None) -> list[Any]:
+  """Copies of an op on synthetic inputs, which wait for the tensor `busy`."""
+  fed = {f'in_{i}:0': tensor for i, tensor in enumerate(given)}
+  if busy is not None:
+    fed['^busy'] = busy
+  graph_def = tf.compat.v1.GraphDef(
+      versions=tf.compat.v1.get_default_graph().graph_def_versions)
+  for copy in range(count):
     node = graph_def.node.add()
-    node.CopyFrom(kind.node)
-    node.name, node.device = f'gdp_{number}_{copy}', device
-    del node.input[:]
-    node.input.extend(f'in_{i}:0' for i in range(len(given)))
-    for key in [k for k in node.attr if k.startswith('_')]:
-      del node.attr[key]
-  waiting = [_after(tf, tensor, busy) for tensor in given]
-  tf.graph_util.import_graph_def(
-      graph_def, name='',
-      input_map={f'in_{i}:0': tensor for i, tensor in enumerate(waiting)})
-  return [
-      graph.get_operation_by_name(f'gdp_{number}_{copy}')
-      for copy in range(_COPIES)
-  ]
-
-
-def _after(tf: types.ModuleType, tensor: Any, busy: Sequence[Any]) -> Any:
-  """The tensor, available after the launch of `busy`; copies no data."""
-  if not busy:
-    return tensor
-  with tf.device(tensor.device), tf.control_dependencies(busy):
-    return tf.raw_ops.Identity(input=tensor)
+    node.CopyFrom(_plain(kind.node))
+    node.name = f'{prefix}_{copy}'
+    node.input.extend(fed)
+  return tf.graph_util.import_graph_def(
+      graph_def, name='', input_map=fed,
+      return_elements=[node.name for node in graph_def.node])
 
 
 class _Makers:
@@ -322,32 +322,14 @@ class _Makers:
     return value if value.dtype == dtype else self._tf.cast(value, dtype)
 
 
-def _busy(tf: types.ModuleType, count: int) -> Any:
-  """The last op of a chain of matrix products."""
-  left = tf.compat.v1.Variable(lambda: tf.ones([_PRODUCT, _PRODUCT]),
-                               use_resource=True, trainable=False).read_value()
-  last = left
-  for _ in range(count):
-    last = tf.raw_ops.MatMul(a=left, b=last)
-  return last.op
-
-
-def _products_ahead(tf: types.ModuleType, device: str) -> int:
+def _products_ahead(tf: types.ModuleType, device: str,
+                    deadline: deadlines.Deadline) -> int:
   """Number of products that take longer than the launches of all copies."""
-  import time
   with tf.Graph().as_default(), tf.device(device):
-    ends = [_busy(tf, count) for count in (1, 1 + _PROBE)]
+    ends = kernel_times.probes(inputs_lib.Inputs(tf, True))
     with tf.compat.v1.Session(config=_config()) as session:
       session.run(tf.compat.v1.global_variables_initializer())
-      spent = []
-      for end in ends:
-        step = session.make_callable([end])
-        for _ in range(3):
-          begin = time.perf_counter()
-          step()
-          last_s = time.perf_counter() - begin
-        spent.append(last_s)
-  return 1 + int(_AHEAD_S / max((spent[1] - spent[0]) / _PROBE, 1e-5))
+      return kernel_times.long_enough(session, ends, deadline)
 
 
 def _config() -> Any:

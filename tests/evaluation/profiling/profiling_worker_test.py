@@ -20,11 +20,16 @@ def _setup(cores=(0,), target='', on_gpu=False):
 
 
 def _traced(*records):
-  """Of (device, node, start, end, temporary bytes), in nanoseconds."""
+  """Of (device, node, start, end, temporary bytes), in nanoseconds.
+
+  Records of a stream have no nanoseconds, and microseconds rounded down.
+  """
   stats = step_stats_pb2.StepStats()
   for device, name, start, end, temporary in records:
     node = stats.dev_stats.add(device=device).node_stats.add(
-        node_name=name, op_start_rel_nanos=start, op_end_rel_nanos=end)
+        node_name=name, op_end_rel_micros=end // 1000)
+    if 'stream' not in device:
+      node.op_start_rel_nanos, node.op_end_rel_nanos = start, end
     node.memory_stats.temp_memory_size = temporary
   owners = {'a': 'a', 'a/copy': 'a', 'b': 'b'}
   return stats, owners, {'a': 0, 'b': 1}
@@ -40,13 +45,15 @@ def test_what_belongs_to_an_op_is_added_up_and_its_own_runs_counted():
 
 
 def test_on_a_gpu_kernels_count_and_not_their_launches():
-  stream = f'{_GPU}/stream:all'
+  """All kernels of a real trace took 0 s: their nanoseconds are not set."""
+  stream = '/device:GPU:0/stream:all'
   stats, owners, index = _traced(
       (_GPU, 'a', 0, 1000, 0), (_GPU, 'b', 0, 1000, 0),
-      (stream, 'a:MatMul', 0, 5000, 0), (stream, 'b:MatMul', 0, 500, 0))
+      (stream, 'a:MatMul', 0, 5300, 0), (stream, 'b:MatMul', 0, 500, 0))
   found = profiling_worker._summed(stats, _GPU, owners, index)
   assert [found[op][0] for op in (0, 1)
-         ] == [pytest.approx(5e-6), pytest.approx(5e-7)]
+         ] == [pytest.approx(5.5e-6),
+               pytest.approx(5e-7)]
 
 
 def test_temporary_memory_is_what_is_no_output():

@@ -8,17 +8,23 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import deadlines
+from gdp_grappler.cluster import device_figures
+from gdp_grappler.evaluation.calibrating import clocks
+from gdp_grappler.evaluation.calibrating import kernel_times
+from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.evaluation.profiling import single_ops
 
 tf1 = tf.compat.v1
 _CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
+_OTHER = '/job:localhost/replica:0/task:0/device:CPU:1'
 
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch):
   """Each time is longer than the one before, so none is lost in noise."""
   calls = itertools.count()
-  monkeypatch.setattr('time.perf_counter', lambda: 1e-9 * next(calls)**2)
+  monkeypatch.setattr('time.perf_counter', lambda: 1e-3 * next(calls)**2)
+  monkeypatch.setattr(kernel_times, '_PRODUCT', 16)
 
 
 def _seconds(build, deadline=deadlines.NEVER):
@@ -28,7 +34,7 @@ def _seconds(build, deadline=deadlines.NEVER):
     names = [op.name for op in graph.get_operations()]
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
-      return single_ops.seconds(tf, session, names, _CPU, False, deadline)
+      return single_ops.seconds(tf, session, names, _CPU, deadline)
 
 
 def _net():
@@ -42,23 +48,76 @@ def _net():
   x.assign_add(y, name='update')
 
 
-def test_copies_wait_for_what_keeps_the_device_busy(monkeypatch):
-  monkeypatch.setattr(single_ops, '_PRODUCT', 16)
+@pytest.fixture(name='steps')
+def _steps(monkeypatch):
+  """(ops before the copies, copies) of each distinct op of `_net`."""
+  result = []
+
+  def keep(tf_, session, before, copies):
+    del tf_, session
+    result.append((before, copies))
+
   monkeypatch.setattr(single_ops, '_products_ahead', lambda *_: 3)
-  with tf.Graph().as_default() as graph, tf.device(_CPU):
+  monkeypatch.setattr(single_ops, '_difference_s', keep)
+  # The other CPU is in the place of a GPU.
+  two = session_config.as_it_is(2)
+  monkeypatch.setattr(single_ops, '_config', lambda: two)
+  with tf.Graph().as_default() as graph, tf.device(_OTHER):
     _net()
-    with tf1.Session() as session:
+    names = [op.name for op in graph.get_operations()]
+    with tf1.Session(config=two) as session:
       session.run(tf1.global_variables_initializer())
-      found = single_ops.seconds(tf, session, ['product0', 'sum'], _CPU, True,
-                                 deadlines.NEVER)
-  del graph
-  assert set(found) == {'product0', 'sum'}
+      single_ops.seconds(tf, session, names, _OTHER, deadlines.NEVER)
+  return result
 
 
-def test_products_ahead_are_counted_by_what_they_take(monkeypatch):
-  monkeypatch.setattr(single_ops, '_PRODUCT', 16)
-  # Less than the least that a product is taken to last.
-  assert 1 < single_ops._products_ahead(tf, _CPU) <= 201
+def test_copies_wait_for_what_keeps_the_device_busy(steps):
+  assert len(steps) >= 4
+  for before, copies in steps:
+    assert len(copies) == single_ops._COPIES
+    for copy in copies:
+      assert copy.device == _OTHER and copy.control_inputs == before
+    names = [op.name for op in _needed(before) if op.type == 'MatMul']
+    assert len([name for name in names if 'gdp' not in name]) == 3
+
+
+def test_the_host_does_not_wait_for_the_products(steps):
+  """Axes on the host waited for products, so the launches came too late."""
+  on_host = [
+      op for _, copies in steps for op in _needed(copies) if op.device == _CPU
+  ]
+  assert on_host
+  assert all(op.device == _CPU for op in _needed(on_host))
+
+
+def test_inputs_are_on_the_device_before_the_products(steps):
+  """Copies of indices from the host to a card would wait for the products."""
+  for before, copies in steps:
+    first, = (op for op in _needed(before) if op.name.endswith('_first_0'))
+    assert first.type == copies[0].type and first.device == _OTHER
+    assert list(first.inputs) == list(copies[0].inputs)
+
+
+def _needed(ops):
+  """The ops, and all that they wait for."""
+  seen, waiting = set(), list(ops)
+  while waiting:
+    op = waiting.pop()
+    if op not in seen:
+      seen.add(op)
+      waiting += [*(t.op for t in op.inputs), *op.control_inputs]
+  return seen
+
+
+def test_products_ahead_are_as_many_as_outlast_the_launches(monkeypatch):
+
+  def quick(steps, unused_deadline):
+    for step in steps:
+      step()
+    return [1e-3, 1e-3 + 8 * 6e-4]  # Of 1 and 9 products.
+
+  monkeypatch.setattr(clocks, 'quick', quick)
+  assert single_ops._products_ahead(tf, _CPU, deadlines.NEVER) == 5
 
 
 def test_ops_that_are_alike_take_the_same():
@@ -118,6 +177,25 @@ def test_a_time_that_is_lost_in_noise_is_unknown(monkeypatch):
   monkeypatch.setattr('time.perf_counter', lambda: next(clock))
   session = types.SimpleNamespace(make_callable=lambda ops: lambda: None)
   assert single_ops._difference_s(tf, session, [], [None]) is None
+
+
+@pytest.mark.parametrize('each_s, without_s', [(3e-6, 1.1e-6), (1e-6, 1e-8)])
+def test_the_gap_is_no_part_of_the_seconds(monkeypatch, each_s, without_s):
+  """It counted twice, because the simulator adds the gap, too."""
+  now = [0.]
+  monkeypatch.setattr('time.perf_counter', lambda: now[0])
+
+  def make_callable(ops):
+
+    def step():
+      now[0] += 1e-3 + each_s * ops.count('copy')
+
+    return step
+
+  session = types.SimpleNamespace(make_callable=make_callable)
+  found = single_ops._difference_s(tf, session, ['busy'], ['copy'] * 4)
+  assert device_figures.CARD_LAUNCH['gap_s'] == 1.9e-6
+  assert found == pytest.approx(without_s)
 
 
 def test_small_integers_are_those_of_the_graph():
