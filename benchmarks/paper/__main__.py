@@ -4,12 +4,12 @@
   python -m benchmarks.paper table2 --seconds=60 --seeds=3
   python -m benchmarks.paper hdp --tiny --seconds=2  # a first look, minutes
 
-Parts: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's table),
-eight (SGDP's comparison) and seconds (all rivals with equal seconds, from 1 to
-300). All step times are simulated. Each search has --seconds of processor time,
-or of wall-clock time with --clock=wall. A search that has found nothing by then
-may take one more step. Each part is written when it is finished. The same
-command, run again, goes on where it stopped. All parts together take a day.
+Parts: table1, table2, figure2, figure3 and figure4 of GDP, hdp (HDP's table)
+and eight (SGDP's comparison). All step times are simulated. Each search has
+--seconds of processor time, or of wall-clock time with --clock=wall. A search
+that has found nothing by then may take one more step. Each part is written when
+it is finished. The same command, run again, goes on where it stopped. All parts
+together take hours.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ from placer_model.benchmark import settings as settings_lib
 
 # Options that change no result; given as --option=value.
 _NO_RESULT = '--work_dir', '--out_dir', '--quiet'
-# Time budgets of the curve, unless given.
-_SECONDS = (1., 3., 10., 30., 60., 300.)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,8 +90,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
                       default=list(parts_lib.PARTS))
   parser.add_argument('--seconds', type=float, default=60.,
                       help='of each search')
-  parser.add_argument('--curve', default=','.join(f'{s:g}' for s in _SECONDS),
-                      help='seconds of the part of that name')
   parser.add_argument(
       '--tasks', default='',
       help='only those of a part that contain one of these, '
@@ -133,22 +129,13 @@ def _check(arguments: argparse.Namespace) -> None:
     if name not in parts_lib.PARTS:
       raise errors.GdpError(f'There is no part "{name}". Parts: '
                             f'{", ".join(parts_lib.PARTS)}.')
-  for seconds in (arguments.seconds, *_curve_s(arguments)):
-    if not 0 < seconds < float('inf'):
-      raise errors.GdpError(f'A search cannot have {seconds:g} s. Give more '
-                            'than 0.')
+  if not 0 < arguments.seconds < float('inf'):
+    raise errors.GdpError(f'A search cannot have {arguments.seconds:g} s. Give '
+                          'more than 0.')
   if arguments.seeds < 1:
     raise errors.GdpError(f'--seeds={arguments.seeds}: give at least 1.')
   for name in arguments.parts:
     _part(name, arguments)
-
-
-def _curve_s(arguments: argparse.Namespace) -> list[float]:
-  try:
-    return sorted({float(text) for text in arguments.curve.split(',')})
-  except ValueError as error:
-    raise errors.GdpError(f'--curve={arguments.curve}: give seconds, separated '
-                          'by commas.') from error
 
 
 def _part(name: str, arguments: argparse.Namespace) -> columns_lib.Part:
@@ -177,23 +164,12 @@ def _made(name: str, arguments: argparse.Namespace,
   """Returns the section of a part, and the number of its cells that failed."""
   part = _part(name, arguments)
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
-  if not part.curve:
-    found = _found(part, arguments.seconds, arguments, console)
-    return (page.section(part, found, command,
-                         arguments.seconds), _failures(found))
-  every = {
-      seconds: _found(part, seconds, arguments, console)
-      for seconds in _curve_s(arguments)
-  }
-  from placer_model.benchmark import pictures
-  picture = arguments.out_dir / f'{name}.png'
-  pictures.save(picture, page.drawn(part, every))
-  return (page.curve_section(part, every, command,
-                             picture.name), sum(map(_failures, every.values())))
+  found = _found(part, arguments, console)
+  return (page.section(part, found, command,
+                       arguments.seconds), _failures(found))
 
 
-def _found(part: columns_lib.Part, budget_s: float,
-           arguments: argparse.Namespace,
+def _found(part: columns_lib.Part, arguments: argparse.Namespace,
            console: rich.console.Console) -> page.Found:
   """Returns tasks with all cells of a part, by seed. Keeps finished cells."""
   return [
@@ -201,7 +177,7 @@ def _found(part: columns_lib.Part, budget_s: float,
           part,
           cells.Options(
               settings_lib.Settings(seed=arguments.seed + more,
-                                    time_budget_s=budget_s,
+                                    time_budget_s=arguments.seconds,
                                     may_round=arguments.may_round,
                                     clock=arguments.clock), arguments.work_dir,
               f'python -m benchmarks.paper {arguments.options}'.strip(),

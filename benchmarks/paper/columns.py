@@ -104,7 +104,6 @@ class Part:
     ratios: Columns of ratios.
     searches: Names of the columns whose seconds of search are shown.
     said: Text of the section: the paper's claims, and the differences here.
-    curve: Whether all cells are run again for several time limits.
   """
 
   title: str
@@ -113,7 +112,6 @@ class Part:
   ratios: tuple[Ratio, ...] = ()
   searches: tuple[str, ...] = ()
   said: str = ''
-  curve: bool = False
 
   @property
   def placers(self) -> tuple[str, ...]:

@@ -171,23 +171,11 @@ _EIGHT_GPUS = _Part(
     f'{_SHIPPED}')
 
 PARTS = {
-    'table1':
-        _TABLE_1,
-    'table2':
-        _TABLE_2,
-    'figure2':
-        _FIGURE_2,
-    'figure3':
-        _FIGURE_3,
-    'figure4':
-        _FIGURE_4,
-    'hdp':
-        _HDP_TABLE,
-    'eight':
-        _EIGHT_GPUS,
-    'seconds':
-        _Part(
-            'Equal seconds', _ALL,
-            columns_lib.placers(_HUMAN, _HDP, 'best_of', 'local_search', _MOVES,
-                                _OURS), curve=True),
+    'table1': _TABLE_1,
+    'table2': _TABLE_2,
+    'figure2': _FIGURE_2,
+    'figure3': _FIGURE_3,
+    'figure4': _FIGURE_4,
+    'hdp': _HDP_TABLE,
+    'eight': _EIGHT_GPUS,
 }

@@ -25,7 +25,6 @@ _REFUSED = {
     'no part "table9"': ('table9',),
     'cannot have 0 s': ('hdp', '--seconds=0'),
     '--tasks=vgg leaves none': ('hdp', '--tasks=vgg'),
-    '--curve=a: give seconds': ('seconds', '--curve=a'),
     '--seeds=0: give at least 1': ('hdp', '--seeds=0'),
     'no graph of another family than gnmt-2@2xP100':
         ('figure2', '--tasks=gnmt'),
@@ -115,20 +114,6 @@ def test_what_failed_is_told_below(paper):
   assert text.startswith("## GDP's table 1: ")
   assert text.count('* mine@2xP100, gdp: no luck') == 1
   assert '`make paper`. Each search had 7 s.' in text
-
-
-def test_a_curve_has_a_column_per_seconds(paper):
-  part = paper.parts.PARTS['seconds']
-  found = {1.: [_tasks()], 10.: [_tasks()[:1]]}
-  head, human, hdp, *_ = paper.page.curve_table(part, found)
-  assert head == ('placer / gdp', '1 s', '10 s')
-  assert human == ('human_expert', '3.000x (1)', '3.000x (1)')
-  assert hdp == ('hdp', '2.400x (1)', '2.400x (1)')
-  figure = paper.page.drawn(part, {s: [t[:1]] for s, (t,) in found.items()})
-  panel, = figure.axes
-  assert panel.get_title() == 'rnnlm-2@2xP100'
-  assert {line.get_label() for line in panel.lines
-         } == {'human_expert', 'hdp', 'gdp'}
 
 
 def test_parts_name_placers_and_tasks_that_there_are(paper):
