@@ -29,21 +29,19 @@ class FeedForwardPlacer(tf.Module):
     self._softmax = make.matrix(config.grouper_units, num_devices, 'softmax')
 
   def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
-             seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+             seed: tf.Tensor) -> tf.Tensor:
     """See `Seq2SeqPlacer.sample`."""
-    logits = weights_lib.with_noise(self._logits(rows), noise, seed + 1)
-    logits = tf.where(allowed, logits, weights_lib.MASKED_LOGIT)
+    logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
     return tf.transpose(
         tf.random.stateless_categorical(logits, count, seed, tf.int32))
 
   def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
-               devices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+               devices: tf.Tensor) -> tf.Tensor:
     """See `Seq2SeqPlacer.log_prob`."""
     logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
     log_p = tf.nn.log_softmax(logits)  # [K, D]
     choices = tf.one_hot(devices, allowed.shape[1])  # [S, K, D]
-    entropy = -tf.reduce_sum(tf.exp(log_p) * log_p, axis=1)
-    return (tf.einsum('skd,kd->s', choices, log_p), tf.reduce_mean(entropy))
+    return tf.einsum('skd,kd->s', choices, log_p)
 
   def _logits(self, rows: tf.Tensor) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(rows, self._hidden) + self._bias)

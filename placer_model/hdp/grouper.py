@@ -14,7 +14,7 @@ class Grouper(tf.Module):
 
   def __init__(self, num_features: int, num_groups: int,
                config: config_lib.HdpConfig, seed: int,
-               first: np.ndarray | None = None) -> None:
+               first: np.ndarray) -> None:
     """Makes the network with its initial weights.
 
     Args:
@@ -23,7 +23,7 @@ class Grouper(tf.Module):
       config: Width of the hidden layer, scale of the initial weights, and logit
         of the first groups.
       seed: Seed of the weights.
-      first: int [G], groups to start with; None for none.
+      first: int [G], groups to start with.
     """
     super().__init__(name='grouper')
     make = weights_lib.Weights(seed)
@@ -31,34 +31,23 @@ class Grouper(tf.Module):
     self._bias = make.zeros(config.grouper_units, 'bias')
     self._softmax = make.matrix(config.grouper_units, num_groups, 'softmax',
                                 config.initial_group_scale)
-    self._prior = 0. if first is None else config.first_group_logit * (
-        tf.one_hot(first, num_groups))
+    self._prior = config.first_group_logit * tf.one_hot(first, num_groups)
 
-  def sample(self, units: tf.Tensor, seed: tf.Tensor,
-             noise: tf.Tensor) -> tf.Tensor:
+  def sample(self, units: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     """Draws a group for each unit, int32 [G].
 
     Args:
       units: float32 [G, F], features of the units.
       seed: int32 [2], seed of the sample.
-      noise: Relative width of the noise on the logits, see
-        `weights.with_noise`.
     """
-    logits = weights_lib.with_noise(self._logits(units), noise, seed + 1)
-    return tf.random.stateless_categorical(logits, 1, seed, tf.int32)[:, 0]
+    return tf.random.stateless_categorical(self._logits(units), 1, seed,
+                                           tf.int32)[:, 0]
 
-  def log_prob(self, units: tf.Tensor,
-               grouping: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the log-probability of a grouping int32 [G], and mean entropy.
-
-    The entropy is in nats per unit.
-    """
-    logits = self._logits(units)
-    log_p = -tf.nn.sparse_softmax_cross_entropy_with_logits(grouping, logits)
-    p = tf.nn.softmax(logits)
-    entropy = (tf.reduce_logsumexp(logits, axis=1)
-               - tf.reduce_sum(p * logits, axis=1))
-    return tf.reduce_sum(log_p), tf.reduce_mean(entropy)
+  def log_prob(self, units: tf.Tensor, grouping: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probability of a grouping int32 [G]."""
+    return -tf.reduce_sum(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(grouping,
+                                                       self._logits(units)))
 
   def _logits(self, units: tf.Tensor) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(units, self._hidden) + self._bias)

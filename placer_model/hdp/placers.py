@@ -32,9 +32,9 @@ class HdpPlacer:
     """Initializes the placer.
 
     Args:
-      config: Settings of the search. None means the preset `tuned`.
+      config: Settings of the search. None means the defaults.
     """
-    self.config = config or config_lib.preset('tuned')
+    self.config = config or config_lib.HdpConfig()
     self.history: tuple[search_lib.Step, ...] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -53,9 +53,7 @@ class HdpPlacer:
   def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     embedder = self._embedder(problem)
     num_groups = self.config.num_groups(problem.cluster.num_devices)
-    first = None
-    if self.config.first_group_logit:
-      first = first_groups.joined(problem, num_groups)
+    first = first_groups.joined(problem, num_groups)
     grouper = grouper_lib.Grouper(embedder.units.shape[1], num_groups,
                                   self.config, weight_seed(problem, 0), first)
     return over_groups(problem, self.config, embedder, num_groups,

@@ -42,26 +42,25 @@ class Policy:
     self._sample_devices = tf.function(self._devices, autograph=False)
     self._compiled_update = tf.function(self._descend, autograph=False)
 
-  def sample_grouping(self, seed: tuple[int, int], noise: float) -> np.ndarray:
+  def sample_grouping(self, seed: tuple[int, int]) -> np.ndarray:
     """Draws a grouping from the Grouper, which has to exist; int32 [G]."""
-    return self._sample_grouping(tf.constant(seed), tf.constant(noise)).numpy()
+    return self._sample_grouping(tf.constant(seed)).numpy()
 
   def sample_devices(self, rows: np.ndarray, allowed: np.ndarray,
-                     seed: tuple[int, int], noise: float) -> np.ndarray:
+                     seed: tuple[int, int]) -> np.ndarray:
     """Draws devices of groups from the Placer, int32 [S, K].
 
     Args:
       rows: float32 [K, W], embeddings of the groups.
       allowed: bool [K, D], allowed devices of each group.
       seed: Two numbers.
-      noise: Relative width of the noise on the logits.
     """
     return self._sample_devices(tf.constant(rows), tf.constant(allowed),
-                                tf.constant(seed), tf.constant(noise)).numpy()
+                                tf.constant(seed)).numpy()
 
   def update(self, grouping: np.ndarray, rows: np.ndarray, allowed: np.ndarray,
              devices: np.ndarray, advantages: np.ndarray,
-             learning_rate: float) -> float:
+             learning_rate: float) -> None:
     """Takes one step along the policy gradient.
 
     Args:
@@ -71,40 +70,28 @@ class Policy:
       devices: int32 [S, K], sampled devices.
       advantages: float [S], advantage of each sample.
       learning_rate: Learning rate of this step.
-
-    Returns:
-      The Placer's entropy in nats per decision, before the update.
     """
     self._optimizer.learning_rate.assign(learning_rate)
-    entropy = self._compiled_update(tf.constant(grouping, tf.int32),
-                                    tf.constant(rows), tf.constant(allowed),
-                                    tf.constant(devices, tf.int32),
-                                    tf.constant(advantages, tf.float32))
-    return float(entropy)
+    self._compiled_update(tf.constant(grouping, tf.int32), tf.constant(rows),
+                          tf.constant(allowed), tf.constant(devices, tf.int32),
+                          tf.constant(advantages, tf.float32))
 
-  def _grouping(self, seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+  def _grouping(self, seed: tf.Tensor) -> tf.Tensor:
     assert self._grouper is not None  # A fixed grouping is not sampled.
-    return self._grouper.sample(self._units, seed, noise)
+    return self._grouper.sample(self._units, seed)
 
-  def _devices(self, rows: tf.Tensor, allowed: tf.Tensor, seed: tf.Tensor,
-               noise: tf.Tensor) -> tf.Tensor:
-    return self._placer.sample(rows, allowed, self._config.placer_samples, seed,
-                               noise)
+  def _devices(self, rows: tf.Tensor, allowed: tf.Tensor,
+               seed: tf.Tensor) -> tf.Tensor:
+    return self._placer.sample(rows, allowed, self._config.placer_samples, seed)
 
   def _descend(self, grouping: tf.Tensor, rows: tf.Tensor, allowed: tf.Tensor,
-               devices: tf.Tensor, advantages: tf.Tensor) -> tf.Tensor:
+               devices: tf.Tensor, advantages: tf.Tensor) -> None:
     with tf.GradientTape() as tape:
-      log_p, entropy = self._placer.log_prob(rows, allowed, devices)
-      bonus = entropy
+      log_p = self._placer.log_prob(rows, allowed, devices)
       if self._grouper is not None:
-        group_log_p, group_entropy = self._grouper.log_prob(
-            self._units, grouping)
-        log_p += group_log_p
-        bonus += group_entropy
-      loss = (-tf.reduce_mean(advantages * log_p)
-              - self._config.entropy_weight * bonus)
+        log_p += self._grouper.log_prob(self._units, grouping)
+      loss = -tf.reduce_mean(advantages * log_p)
     gradients = tape.gradient(loss, self._variables)
     gradients, _ = tf.clip_by_global_norm(gradients,
                                           self._config.max_gradient_norm)
     self._optimizer.apply_gradients(zip(gradients, self._variables))
-    return entropy

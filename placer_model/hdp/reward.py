@@ -26,33 +26,37 @@ class MovingBaseline:
   """An exponential moving average of the mean reward of a step.
 
   Attributes:
-    value: Baseline of the next step. None before the first step, if no initial
-      value is given; the baseline is then the mean reward of that step.
+    value: Baseline of the next step. None before the first step, whose baseline
+      is its own mean reward.
   """
 
-  def __init__(self, decay: float, value: float | None = None,
-               normalize: bool = False) -> None:
+  def __init__(self, decay: float) -> None:
     """Initializes a MovingBaseline.
 
     Args:
       decay: Weight of the old average.
-      value: Initial value, or None.
-      normalize: Whether to divide advantages by the root of a moving average of
-        their squares.
     """
-    self.value = value
-    self._decay, self._normalize = decay, normalize
+    self.value: float | None = None
+    self._decay = decay
     self._square: float | None = None
 
   def advantages(self, values: np.ndarray) -> np.ndarray:
-    """Returns values minus the baseline, float64 [S], and updates it."""
+    """Returns normalized advantages, and updates the baseline.
+
+    The published implementation does not normalize.
+
+    Args:
+      values: float [S], rewards of a step.
+
+    Returns:
+      float64 [S], values minus the baseline, over the root of a moving average
+      of their squares.
+    """
     mean = float(values.mean())
     if self.value is None:
       self.value = mean
     result = values - self.value
     self.value = self._moved(self.value, mean)
-    if not self._normalize:
-      return result
     square = float((result**2).mean())
     self._square = square if self._square is None else self._moved(
         self._square, square)

@@ -30,7 +30,6 @@ class Step:
       there is none.
     reward: Mean reward of the step's placements.
     valid_share: Share of the step's placements that are valid.
-    entropy: The Placer's entropy in nats per decision.
   """
 
   evaluations: int
@@ -38,7 +37,6 @@ class Step:
   best_step_time_s: float
   reward: float
   valid_share: float
-  entropy: float
 
 
 class Search:
@@ -74,13 +72,8 @@ class Search:
     self._num_groups, self._config = num_groups, config
     self._seed = problem.seed % _SEED_RANGE
     self._fixed = None if grouping is None else self._described(grouping)
-    self._unit_s = 1.
-    if config.relative_reward:
-      self._unit_s = max(float(problem.op_seconds.min(axis=1).sum()), 1e-12)
-    self._baseline = reward.MovingBaseline(
-        config.baseline_decay,
-        -config.failing_signal**0.5 if config.baseline_from_failing else None,
-        config.normalize_advantage)
+    self._unit_s = max(float(problem.op_seconds.min(axis=1).sum()), 1e-12)
+    self._baseline = reward.MovingBaseline(config.baseline_decay)
     self._evaluations = 0
     self._start = problem.clock()
 
@@ -113,22 +106,21 @@ class Search:
   def step(self) -> Step:
     """Samples one grouping and several placements of it, and updates once."""
     count, config = len(self.history), self._config
-    noise = config.noise_at(count)
     grouping, rows, allowed = self._fixed or self._described(
-        self._policy.sample_grouping((self._seed, 2 * count), noise))
+        self._policy.sample_grouping((self._seed, 2 * count)))
     devices = self._policy.sample_devices(rows, allowed,
-                                          (self._seed, 2 * count + 1), noise)
+                                          (self._seed, 2 * count + 1))
     seconds = self._price(
         decisions.devices_of_units(grouping, devices, self._problem.allowed,
                                    self._problem.cluster.host))
     values = reward.rewards(seconds, self._unit_s, config.failing_signal)
-    entropy = self._policy.update(grouping, rows, allowed, devices,
-                                  self._baseline.advantages(values),
-                                  config.learning_rate_at(count))
+    self._policy.update(grouping, rows, allowed, devices,
+                        self._baseline.advantages(values),
+                        config.learning_rate_at(count))
     self.history.append(
         Step(self._evaluations,
              self._problem.clock() - self._start, self.best_step_time_s,
-             float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
+             float(values.mean()), float(np.isfinite(seconds).mean())))
     return self.history[-1]
 
   def _placement(self, devices: np.ndarray) -> placement_lib.Placement:

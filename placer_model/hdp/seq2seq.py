@@ -15,7 +15,9 @@ class Seq2SeqPlacer(tf.Module):
   """Reads K groups, then chooses a device for each, one after the other.
 
   The encoder has two directions. The input of the decoder is the embedding of
-  the device that it chose last. The decoder attends to the encoder's states by
+  the device that it chose last, and the encoder's state of the group that it
+  decides next. The published implementation lacks that state, so that its
+  decoder has to count groups. The decoder attends to the encoder's states by
   content (Bahdanau et al. 2015), and samples from softmax(C tanh(l / T)),
   equation 1.
   """
@@ -36,8 +38,7 @@ class Seq2SeqPlacer(tf.Module):
     self._config = config
     self._forward = lstm.Lstm(make, num_features, half, 'forward')
     self._backward = lstm.Lstm(make, num_features, half, 'backward')
-    fed = hidden * (2 if config.aligned_decoder else 1)
-    self._decoder = lstm.Lstm(make, fed, hidden, 'decoder')
+    self._decoder = lstm.Lstm(make, 2 * hidden, hidden, 'decoder')
     self._go = make.matrix(1, hidden, 'go')
     self._devices = make.matrix(num_devices, hidden, 'devices')
     self._memory_map = make.matrix(hidden, config.attention_units, 'memory')
@@ -46,7 +47,7 @@ class Seq2SeqPlacer(tf.Module):
     self._softmax = make.matrix(2 * hidden, num_devices, 'softmax')
 
   def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
-             seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+             seed: tf.Tensor) -> tf.Tensor:
     """Draws placements.
 
     Args:
@@ -54,8 +55,6 @@ class Seq2SeqPlacer(tf.Module):
       allowed: bool [K, D], allowed devices of each group.
       count: Number S of placements.
       seed: int32 [2], seed of the sample.
-      noise: Relative width of the noise on the logits, see
-        `weights.with_noise`.
 
     Returns:
       int32 [S, K].
@@ -68,11 +67,11 @@ class Seq2SeqPlacer(tf.Module):
 
     def decide(i: tf.Tensor, signal: tf.Tensor, cell: tf.Tensor,
                hidden: tf.Tensor, chosen: tf.TensorArray) -> tuple[Any, ...]:
-      signal = self._align(signal, tf.repeat(memory[i][None], count, axis=0))
-      cell, hidden = self._decoder.step(signal, cell, hidden)
-      logits = weights_lib.with_noise(self._logits(hidden, memory, keys), noise,
-                                      seed + i)
-      logits = tf.where(allowed[i], logits, weights_lib.MASKED_LOGIT)
+      state = tf.repeat(memory[i][None], count, axis=0)
+      cell, hidden = self._decoder.step(tf.concat([signal, state], axis=-1),
+                                        cell, hidden)
+      logits = tf.where(allowed[i], self._logits(hidden, memory, keys),
+                        weights_lib.MASKED_LOGIT)
       device = tf.argmax(logits + gumbel[i], axis=-1, output_type=tf.int32)
       return (i + 1, tf.gather(self._devices,
                                device), cell, hidden, chosen.write(i, device))
@@ -84,11 +83,8 @@ class Seq2SeqPlacer(tf.Module):
     return tf.transpose(chosen.stack())
 
   def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
-               devices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns log-probabilities [S] of placements int32 [S, K], and entropy.
-
-    The entropy is the mean over decisions, in nats.
-    """
+               devices: tf.Tensor) -> tf.Tensor:
+    """Returns log-probabilities [S] of placements int32 [S, K]."""
     count = devices.shape[0]
     memory, keys, state = self._encode(rows, count)
     devices = tf.transpose(devices)  # [K, S]
@@ -97,12 +93,14 @@ class Seq2SeqPlacer(tf.Module):
                        self._devices, 1)
     go = tf.repeat(self._go, count, axis=0)
     signals = tf.concat([go[None], fed], axis=0)  # [K, S, h]
-    signals = self._align(signals, tf.repeat(memory[:, None], count, axis=1))
+    states = tf.repeat(memory[:, None], count, axis=1)
+    signals = tf.concat([signals, states], axis=-1)
     _, hidden = self._decoder.run(signals, *state)  # [K, S, h]
     logits = tf.where(allowed[:, None], self._logits(hidden, memory, keys),
                       weights_lib.MASKED_LOGIT)
-    log_p, entropy = weights_lib.log_prob_and_entropy(logits, devices)
-    return tf.reduce_sum(log_p, axis=0), tf.reduce_mean(entropy)
+    log_p = tf.gather(tf.nn.log_softmax(logits), devices,
+                      batch_dims=devices.shape.rank)
+    return tf.reduce_sum(log_p, axis=0)
 
   def _encode(self, rows: tf.Tensor,
               count: int) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
@@ -120,12 +118,6 @@ class Seq2SeqPlacer(tf.Module):
         for f, b in ((cell_f, cell_b), (hidden_f, hidden_b))
     ]
     return memory, tf.matmul(memory, self._memory_map), state
-
-  def _align(self, signal: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
-    """Appends the encoder's state of the group to the input, if configured."""
-    if not self._config.aligned_decoder:
-      return signal
-    return tf.concat([signal, memory], axis=-1)
 
   def _logits(self, hidden: tf.Tensor, memory: tf.Tensor,
               keys: tf.Tensor) -> tf.Tensor:

@@ -32,28 +32,3 @@ def bounded(logits: tf.Tensor, constant: float,
             temperature: float) -> tf.Tensor:
   """Returns C tanh(l / T), equation 1."""
   return constant * tf.tanh(logits / temperature)
-
-
-def with_noise(logits: tf.Tensor, noise: tf.Tensor,
-               seed: tf.Tensor) -> tf.Tensor:
-  """Adds normal noise, `noise` times the logits' root mean square wide."""
-  width = noise * tf.sqrt(tf.reduce_mean(logits**2))
-  return tf.cond(
-      noise > 0., lambda: logits + width * tf.random.stateless_normal(
-          tf.shape(logits), seed), lambda: logits)
-
-
-def log_prob_and_entropy(logits: tf.Tensor,
-                         choices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns log-probabilities and entropies of independent choices.
-
-  Args:
-    logits: float32 [..., D].
-    choices: int32 [...], chosen devices.
-
-  Returns:
-    Log-probabilities [...], and entropies in nats [...].
-  """
-  log_p = tf.nn.log_softmax(logits)
-  chosen = tf.gather(log_p, choices, batch_dims=choices.shape.rank)
-  return chosen, -tf.reduce_sum(tf.exp(log_p) * log_p, axis=-1)

@@ -29,15 +29,15 @@ def test_no_more_groups_than_allowed(most):
 
 
 def test_grouper_begins_with_them_and_may_leave():
-  config = config_lib.preset('tuned')
+  config = config_lib.HdpConfig()
   first = np.random.default_rng(0).integers(5, size=2000)
   units = tf.constant(np.random.default_rng(1).random((2000, 8)), tf.float32)
-  seed, noise = tf.constant([1, 2]), tf.constant(0.)
+  seed = tf.constant([1, 2])
 
   def sample(logit):
     grouper = grouper_lib.Grouper(8, 5, config.replace(first_group_logit=logit),
                                   0, first)
-    return grouper.sample(units, seed, noise).numpy()
+    return grouper.sample(units, seed).numpy()
 
   assert (sample(config.first_group_logit) != first).sum() < 10
   left = (sample(3.) != first).mean()
