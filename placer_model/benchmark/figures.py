@@ -36,23 +36,6 @@ def ratio(other: Record | None, ours: Record | None) -> float | None:
   return times_s[0] / times_s[1]
 
 
-def search_ratio(other: Record | None, ours: Record | None) -> float | None:
-  """Returns another placer's seconds until its best placement over ours."""
-  other_s, our_s = seconds_to_best(other), seconds_to_best(ours)
-  return other_s / our_s if other_s and our_s else None
-
-
-def seconds_to_best(record: Record | None) -> float | None:
-  """Returns the seconds until a search found its best placement.
-
-  For a placer without a search, they are all its seconds.
-  """
-  if not valid(record):
-    return None
-  curve = record['curve']
-  return (curve[-1][1] if len(curve) > 1 else 0.) or record['seconds'] or None
-
-
 def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
   """Returns the geometric mean of the known values, and their number.
 

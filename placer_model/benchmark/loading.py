@@ -86,7 +86,6 @@ class Loaded:
         'file_name': self.task.file_name,
         'label': self.task.label,
         'cluster': self.cluster.name,
-        'table': self.task.table,
         'setting': self.setting,
         'paper_ops': self.paper_ops,
         'num_ops': self.graph.num_ops,

@@ -5,13 +5,7 @@ They are seconds per step, on the authors' machines and with their TensorFlow.
 
 from __future__ import annotations
 
-from typing import Any, Container, Mapping, Sequence
-
-from placer_model.benchmark import figures
-from placer_model.benchmark import tables
-
 OOM = 'OOM'
-_TINY = '@tiny'
 # Zhou et al., "Transferable Graph Optimizers for ML Compilers", NeurIPS 2020, a
 # later table by GDP's authors for the same tasks: task -> learned (GO-one),
 # human, METIS, HDP, search speed-up over HDP.
@@ -41,51 +35,3 @@ HDP: dict[str, tuple[float | str, float, float, float, float]] = {
     'nmt-4@4xK40': (OOM, 3.64, 11.18, 11.63, 1.69),
     'nmt-8@8xK40': (OOM, 3.88, 17.85, 19.01, 4.07),
 }
-
-
-def beside_table1(tasks: Sequence[Mapping[str, Any]]) -> str:
-  """Returns GO's figures for these tasks, as Markdown; '' without any."""
-  rows = []
-  for task in _full(tasks, GO):
-    learned, human, metis, hdp, search = GO[task]
-    rows.append((task, _s(learned), _s(human), _s(metis), _s(hdp),
-                 figures.times(human / learned), figures.times(hdp / learned),
-                 figures.times(search)))
-  return _section('GO (NeurIPS 2020, by the authors of GDP) measured', rows,
-                  ('task', 'learned (GO-one)', 'human', 'METIS', 'HDP',
-                   'learned: speed-up over human', 'learned: over HDP',
-                   'search speed-up over HDP'))
-
-
-def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
-  """Returns HDP's figures for these tasks, as Markdown; '' without any."""
-  rows = []
-  for task in _full(tasks, HDP):
-    before, hdp = HDP[task][:-1], HDP[task][-1]
-    best = min(value for value in before if not isinstance(value, str))
-    rows.append((task, *map(_s, HDP[task]), figures.times(best / hdp)))
-  return _section('HDP (ICLR 2018) measured', rows,
-                  ('task', 'GPU only', 'human', 'Scotch', 'MinCut', 'HDP',
-                   'HDP: speed-up over the best of these'))
-
-
-def _full(tasks: Sequence[Mapping[str, Any]],
-          known: Container[str]) -> list[str]:
-  """Returns the known tasks; a small variant is another graph."""
-  return [
-      task['name'] for task in tasks
-      if _TINY not in task['name'] and task['name'] in known
-  ]
-
-
-def _section(title: str, rows: Sequence[tuple[str, ...]],
-             head: tuple[str, ...]) -> str:
-  if not rows:
-    return ''
-  return (f'\n## What was published\n\n{title}, on other machines and with '
-          'another TensorFlow:\n\n'
-          + tables.Table(head, tuple(rows), tuple(rows)).to_markdown())
-
-
-def _s(value: float | str) -> str:
-  return value if isinstance(value, str) else f'{value:g} s'

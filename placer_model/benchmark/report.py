@@ -5,41 +5,25 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Sequence
 
-from gdp_grappler import environment
 from gdp_grappler import files
 from placer_model.benchmark import clocks
 from placer_model.benchmark import figures
 from placer_model.benchmark import headroom
-from placer_model.benchmark import published
 from placer_model.benchmark import records
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tables
 
-_TABLES = {
-    'table1': tables.table1, 'hdp_table': tables.hdp_table,
-    'all': tables.everything, 'means': tables.means
-}
+_TABLES = {'all': tables.everything, 'means': tables.means}
 _TITLES = {
-    'table1': "Run time in the form of GDP's table 1",
-    'hdp_table': "Run time in the form of HDP's table",
     'all': 'Every figure of every cell', 'means': 'Geometric means over tasks'
 }
-
-_BEST_OTHER = (' "Best other" is the fastest placer that does not learn, '
-               'without the human expert. Placers that search also start from '
-               "the expert's placement.")
 _KINDS = (' A portfolio is the best by price of many proposals, by whatever '
           'method it is named after; "published" is that method alone.')
 _MEANS = ('Geometric means over tasks; the number of tasks is in parentheses. '
           'OOM counts placements that exceed a memory.' + _KINDS)
 _NOTES = {
-    'table1':
-        ' GDP is a policy without any training on these graphs: the shipped '
-        f'one, unless {environment.POLICY} names another.' + _BEST_OTHER
-        + ' Search speed-up: seconds until HDP '
-        'found its best placement / seconds that GDP needed.', 'hdp_table':
-            _BEST_OTHER, 'means':
-                _KINDS,
+    'means':
+        _KINDS,
     'all':
         _KINDS
         + ' Ordered: with the control edges that are predicted to pay. OOM '
@@ -83,7 +67,7 @@ def write(folder: records.Folder, found: dict[str, Any]) -> None:
     files.write_atomically(
         folder.path / f'{name}.md',
         f'# {_TITLES[name]}\n\n{_kind(settings)}{_NOTES.get(name, "")}\n\n'
-        + table.to_markdown() + _published(name, tasks))
+        + table.to_markdown())
     files.write_atomically(folder.path / f'{name}.csv', table.to_csv())
   drawn = pictures.draw_all(folder, tasks, settings.reward)
   files.write_atomically(
@@ -134,12 +118,6 @@ def _kind(settings: settings_lib.Settings) -> str:
            'about the full ones' if settings.quick else '')
   return (f'{kind}{small}. A speed-up is the other step over ours, first in, '
           'first out, as TensorFlow runs ready ops.')
-
-
-def _published(name: str, tasks: Sequence[dict[str, Any]]) -> str:
-  if name == 'table1':
-    return published.beside_table1(tasks)
-  return published.beside_hdp_table(tasks) if name == 'hdp_table' else ''
 
 
 def _how(settings: settings_lib.Settings) -> str:

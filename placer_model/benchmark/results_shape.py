@@ -190,7 +190,7 @@ _FIGURES = {
 }
 _OF_TASKS = {
     'name': _text, 'file_name': _name, 'label': _text, 'cluster': _text,
-    'table': _text, 'setting': _text, 'num_ops': _maybe(_count),
+    'setting': _text, 'num_ops': _maybe(_count),
     'num_accelerators': _maybe(_count), 'lower_bound_s': _maybe(_number),
     'cells': _every(_cell)
 }

@@ -213,9 +213,8 @@ class _Bench:
     progress.not_loaded(task.name, placers, message)
     return {
         'name': task.name, 'file_name': task.file_name, 'label': task.label,
-        'cluster': task.cluster, 'table': task.table, 'setting': '',
-        'num_ops': None, 'num_accelerators': None, 'lower_bound_s': None,
-        'cells': cells
+        'cluster': task.cluster, 'setting': '', 'num_ops': None,
+        'num_accelerators': None, 'lower_bound_s': None, 'cells': cells
     }
 
   def _known(self, task: tasks_lib.Task, keys: Mapping[str,

@@ -1,4 +1,4 @@
-"""A run's results in the form of the papers' tables.
+"""A run's results as tables.
 
 A table has a head and rows, which are texts for Markdown and plain numbers for
 CSV. A ratio is the other placer's step time over ours, with ready ops first in,
@@ -16,7 +16,6 @@ from gdp_grappler.placers import registry
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 from placer_model.benchmark import placer_sets
-from placer_model.benchmark import tasks as tasks_lib
 
 _GDP, _HDP, _EXPERT = registry.LEARNED, 'hdp', registry.EXPERT
 Task = Mapping[str, Any]
@@ -96,82 +95,6 @@ class _Builder:
         tuple(self._notes))
 
 
-def table1(tasks: Sequence[Task]) -> Table:
-  """Returns GDP's table 1: a row per model, and gains over experts and HDP.
-
-  It has all tasks except those of HDP's table. 'best other' is the best placer
-  that does not learn, other than the human expert.
-  """
-  builder = _Builder(
-      ('model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
-       'which', 'GDP: speed-up over human', 'GDP: over HDP',
-       'GDP: search speed-up over HDP', 'best other: speed-up over human',
-       'best other: over HDP'))
-  rows = []
-  for task in (t for t in tasks if t['table'] != tasks_lib.HDP):
-    cells = task['cells']
-    other = _best_heuristic(cells)
-    gains = [
-        figures.ratio(cells.get(_EXPERT), cells.get(_GDP)),
-        figures.ratio(cells.get(_HDP), cells.get(_GDP)),
-        figures.search_ratio(cells.get(_HDP), cells.get(_GDP)),
-        figures.ratio(cells.get(_EXPERT), cells.get(other)),
-        figures.ratio(cells.get(_HDP), cells.get(other))
-    ]
-    rows.append(gains)
-    builder.add([
-        _text(f'{task["label"]} ({_devices(task)})'),
-        _count(task['num_ops']),
-        *(builder.step(task, name)
-          for name in (_GDP, _EXPERT, 'metis', _HDP, other)),
-        _text(other or figures.NONE), *map(_times, gains)
-    ])
-  if rows:
-    means = [figures.geomean(column)[0] for column in zip(*rows)]
-    builder.add(
-        [_text('geometric mean'), *[_text('')] * 7, *map(_times, means)])
-  return builder.build()
-
-
-def hdp_table(tasks: Sequence[Task]) -> Table:
-  """Returns HDP's table 1: run time by placer, and the gain over the best."""
-  columns = {
-      'CPU only': 'cpu_only', 'GPU only': 'gpu_only', 'human': _EXPERT,
-      'Scotch': 'scotch', 'MinCut': 'min_cut', 'HDP': _HDP
-  }
-  builder = _Builder(
-      ('task', '#GPUs', *columns, 'HDP: speed-up over the best of these', 'GDP',
-       'best other', 'which', 'best other: speed-up over human',
-       'best other: over HDP'))
-  rows = []
-  for task in (t for t in tasks if t['table'] == tasks_lib.HDP):
-    cells = task['cells']
-    before = figures.best(cells, [c for c in columns.values() if c != _HDP])
-    other = _best_heuristic(cells)
-    gain = figures.ratio(cells.get(before), cells.get(_HDP))
-    others = [
-        figures.ratio(cells.get(_EXPERT), cells.get(other)),
-        figures.ratio(cells.get(_HDP), cells.get(other))
-    ]
-    rows.append([gain, *others])
-    builder.add([
-        _text(task['label']),
-        _count(task['num_accelerators']),
-        *(builder.step(task, name) for name in columns.values()),
-        _times(gain),
-        builder.step(task, _GDP),
-        builder.step(task, other),
-        _text(other or figures.NONE), *map(_times, others)
-    ])
-  if rows:
-    means = [figures.geomean(column)[0] for column in zip(*rows)]
-    builder.add([
-        _text('geometric mean'), *[_text('')] * 7,
-        _times(means[0]), *[_text('')] * 3, *map(_times, means[1:])
-    ])
-  return builder.build()
-
-
 def everything(tasks: Sequence[Task]) -> Table:
   """Returns a table with all figures and a row per cell."""
   builder = _Builder(('task', 'placer', 'kind', 'FIFO step', 'ordered step',
@@ -247,17 +170,6 @@ def _row(builder: _Builder, task: Task, placer: str,
       _text(record['won_by'] or figures.NONE),
       _text(record['status'])
   ]
-
-
-def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
-  """Returns the best placer that does not learn, other than the expert."""
-  return figures.best(
-      cells, [n for n in cells if n != _EXPERT and not placer_sets.learns(n)])
-
-
-def _devices(task: Task) -> str:
-  count = task['num_accelerators']
-  return figures.NONE if count is None else str(count)
 
 
 def _text(text: str) -> tuple[str, Any]:

@@ -11,7 +11,6 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.graph.sources import origin
 
-GDP, HDP = 'gdp', 'hdp'
 WORKLOAD, ONE_GPU = 'workload', 'one_gpu'
 _TINY = '@tiny'
 # Page of the docs that lists all workloads.
@@ -25,7 +24,6 @@ class Task:
   Attributes:
     source: Name or path of the graph, see `request.Request.graph`.
     cluster: Text that `resolve.resolve` accepts.
-    table: `GDP` or `HDP`: the paper whose table has the task; '' for neither.
     expert: Source of the expert placement. `WORKLOAD`: the workload. `ONE_GPU`:
       all ops on the first accelerator, which is HDP's expert for Inception. '':
       none.
@@ -33,7 +31,6 @@ class Task:
 
   source: str
   cluster: str
-  table: str = ''
   expert: str = ''
 
   @property
@@ -60,9 +57,9 @@ def _paper_tasks() -> tuple[Task, ...]:
           ('wavenet-4x36', '4xP100')]
   hdp = [('resnet-50', '2xK40'), ('rnnlm-2', '2xK40'), ('nmt-2', '2xK40'),
          ('nmt-4', '4xK40'), ('nmt-8', '8xK40')]
-  return (*(Task(source, cluster, GDP, WORKLOAD) for source, cluster in gdp),
-          Task('inception-v3-b32', '2xK40', HDP, ONE_GPU),
-          *(Task(source, cluster, HDP, WORKLOAD) for source, cluster in hdp))
+  return (*(Task(source, cluster, WORKLOAD) for source, cluster in gdp),
+          Task('inception-v3-b32', '2xK40', ONE_GPU),
+          *(Task(source, cluster, WORKLOAD) for source, cluster in hdp))
 
 
 # GDP, table 1 (P100, section 4.1), then HDP, table 1 (K40).
@@ -123,11 +120,11 @@ def _parse_item(item: str, workloads: Collection[str],
   if cluster:
     same = [task for task in papers if task.cluster == cluster]
     return [dataclasses.replace(task, source=source) for task in same
-           ] or [Task(source, cluster, '', expert)]
+           ] or [Task(source, cluster, expert)]
   if papers:
     return [dataclasses.replace(task, source=source) for task in papers]
   if source in workloads:
-    return [Task(source, f'{num_devices(source)}xP100', '', expert)]
+    return [Task(source, f'{num_devices(source)}xP100', expert)]
   raise errors.GdpError(f'Task "{item}" has no cluster. Give one, for example '
                         f'{item}@2xP100.')
 

@@ -25,12 +25,12 @@ def failure(message: str = 'crashed with SIGSEGV') -> dict:
   return {'status': 'failed', 'message': message, 'placer': '', 'task': ''}
 
 
-def task(name: str = 'net@2xP100', table: str = 'gdp', **cells) -> dict:
+def task(name: str = 'net@2xP100', **cells) -> dict:
   """Returns a task with its cells by placer."""
   label, cluster = name.rsplit('@', 1)
   return {
       'name': name, 'file_name': name, 'label': label, 'cluster': cluster,
-      'table': table, 'setting': 'batch 64', 'num_ops': 1000, 'paper_ops': 1100,
+      'setting': 'batch 64', 'num_ops': 1000, 'paper_ops': 1100,
       'num_groups': 800, 'num_accelerators': 2, 'lower_bound_s': .5,
       'critical_path_s': .5, 'work_s': .4, 'cells': {
           placer: dict(record, placer=placer, task=name)

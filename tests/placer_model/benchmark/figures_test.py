@@ -41,12 +41,6 @@ def test_best_is_the_first_of_equals():
   assert figures.best(cells, key=figures.ORDERED) == 'd'
 
 
-def test_search_ratio_counts_until_the_best():
-  slow = _CELL(1., seconds=100., curve=[[1, 1., 3.], [9, 60., 1.]])
-  assert figures.search_ratio(slow, _CELL(1., seconds=2.)) == 30.
-  assert figures.search_ratio(slow, _CELL(None)) is None
-
-
 @pytest.mark.parametrize('record, text', [(None, '-'),
                                           (_CELL(.123456), '0.1235 s'),
                                           (_CELL(None), 'OOM +3.00 GiB'),

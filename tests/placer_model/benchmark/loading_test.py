@@ -50,7 +50,7 @@ def test_experts_of_workloads(monkeypatch):
   monkeypatch.setattr(
       registry, 'source',
       lambda name, tell, architecture: sources.load(_DENSE, name=name))
-  task = tasks_lib.Task('rnnlm-2@tiny', '2xP100', '', tasks_lib.WORKLOAD)
+  task = tasks_lib.Task('rnnlm-2@tiny', '2xP100', tasks_lib.WORKLOAD)
   for expert in (tasks_lib.WORKLOAD, tasks_lib.ONE_GPU):
     loaded = loading.load(dataclasses.replace(task, expert=expert),
                           settings_lib.Settings())

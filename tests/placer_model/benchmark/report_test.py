@@ -21,7 +21,7 @@ def _tasks():
       bench_results.task(human_expert=_CELL(1.5),
                          metis=_CELL(1.25,
                                      curve=_SEARCH), gpu_only=_CELL(None)),
-      bench_results.task('lost@cpu', '', metis=bench_results.failure('gone'),
+      bench_results.task('lost@cpu', metis=bench_results.failure('gone'),
                          random=bench_results.failure('gone'))
   ]
 
@@ -38,9 +38,8 @@ def test_everything_is_written(tmp_path):
   assert results['schema'] == settings_lib.SCHEMA and results['simulated']
   names = {path.name for path in tmp_path.rglob('*') if path.is_file()}
   assert names == {
-      records.RESULTS, 'README.md', 'table1.md', 'table1.csv', 'hdp_table.md',
-      'hdp_table.csv', 'all.md', 'all.csv', 'means.md', 'means.csv', 'bars.png',
-      'curves_evaluations.png', 'curves_seconds.png'
+      records.RESULTS, 'README.md', 'all.md', 'all.csv', 'means.md',
+      'means.csv', 'bars.png', 'curves_evaluations.png', 'curves_seconds.png'
   }
   index = (tmp_path / 'README.md').read_text()
   for name in names - {'README.md'}:
@@ -97,17 +96,6 @@ def test_only_files_that_are_there_are_listed():
   """--report into another folder listed placements that were not there."""
   assert 'plans/' in _index(has_cells=True)
   assert 'plans/' not in _index()
-
-
-def test_what_is_best_other_and_where_it_starts(tmp_path):
-  """The text said that no search asks the expert; searches start there."""
-  report.write(records.Folder(tmp_path),
-               report.results(settings_lib.Settings(), 'gdp_bench', _tasks()))
-  for name in ('table1', 'hdp_table'):
-    text = (tmp_path / f'{name}.md').read_text()
-    assert "Placers that search also start from the expert's placement." in text
-  assert 'unless GDP_POLICY names another' in (tmp_path
-                                               / 'table1.md').read_text()
 
 
 def test_cells_of_a_ray_cluster_are_said_to_run_side_by_side(

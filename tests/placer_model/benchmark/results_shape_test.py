@@ -28,8 +28,7 @@ def _results() -> dict[str, Any]:
       report.results(settings_lib.Settings(), 'gdp_bench\n--x', [
           bench_results.task(metis=_CELL(1.25, curve=curve),
                              gpu_only=_CELL(None)),
-          bench_results.task('lost@cpu', 'hdp',
-                             metis=bench_results.failure('gone'),
+          bench_results.task('lost@cpu', metis=bench_results.failure('gone'),
                              random=infeasible)
       ]))
 
@@ -87,6 +86,6 @@ def test_what_is_not_refused_can_be_shown(seed):
         continue
       settings = settings_lib.Settings.from_json(results['settings'])
       report.index(settings, results['command'], results['tasks'], [], False)
-      for table in (tables.table1, tables.hdp_table, tables.everything):
-        assert '\x1b' not in table(results['tasks']).to_markdown()
+      text = tables.everything(results['tasks']).to_markdown()
+      assert '\x1b' not in text
       summary.show(results, 'folder', console)

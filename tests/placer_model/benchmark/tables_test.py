@@ -25,19 +25,16 @@ def _tasks():
       bench_results.task('gnmt-2@2xP100', human_expert=_CELL(2.),
                          metis=_CELL(None), gdp_policy=bench_results.failure(),
                          hdp=_CELL(None)),
-      bench_results.task('nmt-2@2xK40', 'hdp', cpu_only=_CELL(9.),
+      bench_results.task('nmt-2@2xK40', cpu_only=_CELL(9.),
                          gpu_only=_CELL(None), human_expert=_CELL(3.),
                          scotch=_CELL(4.), min_cut=_CELL(6.), hdp=_CELL(2.),
                          local_search=_CELL(1.)),
-      bench_results.task('lost@2xP100', '',
-                         metis=bench_results.failure('no graph'),
+      bench_results.task('lost@2xP100', metis=bench_results.failure('no graph'),
                          random=bench_results.failure('no graph'))
   ]
 
 
-@pytest.mark.parametrize('name, make', [('table1', tables.table1),
-                                        ('hdp_table', tables.hdp_table),
-                                        ('all', tables.everything),
+@pytest.mark.parametrize('name, make', [('all', tables.everything),
                                         ('means', tables.means)])
 def test_golden(name, make):
   table = make(_tasks())
@@ -49,23 +46,6 @@ def _column(table, head):
   return [row[table.head.index(head)] for row in table.numbers]
 
 
-def test_table1_compares_with_human_and_hdp():
-  table = tables.table1(_tasks())
-  assert _column(table, 'model (#devices)') == [
-      'rnnlm-2 (2)', 'gnmt-2 (2)', 'lost (2)', 'geometric mean'
-  ]
-  assert _column(table, 'GDP: speed-up over human')[:2] == [1.5, None]
-  assert _column(table, 'GDP: search speed-up over HDP')[0] == 30.
-  # The human expert and what learns are no heuristics.
-  assert _column(table, 'which')[:2] == ['metis', None]
-
-
-def test_hdp_table_compares_with_the_best_of_the_others():
-  table = tables.hdp_table(_tasks())
-  [row, mean] = _column(table, 'HDP: speed-up over the best of these')
-  assert row == mean == 1.5
-
-
 def test_equals_share_the_lead():
   table = tables.means(_tasks())
   leads = dict(zip(_column(table, 'placer'), _column(table, 'best on')))
@@ -74,13 +54,12 @@ def test_equals_share_the_lead():
 
 
 def test_no_task_says_so():
-  assert tables.hdp_table([]).to_markdown().startswith('None of the tasks')
-  assert tables.table1([]).to_csv().count('\n') == 1
+  assert tables.everything([]).to_markdown().startswith('None of the tasks')
+  assert tables.everything([]).to_csv().count('\n') == 1
 
 
 def test_columns_have_names_of_their_own():
-  for make in (tables.table1, tables.hdp_table, tables.everything,
-               tables.means):
+  for make in (tables.everything, tables.means):
     head = make(_tasks()).head
     assert len(set(head)) == len(head)
 
